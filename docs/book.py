@@ -3,13 +3,12 @@
 
     docs/book.py OUT [--mdbook PROGRAM] [--evaluations DIR]
 
-Pages of docs/ link to pages and files elsewhere in the repository, as they must
-where the repository is read. mdBook wants all of them below one folder, so they
-are copied there first, each to its place: the pages that docs/SUMMARY.md names,
-and the files that these link to. --evaluations adds the reports that
-`docs/evaluations.py --reports DIR` kept, each linked from its section of
-docs/evaluations.md: they are too large for the repository. Fails if a page links to what is not there, in
-the repository or in the built book.
+Pages of docs/ link to pages and files elsewhere in the repository, as they must when read
+in the repository. mdBook needs all of them in one folder, so they are copied first, each to
+its place: the pages named in docs/SUMMARY.md, and the files that these link to.
+--evaluations adds the reports kept by `docs/evaluations.py --reports DIR`, each linked from
+its section of docs/evaluations.md: they are too large for the repository. Fails if a page
+links to something that does not exist, in the repository or in the built book.
 """
 import argparse
 import posixpath
@@ -28,7 +27,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def linked(page):
-    """Files of the repository that a page links to, from the repository's root."""
+    """Returns the files of the repository that a page links to, relative to its root."""
     text = FENCED.sub("", (ROOT / page).read_text())
     for target in LINK.findall(text):
         parts = urlsplit(target)
@@ -37,7 +36,7 @@ def linked(page):
 
 
 def gather(pages):
-    """Copies the summary, its pages and what they link to below `pages`."""
+    """Copies the summary, its pages and the files that they link to into `pages`."""
     chapters = list(linked("docs/SUMMARY.md"))
     wanted = set(chapters)
     for chapter in chapters:
@@ -51,7 +50,7 @@ def gather(pages):
     for file in wanted:
         (pages / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, pages / file)
-    # mdBook makes index.html of a README.md, but leaves links to it as they are.
+    # mdBook turns README.md into index.html, but does not change links to it.
     for chapter in chapters:
         text = (pages / chapter).read_text()
         (pages / chapter).write_text(re.sub(r"(\]\([^):]*)README\.md", r"\1index.html", text))
@@ -61,7 +60,7 @@ def gather(pages):
 
 
 def add_evaluations(pages, reports):
-    """Puts the reports of all controllers beside the page that sums them up."""
+    """Adds the reports of all controllers next to the page that summarizes them."""
     page, folder = pages / "docs/evaluations.md", pages / "docs/evaluations"
     folder.mkdir()
     text = page.read_text()
@@ -76,7 +75,7 @@ def add_evaluations(pages, reports):
 
 
 class Page(HTMLParser):
-    """Links and anchors of a page."""
+    """Collects the links and anchors of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -92,7 +91,7 @@ class Page(HTMLParser):
 
 
 def dead(book):
-    """Links of the built pages that lead nowhere, and how many links there are."""
+    """Returns the broken links of the built pages, and the number of links."""
     # The print page repeats all pages, and 404 is served from any folder.
     files = [path for path in book.rglob("*.html") if path.name not in ("print.html", "404.html")]
     pages = {path: Page(path.read_text()) for path in files}

@@ -3,11 +3,11 @@
 
     docs/controllers.py [--check] [--only NAME,NAME] [--jobs N] [KNEE]
 
-Runs each scenario with two flows of a controller, and with one beside a flow of
-CUBIC. Writes the table in docs/controllers.md, the picture docs/controllers.svg and
-the page docs/controllers-compared.md. With --check it writes nothing and fails if
-any of them would have other bytes; with --only as well, if the rows of these
-controllers would. KNEE is the program; by default the one in the path.
+Runs each scenario with two flows of a controller, and with one next to a flow of CUBIC.
+Writes the table in docs/controllers.md, the picture docs/controllers.svg and the page
+docs/controllers-compared.md. With --check it writes nothing, and fails if any of them would
+change; with --only as well, if the rows of these controllers would. KNEE is the program, by
+default the one in the path.
 """
 import argparse
 import json
@@ -25,11 +25,11 @@ DOCS = Path(__file__).resolve().parent
 SCENARIOS = [
     "home", "slow", "fast", "near", "far", "shallow", "deep", "lossy", "mobile", "two-rtts",
 ]
-# A window that never changes, and those of several paths.
+# A constant window, and controllers of several paths.
 LEFT_OUT = {"fixed", "lia", "olia", "balia"}
 BEGIN, END = "<!-- compared: begin -->", "<!-- compared: end -->"
 
-# Key, name, what it is, digits of a cell, and how it is written.
+# Key, name, meaning, number of digits, and format.
 MEASURES = [
     ("utilisation", "utilisation", "of the bottleneck, by both flows", "{:.0%}"),
     ("delay", "queueing delay", "median of both flows, as a part of the RTT without a queue",
@@ -56,14 +56,14 @@ are up to date.
 
 
 def names(knee):
-    """Controllers and presets, in the order of the program."""
+    """Returns controllers and presets, in the order of the program."""
     listed = run(knee, "list", "controllers", "--format", "text")
     found = re.findall(r"^(?:preset )?([a-z]\S*): ", listed, re.MULTILINE)
     return [name for name in found if name not in LEFT_OUT]
 
 
 def run(knee, *words):
-    """What the program prints."""
+    """Runs the program, and returns its output."""
     done = subprocess.run([knee, *words], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         sys.exit(f"knee {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
@@ -71,7 +71,7 @@ def run(knee, *words):
 
 
 def summary(knee, scenario, first, second):
-    """Summary of one run."""
+    """Returns the summary of one run."""
     with tempfile.TemporaryDirectory() as folder:
         file = DOCS / "controllers" / f"{scenario}.toml"
         return json.loads(run(
@@ -81,7 +81,7 @@ def summary(knee, scenario, first, second):
 
 
 def values(knee, name, scenario):
-    """All measures of a controller in a scenario; none: it does not occur."""
+    """Returns all measures of a controller in a scenario; None for one that does not occur."""
     pair = summary(knee, scenario, name, name)
     beside = summary(knee, scenario, name, "cubic")
     goodput = [flow["goodput_bps"] for flow in beside["flows"]]
@@ -102,7 +102,7 @@ def cell(form, value):
 
 
 def middle(found, key):
-    """Median over the scenarios; none where it never occurs."""
+    """Returns the median over the scenarios, or None if the measure never occurs."""
     known = [found[scenario][key] for scenario in SCENARIOS if found[scenario][key] is not None]
     return statistics.median(known) if known else None
 
@@ -138,7 +138,7 @@ def page(found):
 
 
 def scenarios_table():
-    """Name and first comment of each scenario."""
+    """Returns name and first comment of each scenario."""
     rows = ["| scenario | what it stands for |", "| --- | --- |"]
     for scenario in SCENARIOS:
         lines = (DOCS / "controllers" / f"{scenario}.toml").read_text().splitlines()
@@ -151,7 +151,7 @@ WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 860, 520, 70, 20, 180, 60
 
 
 def picture(found):
-    """The plane of delay and throughput: medians over the scenarios."""
+    """Draws medians over the scenarios in the plane of delay and throughput."""
     points = {name: (middle(one, "delay"), middle(one, "utilisation")) for name, one in found.items()}
     least, most = 0.01, 3.0
     low = math.floor(min(y for _, y in points.values()) * 20) / 20
@@ -181,7 +181,7 @@ def picture(found):
 
 
 def labelled(points, across, up):
-    """Points, and their names in a column on the right, joined by lines."""
+    """Draws points, and their names in a column on the right, joined by lines."""
     order = sorted(points, key=lambda name: (up(points[name][1]), name))
     gap = min(19.0, (HEIGHT - TOP - BOTTOM) / max(len(order) - 1, 1))
     ends, last = [], TOP - gap
@@ -202,7 +202,7 @@ def labelled(points, across, up):
 
 
 def in_controllers(found):
-    """controllers.md with its table."""
+    """Returns controllers.md with its table."""
     text = (DOCS / "controllers.md").read_text()
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
@@ -211,7 +211,7 @@ def in_controllers(found):
 
 
 def stale_rows(found):
-    """Rows of these controllers that the pages do not have."""
+    """Returns rows of these controllers that are missing in the pages."""
     known = (DOCS / "controllers.md").read_text() + (DOCS / "controllers-compared.md").read_text()
     lines = set(known.splitlines())
     rows = [overview_row(name, found[name]) for name in found]

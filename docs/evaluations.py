@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Evaluates all built-in controllers and writes what came out as a page:
+"""Evaluates all built-in controllers, and writes the results as a page:
 
     docs/evaluations.py [--check] [--reports DIR] [--jobs N] [KNEE]
 
 Runs `knee evaluate NAME --quick` for each controller and preset, and writes
-docs/evaluations.md. With --check it writes nothing and fails if the page would
-have other bytes. --reports keeps the report of each as DIR/NAME.html, for
-`docs/book.py --evaluations DIR`. KNEE is the program; by default the one in the
-path.
+docs/evaluations.md. With --check it writes nothing, and fails if the page would change.
+--reports keeps the report of each as DIR/NAME.html, for `docs/book.py --evaluations DIR`.
+KNEE is the program, by default the one in the path.
 """
 import argparse
 import json
@@ -45,7 +44,7 @@ SIGNS = {"better": "+", "alike": "=", "worse": "-", "unclear": "?", None: "x"}
 
 
 def run(knee, *words):
-    """What the program prints."""
+    """Runs the program, and returns its output."""
     done = subprocess.run([knee, *words], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"knee {' '.join(words)}: exit code {done.returncode}\n{done.stderr}")
@@ -53,26 +52,26 @@ def run(knee, *words):
 
 
 def controllers(knee):
-    """Names of all controllers and presets, in the order of the program."""
+    """Returns the names of all controllers and presets, in the order of the program."""
     listed = run(knee, "list", "controllers", "--format", "text")
     names = re.findall(r"^(?:preset )?([a-z]\S*): ", listed, re.MULTILINE)
     return [name for name in names if name != "fixed"]
 
 
 def signs(line):
-    """Three signs, in code so that no Markdown is seen in them."""
+    """Returns three signs, as code so that they are not taken for Markdown."""
     untried = line["could_not_be_tried"] is not None
     return "".join("x" if untried else SIGNS[one["word"]] for one in line["against"])
 
 
 def size(line, at):
-    """The ratio as a person reads it."""
+    """Formats the ratio for reading."""
     ratio = line["against"][at]["ratio"]["estimate"]
     return f"{ratio:.3g}"
 
 
 def matrix(names, found):
-    """A row for each criterion, a column for each controller."""
+    """Returns a row per criterion, with a column per controller."""
     rows = [f"| § | criterion | {' | '.join(f'`{name}`' for name in names)} |"]
     rows.append(f"| --- | --- |{' --- |' * len(names)}")
     for at, line in enumerate(found[names[0]]["lines"]):
@@ -82,7 +81,7 @@ def matrix(names, found):
 
 
 def own(name, evaluation):
-    """Where a controller is worse than all three, and how to see the whole report."""
+    """Returns where a controller is worse than all three, and how to see the whole report."""
     worse = [
         f"- {line['section']} {line['title']}: {', '.join(size(line, at) for at in range(3))}; "
         f"worst at {line['worst']['case']}"
@@ -99,7 +98,7 @@ def own(name, evaluation):
 
 
 def page(knee, jobs, reports):
-    """The text of docs/evaluations.md."""
+    """Returns the text of docs/evaluations.md."""
     names = controllers(knee)
     found = {}
     with tempfile.TemporaryDirectory() as scratch:

@@ -3,9 +3,9 @@
 
     docs/gallery.py [--check] [KNEE]
 
-Runs the commands that the page shows, writes docs/gallery/NAME.svg and
-docs/gallery.md. With --check it writes nothing and fails if a picture or the
-page would have other bytes. KNEE is the program; by default the one in the path.
+Runs the commands that the page shows, and writes docs/gallery/NAME.svg and docs/gallery.md.
+With --check it writes nothing, and fails if a picture or the page would change. KNEE is the
+program, by default the one in the path.
 """
 import argparse
 import shutil
@@ -26,7 +26,7 @@ makes it. The scenarios are in `docs/gallery`, and the commands run there.
 run, and CI checks that they are up to date.
 """
 
-# Name of the scenario, what `knee plot` draws, and what there is to see.
+# Name of the scenario, the quantity for `knee plot`, and what the picture shows.
 PICTURES = [
     (
         "sharing",
@@ -84,7 +84,7 @@ PICTURES = [
 
 
 def commands(name, what):
-    """The lines that make a picture, in the folder of the scenarios."""
+    """Returns the commands that make a picture, in the folder of the scenarios."""
     return [
         f"knee run {name}.toml --out {name}",
         f"knee plot {name} --what {what} --out {name}.svg",
@@ -92,12 +92,12 @@ def commands(name, what):
 
 
 def title(scenario):
-    """The title of a scenario: its first line is `name = "…"`."""
+    """Returns the title of a scenario; its first line is `name = "…"`."""
     return scenario.split('"')[1]
 
 
 def page():
-    """The text of docs/gallery.md."""
+    """Returns the text of docs/gallery.md."""
     parts = [HEAD]
     for name, what, seen in PICTURES:
         scenario = (FOLDER / f"{name}.toml").read_text()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Takes the README's pictures of pages anew, with Chromium:
+"""Renews the README's pictures of pages, with Chromium:
 
     docs/screenshots.py KNEE
 
-Fonts are the host's, so CI does not compare them: look at them before committing.
+Fonts are the host's, so CI does not compare the pictures: look at them before committing.
 """
 import subprocess
 import sys

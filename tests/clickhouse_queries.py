@@ -3,9 +3,9 @@
 
     tests/clickhouse_queries.py FOLDER
 
-Uses chdb, ClickHouse's own engine (pip install chdb). Prints what each question gives.
-Fails where a statement fails or a question gives no row, and where the loaded bytes are not
-those of the files.
+Uses chdb, ClickHouse's own engine (pip install chdb). Prints the result of each question.
+Fails if a statement fails, if a question gives no row, or if the loaded bytes are not those
+of the files.
 """
 
 import os

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Goes the ways of a new user with an installed program:
+"""Follows the first steps of a new user with an installed program:
 
     tests/journeys.py ARCHIVE.tar.gz
 
-Unpacks the archive, and with nothing but the program in it runs, each in an
-empty folder, every template of `knee init` by the line that `init` prints, and
-the commands below the three questions at the head of the README. The answer of
-each question must be the same, word for word, in the terminal, in JSON, in
-Markdown and on the page.
+Unpacks the archive, and with only the program in it runs, each in an empty folder, every
+template of `knee init` with the command that `init` prints, and the commands of the three
+questions at the top of the README. The answer to each question must be the same, word for
+word, in the terminal, in JSON, in Markdown and on the page.
 """
 import html
 import json
@@ -25,19 +24,19 @@ TEMPLATES = ["first", "mix", "page", "video", "two-links", "trace", "coexist"]
 
 
 def words(text):
-    """Text with any run of white space as one space: lines break anywhere."""
+    """Collapses white space in a text, because lines may break anywhere."""
     return " ".join(text.split())
 
 
 def page(folder):
-    """What a page says, without its scripts, drawings and tags."""
+    """Returns the text of a page, without its scripts, drawings and tags."""
     text = (folder / "report.html").read_text()
     text = re.sub(r"<(script|style|svg)\b.*?</\1>", " ", text, flags=re.DOTALL)
     return words(html.unescape(re.sub(r"<[^>]*>", "", text)))
 
 
 def rows(markdown):
-    """Rows of the tables of a Markdown text, without heads and rules."""
+    """Returns the rows of the tables of a Markdown text, without headers and rules."""
     lines = [line for line in markdown.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     rule = next(i for i, row in enumerate(cells) if set(row[0]) <= set("-:"))
@@ -47,7 +46,7 @@ def rows(markdown):
 class Journeys:
     def __init__(self, program, folder):
         self.folder = folder
-        # The rest of the path serves the shell alone.
+        # The rest of the path is only for the shell.
         self.environment = {
             "PATH": f"{program.parent}:/usr/bin:/bin",
             "HOME": str(folder),
@@ -60,7 +59,7 @@ class Journeys:
         return folder
 
     def shell(self, line, folder):
-        """Runs a line as typed, and gives what it prints."""
+        """Runs a command as typed, and returns its output."""
         done = subprocess.run(
             ["sh", "-euc", line], cwd=folder, env=self.environment, capture_output=True, text=True
         )
@@ -69,7 +68,7 @@ class Journeys:
         return done.stdout
 
     def template(self, name):
-        """A template runs by the line that `init` prints; gives its folder."""
+        """Runs a template with the command that `init` prints; returns its folder."""
         folder = self.clean(f"template-{name}")
         said = self.shell(f"knee init --template {name}", folder)
         line = re.search(r"^run it +(knee run .+)$", said, re.MULTILINE).group(1)
@@ -87,7 +86,7 @@ def same_everywhere(sentences, places):
 
 
 def run_answers(journeys, folder, line, terminal):
-    """The answers of a run, as `answers.json` has them."""
+    """Returns the answers of a run, as in `answers.json`."""
     (run,) = (folder / "knee-out").iterdir()
     answers = json.loads((run / "answers.json").read_text())
     sentences = [path["sentence"] for path in answers["paths"]]
@@ -106,7 +105,7 @@ def run_answers(journeys, folder, line, terminal):
 
 
 def rank_answers(journeys, folder, terminal):
-    """The answer of a ranking, and its table, cell by cell."""
+    """Checks the answer of a ranking, and its table, cell by cell."""
     (rank,) = (folder / "knee-out").glob("rank-*")
     sentence = json.loads((rank / "rank.json").read_text())["says"]
     markdown = journeys.shell(f"knee report {rank} --markdown", folder).replace("\\", "")
@@ -125,7 +124,7 @@ def rank_answers(journeys, folder, terminal):
 
 
 def questions():
-    """The questions at the head of the README, each with its lines of commands."""
+    """Returns the questions at the top of the README, each with its commands."""
     asked = re.findall(r"^\*\*([^*\n]+\?)\*\*\n\n```sh\n([^`]*)```", README.read_text(), re.M)
     assert len(asked) == 3, [question for question, _ in asked]
     return asked

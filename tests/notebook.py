@@ -3,10 +3,10 @@
 
     tests/notebook.py [OUT]
 
-Needs knee, matplotlib, nbclient and ipykernel. Fails where a cell raises, prints
-to the standard error, or draws nothing where it should, and where the notebook in
-the repository has outputs: they would be other bytes with each release of
-matplotlib. OUT is where the notebook with its outputs goes.
+Needs knee, matplotlib, nbclient and ipykernel. Fails if a cell raises, prints to the
+standard error, or does not draw when it should, and if the notebook in the repository has
+outputs, which would differ with each release of matplotlib. OUT is where to write the
+notebook with its outputs.
 """
 import sys
 import tempfile

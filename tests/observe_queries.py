@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Asks the questions of docs/observe.md of what `knee observe` writes.
+"""Runs the queries of docs/observe.md on files of `knee observe`.
 
     tests/observe_queries.py KNEE FOLDER
 
-Observes this host for a few seconds into FOLDER, opens connections over loopback
-meanwhile, and runs every SQL block of the page with DuckDB. Then runs a mix on the
-simulator and, where it can, on the kernel, and reads the files of all of them as one table
-with DuckDB and Polars, without a cast. Fails where a query fails or gives no row, where the
-rows of the connections made here lack bytes, and where a table lacks rows.
+Observes this host for a few seconds into FOLDER, opens connections over loopback meanwhile,
+and runs every SQL block of the page with DuckDB. Then runs a mix on the simulator and, if
+possible, on the kernel, and reads the files of all of them as one table with DuckDB and
+Polars, without a cast. Fails if a query fails or gives no row, if the rows of the
+connections made here lack bytes, or if a table lacks rows.
 """
 
 import os
@@ -62,7 +62,7 @@ def main():
         observer = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        # Its first words say that it listens.
+        # Its first line says that it listens.
         print(observer.stderr.readline().strip())
         listener = socket.create_server(("127.0.0.1", 0))
         server = threading.Thread(target=serve, args=(listener,))
@@ -95,7 +95,7 @@ def main():
 
 
 def one_table(knee, scratch, files):
-    """Files of several grounds are one table: the same columns of the same types."""
+    """Checks that files of several grounds form one table: the same columns and types."""
     (scratch / "mix.toml").write_text(MIX)
     grounds = ["sim", "kernel"] if os.geteuid() == 0 and os.path.exists("/dev/net/tun") else ["sim"]
     for ground in grounds:
@@ -106,7 +106,7 @@ def one_table(knee, scratch, files):
         files = [*files, scratch / ground / "connections.parquet"]
     tables = [polars.read_parquet(file) for file in files]
     rows = sum(len(table) for table in tables)
-    # Refuses tables of which a column has another name, place or type.
+    # Refuses tables in which the name, position or type of a column differs.
     together = polars.concat(tables, how="vertical")
     names = [str(file) for file in files]
     counted = duckdb.sql(f"SELECT count(*) FROM read_parquet({names})").fetchall()[0][0]

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Does what pages of the book say, line by line:
+"""Executes pages of the book, line by line:
 
     tests/pages.py KNEE [PAGE…]
 
-Each page has an empty folder. A block whose fence names a file (```toml NAME)
-is written to it; the lines of a block ```sh are run as typed; a block ```text
-is what the lines before it, on that page, must have printed, wherever lines
-break.
+Each page gets an empty folder. A block whose fence names a file (```toml NAME) is written
+to it; the lines of a block ```sh are run as typed; a block ```text must be what the lines
+before it, on that page, printed, however it is wrapped.
 """
 import os
 import re
@@ -23,12 +22,12 @@ BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 
 def words(text):
-    """Text with any run of white space as one space: lines break anywhere."""
+    """Collapses white space in a text, because lines may break anywhere."""
     return " ".join(text.split())
 
 
 def try_page(page, folder, environment):
-    """Does what a page says; gives how many lines were run and compared."""
+    """Executes a page; returns the numbers of commands run and of lines compared."""
     printed, run, compared = "", 0, 0
     for language, name, text in BLOCK.findall((DOCS / page).read_text()):
         if name:

@@ -3,10 +3,9 @@
 
     tests/records_readable.py DIR...
 
-Opens the Parquet files with pyarrow, and with DuckDB and Polars where they
-are installed, checks that all see the same numbers, that columns carry their
-unit, and that the summary follows from the tables by formulas written down
-here anew. Exits 1 with a sentence for the first thing that does not fit.
+Opens the Parquet files with pyarrow, and with DuckDB and Polars if installed; checks that
+all read the same numbers, that columns carry their unit, and that the summary follows from
+the tables by formulas repeated here. Exits 1 with a message for the first mismatch.
 """
 
 import importlib
@@ -22,7 +21,7 @@ SCHEMAS = {
     "links": "knee-links/2",
     "connections": "knee-connections/1",
 }
-# Written only when they have rows.
+# Written only if they have rows.
 SOMETIMES = {
     "paths": "knee-paths/1",
     "path-samples": "knee-samples/2",
@@ -55,7 +54,7 @@ def optional(module):
 
 
 def check_table(path, schema):
-    """Opens a file with every reader there is; returns its rows."""
+    """Opens a file with every installed reader; returns its rows."""
     table = parquet.read_table(path)
     found = (parquet.read_metadata(path).metadata or {}).get(b"knee.schema", b"none").decode()
     check(found == schema, f"{path} has schema {found}, not {schema}")
@@ -82,7 +81,7 @@ def sums_in_duckdb(duckdb, path, columns):
 
 
 def sums_in_polars(polars, path, columns):
-    # Beyond 64 bits a sum of nanoseconds would wrap: add as floats.
+    # A sum of nanoseconds could exceed 64 bits and wrap, so add as floats.
     frame = polars.read_parquet(path, columns=columns).cast(polars.Float64)
     return frame.sum().row(0)
 
@@ -107,7 +106,7 @@ def check_flows(summary, flows, samples):
 
 
 def check_goodput(said, row, samples, warmup_ns):
-    """Where a sample stands at the end of the warm-up, goodput is a division."""
+    """Checks goodput, a division if there is a sample at the end of the warm-up."""
     begin = row["start_ns"] + warmup_ns
     before = {sample["time_ns"]: sample["delivered_bytes"] for sample in samples}
     before[row["start_ns"]] = 0
@@ -152,20 +151,20 @@ def check_objects(objects):
 
 
 def check_connections(connections, flows):
-    """What rows say of themselves, and of their flow together."""
+    """Checks rows by themselves, and together with their flow."""
     delivered = {}
     for row in connections:
         label = f"connection {row['connection']} of {row['flow_name']}"
         whole = row["acked_bytes"] == row["delivered_bytes"] == row["size_bytes"]
         ended = row["completion_ns"] is not None
-        # A stop may end what was to go on.
+        # A stop may cut off an endless workload.
         mix_or_file = row["workload"] in ("mix", "file")
         check(not (ended and mix_or_file) or whole, f"{label} is complete but not delivered")
         check(not ended or row["start_ns"] + row["completion_ns"] == row["end_ns"], f"end of {label}")
         if row["busy_ns"] is not None:
             check(row["receive_limited_ns"] <= row["busy_ns"], f"{label} is limited for too long")
             life = row["end_ns"] - row["start_ns"]
-            # The kernel's counts microseconds, on a clock of its own.
+            # The kernel counts microseconds, on a clock of its own.
             check(row["busy_ns"] <= life + 5_000_000, f"{label} is busy beyond its end")
         check(row["retransmitted_bytes"] <= row["sent_bytes"], f"{label} sent more again than at all")
         delivered[row["flow"]] = delivered.get(row["flow"], 0) + row["delivered_bytes"]

@@ -1,5 +1,5 @@
-//! Whatever bytes applications and peers say first, those that read them take
-//! them, refuse them, or wait for more: never for what they have read, and never for ever.
+//! The first bytes of applications and peers: any input is accepted, refused, or waited on, but
+//! waiting ends, and is never for bytes already read.
 
 #![no_main]
 
@@ -9,11 +9,11 @@ use knee_bundle::Join;
 use libfuzzer_sys::fuzz_target;
 use std::fmt::Debug;
 
-/// No message of any of them is longer.
+/// Maximum length of any of these messages.
 const MOST: usize = 1 << 17;
 
-/// What was read of all bytes is what is read of those that it took alone, and with fewer
-/// more has to come.
+/// Reading all bytes gives the same as reading only those that were consumed, and with fewer bytes
+/// more are needed.
 fn check<T: Debug + PartialEq>(read: impl Fn(&[u8]) -> Partial<T>, bytes: &[u8]) {
     match read(bytes) {
         Ok(Some((value, taken))) => {

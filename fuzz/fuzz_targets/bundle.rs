@@ -1,5 +1,5 @@
-//! Whatever datagrams come to a bundle, it takes or refuses them, holds no more than its
-//! windows, and can still speak.
+//! Datagrams of a bundle: any input is accepted or refused; the bundle holds no more than its
+//! windows, and can still communicate.
 
 #![no_main]
 
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     (0..2).for_each(|path| bundle.on_path_up(path));
     let path = Path { ready: true, window: WINDOW, ..Path::default() };
     let (mut now, mut out) = (Time::ZERO, Vec::new());
-    // Each datagram comes after its path and its length in a byte each.
+    // Before each datagram, its path and its length, in a byte each.
     let mut rest = data;
     while let [head, len, more @ ..] = rest {
         let (bytes, next) = more.split_at(usize::from(*len).min(more.len()));

@@ -1,5 +1,5 @@
-//! Whatever a datagram of a bundle holds, or a JOIN and its answer, it is
-//! refused, or means the same when it is written again.
+//! A datagram of a bundle, or a JOIN and its answer: any input is refused, or means the same when
+//! written again.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever a loss file holds, reading it gives one entry for each 0 or 1
-//! outside comments, or a message with a place and a remedy.
+//! Loss files: reading any input gives one entry for each 0 or 1 outside of comments, or a message
+//! with a place and a remedy.
 
 #![no_main]
 

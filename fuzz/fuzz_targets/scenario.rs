@@ -1,5 +1,5 @@
-//! Whatever a scenario holds, reading it gives a scenario that resolves to
-//! itself, or problems with their places and what to write instead.
+//! Scenarios: reading any input gives a scenario that resolves to itself, or problems with their
+//! places and what to write instead.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ fn read(text: &str) -> Result<Scenario, Errors> {
     parse(text, &Source { name: "fuzz.toml", loader: &Embedded(FILES) }, &[])
 }
 
-/// Reads what a scenario resolved to, beside copies of its files.
+/// Reads a resolved scenario, next to copies of its files.
 fn read_again(scenario: &Scenario) -> Result<Scenario, Errors> {
     let files: Vec<(&str, &[u8])> =
         scenario.files.iter().map(|file| (file.name.as_str(), &file.bytes[..])).collect();

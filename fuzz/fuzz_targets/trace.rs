@@ -1,5 +1,5 @@
-//! Whatever a trace file holds, reading it gives a trace or a message with
-//! a place and a remedy; and a link over any trace keeps its promises.
+//! Trace files: reading any input gives a trace, or a message with a place and a remedy; and a link
+//! over any trace keeps its invariants.
 
 #![no_main]
 

@@ -1,13 +1,13 @@
-//! Whatever an access log or a page file holds, reading it gives sizes or
-//! objects that can be transferred, or a message with a place and a remedy.
+//! Access logs and page files: reading any input gives sizes or objects that can be transferred, or
+//! a message with a place and a remedy.
 
 #![no_main]
 
 use knee_workload::{PageObject, read_access_log, read_page};
 use libfuzzer_sys::fuzz_target;
 
-/// Every object can be fetched: again and again, take those of which all that
-/// they wait for is there.
+/// Returns whether every object can be fetched: repeatedly takes those whose dependencies have all
+/// arrived.
 fn all_arrive(objects: &[PageObject]) -> bool {
     let mut here = vec![false; objects.len()];
     loop {

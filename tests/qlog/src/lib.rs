@@ -1,1 +1,1 @@
-//! Nothing: the test is all there is.
+//! Empty: there is only the test.

@@ -1,5 +1,5 @@
-//! `knee export qlog`, read back by the qlog crate of quiche, and held against what the
-//! run says of itself. `KNEE` names the program.
+//! Reads `knee export qlog` with the qlog crate of quiche, and compares it with the records of the
+//! run. `KNEE` names the program.
 
 use qlog::events::quic::{AckedRanges, QuicFrame};
 use qlog::events::{EventData, quic::PacketType};
@@ -55,7 +55,7 @@ fn expect(at: &Path, line: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// What a trace says in all.
+/// Totals of a trace.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     packets: u64,
@@ -110,7 +110,7 @@ fn counts(trace: &qlog::Trace) -> Counts {
             EventData::MetricsUpdated(metrics) => {
                 counts.windows += usize::from(metrics.congestion_window.is_some());
                 if let (Some(latest), Some(min)) = (metrics.latest_rtt, metrics.min_rtt) {
-                    // No path here is shorter than 20 ms there and back.
+                    // No path here has an RTT below 20 ms.
                     assert!(min >= 20.0 && latest >= min && latest < 2000.0, "{metrics:?}");
                 }
             }
@@ -140,7 +140,7 @@ fn the_counts_are_those_of_the_run() {
         assert!(sum(|c| c.packets) > 300, "{all:?}");
         let ratio = flow["retransmit_ratio"].as_f64().unwrap();
         if traces == 1 {
-            // All segments but the last are of one size.
+            // All segments except the last have the same size.
             let again = sum(|c| c.again) as f64 / sum(|c| c.packets) as f64;
             assert!((again - ratio).abs() < 0.01 * ratio.max(0.01), "{name} {again} {ratio}");
         }
