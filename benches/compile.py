@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Builds `knee` as a first user does, from nothing, and fails where compiling
-takes too much processor time.
+"""Builds `knee` from nothing, and fails if compiling takes too much processor time.
 
-The crates are fetched before. The time is that of the compilers, user and
-system, on all cores together: 205 to 216 s on a quiet machine with two cores,
-two fifths more on a busy one. So the limit is a ratio within one run: all of it
-over what the largest dependency takes with its own. The table shows what `cargo
-build --timings` says of the slowest crates; its times include waiting for a core.
+The crates are downloaded first. The time is that of the compilers, user and system, on all
+cores together: 205 to 216 s on a quiet machine with two cores, two fifths more on a busy
+one. So the limit is a ratio within one run: the total over the time of the largest
+dependency with its own. The table shows the slowest crates as reported by `cargo build
+--timings`; its times include waiting for a core.
 """
 
 import argparse
@@ -21,9 +20,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What all is measured by, with what it depends on.
+# The unit of measurement: this crate with its dependencies.
 MEASURE = "parquet"
-# How often that time is in the whole at most.
+# Maximum ratio of the total to that time.
 LIMIT = 9.5
 
 
@@ -49,8 +48,8 @@ def main():
 
 
 def build(target, *what):
-    """Seconds of processor time that building took."""
-    # What the machine sets for its own builds is not what a user has.
+    """Returns the seconds of processor time that a build takes."""
+    # Ignore profile settings of this machine, which a user does not have.
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith("CARGO_PROFILE_RELEASE")}
     kept["CARGO_TARGET_DIR"] = str(target)
@@ -64,7 +63,7 @@ def build(target, *what):
 
 
 def slowest(target, count=12):
-    """Names of the crates that took longest, with their time."""
+    """Returns the names of the crates that took longest, with their time."""
     page = (target / "cargo-timings" / "cargo-timing.html").read_text()
     units = json.loads(re.search(r"UNIT_DATA = (\[.*?\]);\n", page, re.S).group(1))
     units.sort(key=lambda unit: -unit["duration"])
@@ -72,7 +71,7 @@ def slowest(target, count=12):
 
 
 def stripped_size(program, scratch):
-    """Bytes of the program without its symbols."""
+    """Returns the size of the program without its symbols, bytes."""
     copy = scratch / "stripped"
     shutil.copy(program, copy)
     subprocess.run(["strip", str(copy)], check=True)

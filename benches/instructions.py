@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Counts the instructions that a delivered data packet costs, and fails above
-a limit.
+"""Counts the instructions per delivered data packet, and fails above a limit.
 
-Instructions, unlike time, are the same on every run of the same binary. Each
-case is run for two lengths under valgrind's cachegrind; the difference leaves
-set-up, start-up and output out. Needs valgrind and a release build of `knee`.
+Instructions, unlike time, are the same on every run of the same binary. Each case is run
+for two lengths under valgrind's cachegrind; the difference excludes set-up, start-up and
+output. Needs valgrind and a release build of `knee`.
 """
 
 import argparse
@@ -17,11 +16,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Bytes of data in a packet.
+# Payload of a packet, bytes.
 PAYLOAD = 1448
 ROOT = Path(__file__).resolve().parent.parent
 
-# Case: short and long run in simulated seconds, most instructions per packet.
+# Case: simulated seconds of the short and the long run, maximum instructions per packet.
 CASES = {
     "ii": (10, 30, 1165),
     "ii-loss": (10, 20, 2780),
@@ -30,19 +29,19 @@ CASES = {
     "multipath": (10, 20, 2275),
 }
 
-# A packet of a connection over two paths: the most that it may cost, in packets
-# of one flow over one path.
+# Maximum cost of a packet of a connection over two paths, relative to a packet of one flow
+# over one path.
 TWO_PATHS = 2.01
 
-# Schedulers that send other than the next packet: the most that their packet
-# may cost, in packets of minrtt; rate of each path in Mbit/s and length of the
-# short run, whose double is the long one.
+# Schedulers that may send a packet other than the next: maximum cost of a packet, relative
+# to minrtt; rate of each path in Mbit/s and length of the short run, half that of the long
+# one.
 SCHEDULERS = {"daps": 3, "dems": 3}
 RATES = {10: 12, 50: 6, 200: 2, 1000: 1}
 
-# Transfers that wait cost nothing: what a packet that is sent may cost in the
-# third minute, in packets of the second second. Delivered packets would count
-# what the overload does to the traffic, for more and more are sent again.
+# Waiting transfers must cost nothing: maximum cost of a sent packet in the third minute,
+# relative to the second second. Delivered packets would measure the effect of the overload
+# on the traffic, because more and more are retransmitted.
 OVERLOADED = 1.3
 
 
@@ -51,7 +50,7 @@ def main():
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("--knee", default=target / "release" / "knee", help="the program")
     program = parser.parse_args().knee
-    # Counts do not depend on what else runs.
+    # Other processes do not affect the counts.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         def begun(name, case, short, long, *changes, sent=False):
             runs = [pool.submit(run, program, case, seconds, changes, sent)
@@ -84,7 +83,7 @@ def main():
 
 
 def cost(begun, limit):
-    """Instructions per packet between the lengths of two runs."""
+    """Returns the instructions per packet, from the difference of two runs."""
     name, runs = begun
     (packets_a, instructions_a), (packets_b, instructions_b) = (each.result() for each in runs)
     packets, instructions = packets_b - packets_a, instructions_b - instructions_a

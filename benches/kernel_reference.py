@@ -3,13 +3,12 @@
 
     sudo python3 benches/kernel_reference.py --knee target/release/knee FOLDER
 
-FOLDER holds CSV files whose rows are one run each, with the columns name,
-rate_mbit, rtt_ms, buf_bytes, loss, cc, flows, goodput_mbit, retrans_ratio and
-srtt_p50 (milliseconds). Rows that differ in their repeat alone are one: the
-median counts, and how far the repeats are from it is allowed beside the
-tolerances (goodput 2 %, median smoothed RTT 10 %, retransmissions after the
-warm-up 20 % or 0.2 points). Rows of controllers that this kernel has not are
-left out. Runs take real time: 40 s each, with staggered starts 80 s.
+FOLDER contains CSV files with one run per row, with the columns name, rate_mbit, rtt_ms,
+buf_bytes, loss, cc, flows, goodput_mbit, retrans_ratio and srtt_p50 (milliseconds). Rows
+that differ only in their repeat are combined: the median counts, and the spread of the
+repeats is allowed in addition to the tolerances (goodput 2 %, median smoothed RTT 10 %,
+retransmissions after the warm-up 20 % or 0.2 points). Rows of controllers that this kernel
+lacks are skipped. Runs take real time: 40 s each, with staggered starts 80 s.
 """
 import argparse
 import csv
@@ -26,7 +25,7 @@ KNOWN = ("bbr", "cubic", "reno")
 
 
 def rows(folder):
-    """Repeats of a setting, by the setting."""
+    """Returns the repeats of each setting."""
     found = {}
     for path in sorted(folder.glob("*.csv")):
         with path.open(newline="") as file:
@@ -34,7 +33,7 @@ def rows(folder):
             if not set(KEYS + FIGURES) <= set(reader.fieldnames or ()):
                 continue
             for row in reader:
-                # Five flows with staggered starts are a setting of their own.
+                # Five flows with staggered starts are a separate setting.
                 setting = tuple(row[key] for key in KEYS) + ("stag" in row["name"],)
                 if row["cc"] in KNOWN:
                     found.setdefault(setting, []).append({k: float(row[k]) for k in FIGURES})
@@ -66,7 +65,7 @@ start_interval = "{interval}"
 
 
 def measured(knee, setting):
-    """Goodput in Mbit/s, RTT in ms, ratio sent again; the verdict."""
+    """Returns goodput in Mbit/s, RTT in ms, retransmitted ratio, and the verdict."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "row.toml")
         path.write_text(scenario(setting))

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""The live page of `knee observe` with 50 groups and an hour of minutes, in headless
-Chromium.
+"""The live page of `knee observe` with 50 groups and an hour of minutes, in headless Chromium.
 
-Writes the minutes that an observer would have written, starts one in that folder, opens
-and closes connections over loopback, and prints the page's bytes, the time to its first
-paint, how often and how fast it is renewed, the memory and the processor time of the
-observer with nobody looking, one page open and eight, and how wide the page is on a
-phone. Fails where a page writes to the console, is wider than the phone, asks for
-anything from elsewhere, or where memory grows by more than a tenth between the halves of
-the time. Times are printed beside what they should stay under, and decide nothing. Needs
-pyarrow, and a knee built with --features live.
+Writes an hour of minutes as an observer would, starts an observer in that folder, opens and
+closes connections over loopback, and prints the page's bytes, the time to its first paint,
+how often and how fast it is updated, the memory and the processor time of the observer with
+no page open, one and nine, and the page's width on a phone. Fails if a page writes to the
+console, is wider than the phone or loads anything from another host, or if memory grows by
+more than a tenth between the halves of the time. Times are printed next to their goals, and
+decide nothing. Needs pyarrow, and a knee built with --features live.
 
     benches/live.py KNEE [--seconds S] [--screenshots FOLDER]
 """
@@ -38,7 +36,7 @@ FIRST_PAINT_MS_AIM = 1000
 
 
 def sketch(draw, middle, count):
-    """So many values around one, as an observer writes a distribution."""
+    """Returns `count` values around `middle` as an observer writes a distribution."""
     buckets = {}
     for _ in range(count):
         bucket = math.floor(16 * math.log2(middle * draw.lognormvariate(0, 0.7)))
@@ -47,7 +45,7 @@ def sketch(draw, middle, count):
 
 
 def minutes(folder):
-    """An hour of all groups, classes and controllers, up to the minute before this one."""
+    """Writes an hour of all groups, classes and controllers, up to the last whole minute."""
     draw, rows = random.Random(1), []
     now = int(time.time()) // 60 * 60
     begun = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now - 60 * MINUTES))
@@ -83,7 +81,7 @@ def minutes(folder):
 
 
 def traffic(ended):
-    """Connections over loopback, RATE a second."""
+    """Opens and closes connections over loopback, RATE per second."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     while not ended.is_set():
         with socket.create_connection(listener.getsockname()):
@@ -92,7 +90,7 @@ def traffic(ended):
 
 
 class Process:
-    """What the system counts of a process."""
+    """The system's counters of a process."""
 
     def __init__(self, number):
         self.folder = Path(f"/proc/{number}")
@@ -102,7 +100,7 @@ class Process:
         return int((self.folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def cpu_s(self):
-        """Since it was asked last."""
+        """Returns the CPU time since the last call."""
         fields = (self.folder / "stat").read_text().rsplit(")", 1)[1].split()
         before, self.cpu = self.cpu, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return self.cpu - before
@@ -140,7 +138,7 @@ def main():
         sender.join()
 
 
-# Notes when the page is renewed, what it asks for, and how long showing takes.
+# Records when the page is updated, its requests, and the time an update takes.
 WATCH = """
 window.shown = [];
 new MutationObserver(() => window.shown.push(performance.now()))
@@ -211,7 +209,7 @@ def look(address, process, arguments, scratch):
 
 
 def event_stream(address):
-    """Somebody who looks and never reads."""
+    """Opens an event stream that is never read."""
     host, port = address.removeprefix("http://").split(":")
     stream = socket.create_connection((host, int(port)))
     stream.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What it costs to observe a host.
+"""Measures the cost of observing a host.
 
     benches/observe.py [KNEE] [--rate N] [--seconds S] [--sample 1/N] [--user NAME]
 
-Opens and closes connections over loopback, in a network namespace of its own, at up to
-RATE closes a second (two sockets a connection), while `knee observe` listens there as
-another user. Prints what was closed as this program counts it, rows and lost reports,
-user and system time of the observer per report and its largest resident memory. Fails
-where reports and lost ones are not what was closed. Needs root for the namespace; the
-observer has none of it.
+Opens and closes connections over loopback, in a network namespace of its own, at up to RATE
+closes per second (two sockets per connection), while `knee observe` listens there as
+another user. Prints the closes counted by this program, rows and lost reports, user and
+system time of the observer per report, and its maximum resident memory. Fails if reports
+and lost ones do not add up to the closes. Needs root for the namespace; the observer runs
+unprivileged.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CLONE_NEWNET = 0x40000000
 
 
 def traffic(rate, seconds):
-    """Connections that were opened and closed, both ends here."""
+    """Opens and closes connections, with both ends here; returns their number."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     port = listener.getsockname()[1]
     ended = threading.Event()
@@ -70,7 +70,7 @@ def main():
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     user = pwd.getpwnam(given.user)
     with tempfile.TemporaryDirectory() as folder:
-        # Where that user may read and write.
+        # A folder that the other user can read and write.
         os.chmod(folder, 0o755)
         knee = Path(folder) / "knee"
         knee.write_bytes(Path(given.knee).read_bytes())
@@ -96,7 +96,7 @@ def main():
         _, status, usage = os.wait4(observer.pid, 0)
         if status != 0:
             raise SystemExit(f"observe: exit status {status}")
-    # Both ends of each, and the socket that listened.
+    # Both ends of each, and the listening socket.
     closed = connections * 2 + 1
     reports = told["connections"] + told["without_connection"]
     lost = told["lost_reports"]

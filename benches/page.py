@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """A page of 20 flows with 3,000 samples each, in headless Chromium.
 
-Prints its size, how long a frame takes while one zooms and points, and how far
-its charts are from the files that `knee plot` writes, pixel by pixel. Fails
-above the limits: 1.2 MB, and one pixel in 100 that differs by more than 64 of
-255. Times are printed beside what they should stay under, 50 ms a frame, and
-decide nothing: they are the machine's.
+Prints its size, the time per frame while zooming and pointing, and how far its charts
+differ from the files that `knee plot` writes, pixel by pixel. Fails above the limits: 1.2
+MB, and one pixel in 100 that differs by more than 64 of 255. Times are printed next to
+their goal, 50 ms per frame, and decide nothing, because they depend on the machine.
 
     python3 benches/page.py --knee target/release/knee
 """
@@ -27,7 +26,7 @@ SIZE_MAX = 1_200_000
 FRAME_MS_AIM = 50
 DIFFERENT_MAX = 0.01
 LEVELS_MAX = 64
-# Charts by their name in the page, and what `knee plot` calls them.
+# Charts by their name in the page, with their name for `knee plot`.
 CHARTS = {"rate": "throughput", "rtt": "delay", "bandwidth": "bandwidth", "queue_delay-0": "queue"}
 ROUNDS = 15
 
@@ -54,14 +53,14 @@ async (name, from, to) => {
 
 
 class Browser:
-    """Chromium, spoken to over two pipes (DevTools protocol)."""
+    """Chromium, controlled over two pipes (DevTools protocol)."""
 
     def __init__(self, profile):
         down_read, self.down = os.pipe()
         self.up, up_write = os.pipe()
 
         def pipes():
-            # 3 and 4 may be one of the two now.
+            # One of the two may have the number 3 or 4 now.
             high = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (down_read, up_write)]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
@@ -73,7 +72,7 @@ class Browser:
         os.close(down_read)
         os.close(up_write)
         self.rest, self.number, self.session = b"", 0, None
-        # What it tells without being asked, where a domain is enabled.
+        # Events, sent once a domain is enabled.
         self.events = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
@@ -120,13 +119,13 @@ class Browser:
         self.evaluate(ready)
 
     def busy_ms(self):
-        """Processor time of the page's thread so far."""
+        """Returns the processor time of the page's thread so far."""
         metrics = self.call("Performance.getMetrics")["metrics"]
         return 1e3 * next(one["value"] for one in metrics if one["name"] == "TaskDuration")
 
     def picture(self, selector):
         place = f"document.querySelector({json.dumps(selector)})"
-        # At a whole pixel and a fixed width, so that both are sampled alike.
+        # At a whole pixel and a fixed width, so that both are sampled the same way.
         self.evaluate(f"""(() => {{ const one = {place};
             document.body.replaceChildren(one);
             one.setAttribute("style", "position:absolute;left:0;top:0;width:720px;height:auto");
@@ -144,7 +143,7 @@ class Browser:
 
 
 def pixels(png):
-    """Width, height and the rows of a PNG with 8 bits for each channel."""
+    """Returns width, height and the rows of a PNG with 8 bits per channel."""
     at, data, width, height, channels = 8, b"", 0, 0, 0
     while at < len(png):
         size, kind = struct.unpack(">I4s", png[at:at + 8])
@@ -179,7 +178,7 @@ def pixels(png):
 
 
 def different(one, other):
-    """The part of the pixels that differ by more than LEVELS_MAX."""
+    """Returns the fraction of the pixels that differ by more than LEVELS_MAX."""
     height, width = min(len(one), len(other)), min(len(one[0]), len(other[0]))
     if abs(len(one) - len(other)) > 1 or len(one[0]) != len(other[0]):
         return 1.0

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""What the Python package costs, beside the goals for it: import, wheel, a call per
-acknowledgement, tables, processes.
+"""Measures the Python package against its goals: import, wheel, calls, tables, processes.
 
-Run by a Python that has the package and Polars:
-`python benches/python.py --wheel target/wheels/knee-*.whl`. The least of several
-runs counts; on a busy machine all figures are upper bounds.
+Run with a Python that has the package and Polars: `python benches/python.py --wheel
+target/wheels/knee-*.whl`. The minimum of several runs counts; on a busy machine all figures
+are upper bounds.
 """
 
 import argparse
@@ -32,7 +31,7 @@ cc = { name = "fixed", window = "200 packets" }
 
 
 class Calls(knee.Controller):
-    """The window of the built-in one it is compared with, counting calls."""
+    """The window of the built-in controller that it is compared with; counts calls."""
 
     calls = 0
 
@@ -61,7 +60,7 @@ class Round(One):
 
 
 def least(work, times=7):
-    """Shortest time of several, seconds."""
+    """Returns the shortest time of several runs, seconds."""
     took = []
     for _ in range(times):
         begun = time.perf_counter()

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The ground quic beside the simulator, and its figures over several links.
+"""Compares the ground quic with the simulator, and measures it over several links.
 
     benches/quic.py KNEE [--only cells|links] [--repeat N]
 
-KNEE is a release build with `--features quic`. Run it as root on a quiet host: it takes
-some six minutes of real time.
+KNEE is a release build with `--features quic`. Run as root on a quiet host; takes some six
+minutes of real time.
 
-- cells: two dozen of rate, RTT, buffer and controller without random loss. Completion on
-  both grounds, and packets that the link lost.
-- links: transfers over two links and over one with loss, each beside its goal and beside
-  the simulator.
+- cells: two dozen combinations of rate, RTT, buffer and controller without random loss:
+  completion on both grounds, and packets lost by the link.
+- links: transfers over two links and over one with loss, compared with goals and with the
+  simulator.
 
-A run that the ground calls invalid is made again, at most twice.
+A run that the ground calls invalid is repeated, at most twice.
 """
 
 import argparse
@@ -55,7 +55,7 @@ workload = {{ file = "{size}" }}
 
 
 def run(knee, text, duration):
-    """Completion in seconds and packets lost by links, on sim and on quic."""
+    """Returns completion in seconds and packets lost by links, on sim and on quic."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / "cell.toml"
         scenario.write_text(f'name = "cell"\nduration = "{duration} s"\n{text}')
@@ -90,7 +90,7 @@ def cells(knee):
         part = quic / sim - 1
         off.append(abs(part))
         missed["completion"] += abs(part) > COMPLETION
-        # A handful of packets is no ratio.
+        # A handful of packets is too few for a ratio.
         alike = abs(sim_lost - quic_lost) <= 5 or 1 / LOST <= quic_lost / max(sim_lost, 1) <= LOST
         missed["lost"] += not alike
         print(f"{rate:3} Mbit/s {rtt:3} ms {buffer:3} BDP  {controller:10}  {sim:6.3f} s  "

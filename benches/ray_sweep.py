@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A sweep on a real Ray cluster beside the same one in this process and on two
+"""A sweep on a real Ray cluster, compared with the same one in this process and on two
 processes: the same bytes, and how long each took.
 
-Run by a Python that has the package, Ray and pyarrow:
-`pip install 'knee[ray]' pyarrow && python benches/ray_sweep.py [POINTS]`.
-Without `RAY_ADDRESS` Ray starts a cluster of its own on this machine.
+Run with a Python that has the package, Ray and pyarrow: `pip install 'knee[ray]' pyarrow &&
+python benches/ray_sweep.py [POINTS]`. Without `RAY_ADDRESS` Ray starts a cluster on this
+machine.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ cc = "cubic"
 
 
 def digest(table):
-    """SHA-256 of the table as Arrow writes it."""
+    """Returns the SHA-256 of the table in Arrow's format."""
     table = pyarrow.table(table).combine_chunks()
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, table.schema) as writer:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What it costs to record a hundred flows each millisecond.
+"""Measures the cost of recording a hundred flows every millisecond.
 
     benches/recording.py [KNEE]
 
-Runs a hundred BBR flows over 1 Gbit/s on the simulator, twice as long the
-second time: with a sample a millisecond, and with one sample at the end. Prints
-user CPU and largest resident memory of each run, as wait4(2) tells them, what
-the samples take beside the simulation (measures and page among it), and the
-bytes written. Fails where recording takes more user CPU than simulating, or
-100 MB: so it does today, 20 simulated seconds take 375 MB, 4.4 s for 2 million
-rows and 0.7 s for the simulation. Needs a release build of `knee`.
+Runs a hundred BBR flows over 1 Gbit/s on the simulator, the second time for twice as long:
+with a sample per millisecond, and with one sample at the end. Prints user CPU time and
+maximum resident memory of each run, as reported by wait4(2), the cost of the samples in
+addition to the simulation (including measures and page), and the bytes written. Fails if
+recording takes more user CPU time than simulating, or 100 MB, which is the case today: 20
+simulated seconds take 375 MB, 4.4 s for 2 million rows and 0.7 s for the simulation. Needs
+a release build of `knee`.
 """
 
 import os
@@ -39,7 +39,7 @@ count = {flows}
 
 
 def run(knee, folder, seconds, interval):
-    """User CPU in seconds, largest memory in MB, bytes of the tables in MB."""
+    """Returns user CPU seconds, maximum memory in MB, and size of the tables in MB."""
     scenario = folder / "scenario.toml"
     scenario.write_text(SCENARIO.format(seconds=seconds, interval=interval, flows=FLOWS))
     out = folder / "run"

@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
-"""How fast a policy is applied and taken back, and whether a kill leaves anything.
+"""Measures how fast a policy is applied and rolled back, and what a kill leaves behind.
 
     benches/steer.py [KNEE] [--prefixes N] [--kills N]
                      [--programs] [--connections N] [--open N] [--seed N]
 
 In a network namespace of its own, with a device that leads nowhere:
 
-- a policy of N prefixes: time of `knee steer plan`, from the start of `knee steer apply`
-  until it says that all is applied, and of `knee steer rollback`, processes included;
-- `knee steer apply` is killed (SIGKILL) N times, each at a random moment of its first
-  1.5 s; what rules and routes have Knee's mark, and what the journal says, is looked at
-  after each. Fails where something is left for longer than ten seconds.
+- a policy of N prefixes: time of `knee steer plan`, of `knee steer apply` from its start
+  until it reports that everything is applied, and of `knee steer rollback`, including the
+  processes;
+- `knee steer apply` is killed (SIGKILL) N times, each at a random moment of its first 1.5
+  s; after each kill, rules and routes with Knee's mark and the journal are checked. Fails
+  if anything is left for longer than ten seconds.
 
 With `--programs` and a knee that has them (`--features bpf`), as root, over the loopback
 device:
 
-- CPU time that the kernel takes for a short connection, both ends, with the programs and
-  without, in turns;
-- N open connections are changed, a thousand a second, and all returned;
-- N kills as above: no connection may keep the controller, no folder stay in /sys/fs/bpf.
+- CPU time of the kernel per short connection, both ends, alternately with the programs and
+  without;
+- N open connections are changed, a thousand per second, and all are restored;
+- N kills as above: no connection may keep the controller, and no folder may stay in
+  /sys/fs/bpf.
 
 Needs root, or unshare --user --map-root-user.
 """
@@ -58,13 +60,13 @@ def namespace():
 
 
 def marked():
-    """Lines of rules and routes with Knee's mark."""
+    """Returns the lines of rules and routes with Knee's mark."""
     lines = ip("rule") + ip("-6 rule") + ip("route show table all")
     return sum("proto 222" in line for line in lines.splitlines())
 
 
 def policy(path, prefixes):
-    """A policy of so many /24 in 10.0.0.0/8 and beyond."""
+    """Returns a policy with this many /24 prefixes in 10.0.0.0/8 and beyond."""
     names = [f'"{10 + n // 65536}.{n // 256 % 256}.{n % 256}.0/24"' for n in range(prefixes)]
     path.write_text(
         'name = "bench"\nactuator = "route"\n[[group]]\nname = "all"\ncontroller = "reno"\n'
@@ -186,7 +188,7 @@ def stopped(knee, folder, process):
 
 
 def cost(knee, folder, server, number):
-    """CPU of the kernel for a connection, with and without, in turns."""
+    """Measures the kernel's CPU time per connection, alternately with and without."""
 
     def one_turn():
         began = resource.getrusage(resource.RUSAGE_SELF).ru_stime
@@ -218,7 +220,7 @@ def cost(knee, folder, server, number):
 
 
 def accepted(server, number):
-    """Connections of a process of its own, so that each holds one end; and its end."""
+    """Opens connections in a second process, so that each process holds one end."""
     reader, writer = os.pipe()
     client = os.fork()
     if client == 0:

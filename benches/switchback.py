@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Counts how often experiments over the packet simulator are right.
+"""Counts how often experiments on the packet simulator give the right answer.
 
     benches/switchback.py KNEE [EXPERIMENTS]
 
-For buffers from half a BDP to eight: with the same controller as A and as B, how
-often an effect is seen; with BBR tried against CUBIC, how often the interval covers
-the truth, which is known from many runs with the same arrivals under each, and how
-often the verdict and a split test say what is not so. The guard does not count
-here: a stop is no statement about speed. Some ten minutes on two cores with 20
-experiments.
+For buffers from half a BDP to eight: with the same controller as A and as B, how often an
+effect is found; with BBR tested against CUBIC, how often the interval covers the true
+value, which is known from many runs with the same arrivals under each, and how often the
+verdict and a split test are wrong. The guard does not count here: a stop says nothing about
+speed. Takes some ten minutes on two cores with 20 experiments.
 """
 
 import csv
@@ -46,7 +45,7 @@ TRIPLES = 24
 
 
 def rehearse(knee, file, *options):
-    """The row of the larger class."""
+    """Returns the row of the larger class."""
     command = [knee, "steer", "rehearse", file, "--format", "csv", "--jobs", "1", *options]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return next(row for row in csv.DictReader(io.StringIO(out)) if row["objects"] == SIZES)
@@ -70,7 +69,7 @@ def main(knee, experiments=20):
             covered = sum(
                 float(row["b_less_a_low"]) <= middle <= float(row["b_less_a_high"]) for row in reals
             )
-            # Of a truth that its own interval does not tell from nothing, any sign is wrong.
+            # If the interval of the true value includes zero, any sign is wrong.
             sign = (low > 0) - (high < 0)
             says = {"B is faster": 1, "B is slower": -1}
             wrong = sum(says.get(row["verdict"], sign) != sign for row in reals)

@@ -1,10 +1,10 @@
-// A dumbbell for ns-3, to compare what a packet costs there and in Knee.
+// A dumbbell for ns-3, to compare the cost of a packet there and in Knee.
 //
 //   sender hosts -- left router == bottleneck == right router -- receiver hosts
 //
 // All delay is on the bottleneck. With --hosts=0 the two routers are the hosts
 // and there is no access hop, as in Knee's scenarios. Several flows may share
-// a host: ns-3 searches a host's sockets and a router's routes one by one, so
+// a host: ns-3 searches a host's sockets and a router's routes linearly, so
 // neither one host nor one host per flow is its fastest arrangement.
 //
 // No traces, no pcap, no flow monitor. Prints one line of CSV: payload bytes
@@ -89,9 +89,8 @@ ConfigureTcp(const Options& o)
     Config::SetDefault("ns3::TcpSocketState::EnablePacing", BooleanValue(o.controller == "Bbr"));
 }
 
-// Sets the queue of a device to so many bytes and takes away the queue disc
-// that assigning an address puts on top: the device's own drop-tail queue is
-// the only one.
+// Removes the queue disc that assigning an address adds, so that the device's
+// own drop-tail queue is the only one.
 void
 OnlyDropTail(NetDeviceContainer devices)
 {
@@ -124,7 +123,7 @@ struct Side
     std::vector<Ipv4Address> addresses;
 };
 
-// Hosts of one side behind `router`; with none, the router is the host.
+// Makes the hosts of one side behind `router`; with none, the router is the host.
 Side
 AddHosts(Ptr<Node> router, Ipv4Address routerAddress, const char* network, const Options& o)
 {
@@ -169,7 +168,7 @@ AddFlows(const Side& left, const Side& right, const Options& o)
         const auto port = static_cast<uint16_t>(FIRST_PORT + i / left.hosts.size());
         BulkSendHelper source("ns3::TcpSocketFactory",
                               InetSocketAddress(right.addresses[host], port));
-        // One segment per write: the socket's buffer then never splits one.
+        // One segment per write, so that the socket's buffer never splits one.
         source.SetAttribute("SendSize", UintegerValue(SEGMENT_BYTES));
         PacketSinkHelper sink("ns3::TcpSocketFactory",
                               InetSocketAddress(Ipv4Address::GetAny(), port));
@@ -236,7 +235,7 @@ main(int argc, char* argv[])
                 user > 0 ? static_cast<double>(packets) / user : 0.0,
                 static_cast<double>(bytes) * 8e-6 / o.seconds,
                 static_cast<unsigned long long>(Simulator::GetEventCount()));
-    // The process ends here: tearing 10,000 flows down takes ns-3 minutes.
+    // Ends the process: tearing down 10,000 flows takes ns-3 minutes.
     std::fflush(stdout);
     std::_Exit(0);
 }

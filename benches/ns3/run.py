@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the same dumbbell in ns-3 and in Knee and prints what a packet costs.
+"""Runs the same dumbbell in ns-3 and in Knee, and prints the cost of a packet.
 
-Needs Debian's `ns3`, `libns3-dev` and g++, and a release build of `knee`
-(`cargo build --release`). Cost is user CPU time of the simulation alone, set-up
-and output excluded, over data packets delivered in order. ns-3 simulates a
-shorter time where the full one would take many minutes: its cost per packet
-hardly depends on it, except where its start-up is what costs (see README.md).
+Needs Debian's `ns3`, `libns3-dev` and g++, and a release build of `knee` (`cargo build
+--release`). Cost is user CPU time of the simulation alone, without set-up and output, per
+data packet delivered in order. ns-3 simulates a shorter time if the full one would take
+many minutes: its cost per packet hardly depends on that, unless its start-up dominates (see
+README.md).
 
     benches/ns3/run.py                 all cases
     benches/ns3/run.py i iv --repeat 3 some, the median of three runs
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LIBRARIES = ["core", "network", "internet", "point-to-point", "applications", "traffic-control"]
 
-# ns-3's options per case. `hosts`: the arrangement in which ns-3 is fastest.
+# ns-3's options per case. `hosts` is the arrangement in which ns-3 is fastest.
 CASES = {
     "i": {"flows": 2, "mbit": 10, "seconds": 600},
     "ii": {"flows": 1, "mbit": 100, "seconds": 60},
@@ -74,7 +74,7 @@ def build(scratch):
 
 
 def repeat(arguments, side, run):
-    """Median cost of a side: (packets, user CPU seconds), or None."""
+    """Returns the median cost of a side as (packets, user CPU seconds), or None."""
     if arguments.only not in (None, side):
         return None
     runs = [run() for _ in range(arguments.repeat)]

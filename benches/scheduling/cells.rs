@@ -1,22 +1,22 @@
-//! The cells of the grid: paths, a size, a controller and a condition.
+//! Cells of the grid: paths, a size, a controller and a condition.
 
 use crate::runs::Contender;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// A path: Mbit/s and round-trip time in ms, half of it on each way.
+/// A path: Mbit/s and round-trip time in ms, half of it in each direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     pub mbit: f64,
     pub rtt_ms: f64,
 }
 
-/// What a cell's ends and links are set to.
+/// Condition of a cell's ends and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// The receive window grows as needed.
     Ample,
-    /// The same, and each path loses 0.5 %.
+    /// The receive window grows as needed, and each path loses 0.5 %.
     Loss,
     /// A receive window of 64 KiB.
     Small,
@@ -32,10 +32,10 @@ impl Condition {
     }
 }
 
-/// One cell.
+/// A cell of the grid.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The quicker path, by its RTT, first.
+    /// The paths, the one with the lower RTT first.
     pub paths: Vec<Path>,
     pub bytes: u64,
     pub cc: &'static str,
@@ -57,7 +57,7 @@ const TOPOLOGIES: [&[(f64, f64)]; 8] = [
     &[(10.0, 20.0), (5.0, 60.0), (2.0, 200.0)],
 ];
 
-/// The grid: 8 topologies, 6 sizes, 3 controllers, 3 conditions.
+/// Returns the grid: 8 topologies, 6 sizes, 3 controllers, 3 conditions.
 pub fn grid() -> Vec<Cell> {
     let mut cells = Vec::new();
     for topology in TOPOLOGIES {
@@ -74,8 +74,8 @@ pub fn grid() -> Vec<Cell> {
     cells
 }
 
-/// As many cells, drawn: 2 to 4 paths of 0.5 to 50 Mbit/s and 5 to 300 ms,
-/// files of 10 kB to 20 MB, all uniform in their logarithm.
+/// Draws as many random cells: 2 to 4 paths of 0.5 to 50 Mbit/s and 5 to 300 ms, files of 10 kB to
+/// 20 MB, all log-uniform.
 pub fn random(seed: u64) -> Vec<Cell> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| {
@@ -101,20 +101,20 @@ pub fn random(seed: u64) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// For a table.
+    /// Returns the name for a table.
     pub fn name(&self) -> String {
         let paths: Vec<String> =
             self.paths.iter().map(|path| format!("{}/{}", path.mbit, path.rtt_ms)).collect();
         format!("{}, {}, {}, {}", paths.join("+"), self.bytes, self.cc, self.condition.name())
     }
 
-    /// Seeds that count: chance has a part only where packets are lost.
+    /// Returns the number of seeds: without loss there is no randomness.
     pub fn seeds(&self) -> u64 {
         if self.condition == Condition::Loss { 2 } else { 1 }
     }
 
-    /// The links and paths as a scenario has them, after `head`. The queue
-    /// holds one BDP, at least 30 kB.
+    /// Returns links and paths in a scenario, after `head`. The queue holds one BDP, at least 30
+    /// kB.
     fn network(&self, head: &str) -> String {
         let mut text = head.to_owned();
         let loss = if self.condition == Condition::Loss { "loss = \"0.5 %\"\n" } else { "" };
@@ -134,7 +134,7 @@ impl Cell {
         if self.condition == Condition::Small { "receive_window = \"64 KiB\"\n" } else { "" }
     }
 
-    /// The file over all paths.
+    /// Returns the scenario with the file over all paths.
     pub fn over_all(&self, seed: u64, contender: &Contender) -> String {
         let names: Vec<String> = (0..self.paths.len()).map(|n| format!("\"p{n}\"")).collect();
         let Contender { scheduler, reinjection, .. } = contender;
@@ -149,7 +149,7 @@ impl Cell {
         self.network(&format!("duration = \"{SECONDS_MAX} s\"\nseed = {seed}\n")) + &flow
     }
 
-    /// The file over one path.
+    /// Returns the scenario with the file over one path.
     pub fn over_one(&self, seed: u64, path: usize) -> String {
         let flow = format!(
             "[[flow]]\nname = \"flow\"\npath = \"p{path}\"\ncc = \"{}\"\n\
@@ -161,7 +161,7 @@ impl Cell {
         self.network(&format!("duration = \"{SECONDS_MAX} s\"\nseed = {seed}\n")) + &flow
     }
 
-    /// One path alone, always fed, with the headers of a subflow.
+    /// Returns the scenario with one path alone and endless data, with the headers of a subflow.
     pub fn always_fed(&self, seed: u64, path: usize, seconds: u64) -> String {
         let head =
             format!("duration = \"{seconds} s\"\nseed = {seed}\nsample_interval = \"1 ms\"\n");
@@ -174,5 +174,5 @@ impl Cell {
     }
 }
 
-/// No transfer of the grid takes longer.
+/// Maximum duration of a transfer of the grid.
 const SECONDS_MAX: u64 = 3000;

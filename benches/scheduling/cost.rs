@@ -1,10 +1,10 @@
-//! What a packet costs with each scheduler, over minRTT's.
+//! Cost of a packet with each scheduler, relative to minRTT.
 
 use crate::runs::{Contender, scenario_of};
 use knee_sim::Control;
 use std::time::Instant;
 
-/// Runs of each: the quickest counts, for what else the machine does only adds.
+/// Runs of each scheduler; the fastest counts, because other processes only add time.
 const RUNS: usize = 7;
 
 /// Mbit/s and round-trip time in ms.
@@ -36,7 +36,7 @@ fn text(paths: &[Way], window: &str, contender: &Contender) -> String {
     )
 }
 
-/// Nanoseconds of the whole simulation for each packet delivered.
+/// Returns the nanoseconds of the whole simulation per delivered packet.
 fn nanos_per_packet(text: &str) -> f64 {
     let scenario = scenario_of(text);
     #[expect(clippy::disallowed_methods, reason = "the cost is real time")]
@@ -45,7 +45,7 @@ fn nanos_per_packet(text: &str) -> f64 {
     begin.elapsed().as_nanos() as f64 / records.cost.data_packets as f64
 }
 
-/// Prints the cost of a packet with each contender, whole and over minRTT's.
+/// Prints the cost of a packet with each contender, absolute and relative to minRTT.
 pub fn compare(contenders: &[Contender]) {
     let minrtt = Contender::read("minrtt");
     let contenders: Vec<&Contender> = std::iter::once(&minrtt).chain(contenders).collect();
@@ -53,7 +53,7 @@ pub fn compare(contenders: &[Contender]) {
         let texts: Vec<String> =
             contenders.iter().map(|contender| text(paths, window, contender)).collect();
         let mut least = vec![f64::INFINITY; texts.len()];
-        // In turn, so that a busy moment falls on all of them.
+        // In turn, so that a busy moment affects all of them.
         for _ in 0..RUNS {
             for (least, text) in least.iter_mut().zip(&texts) {
                 *least = least.min(nanos_per_packet(text));

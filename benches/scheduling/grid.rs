@@ -1,4 +1,4 @@
-//! All schedulers over all cells, and the tables.
+//! Runs all schedulers over all cells, and prints the tables.
 
 use crate::cells::{Cell, Condition};
 use crate::perfect::Curves;
@@ -7,19 +7,19 @@ use crate::table::{Column, print};
 use knee_scenario::Measure;
 use std::collections::BTreeMap;
 
-/// Whether a cell belongs to a group of the table.
+/// Returns whether a cell belongs to a group of the table.
 type Belongs = fn(&Cell) -> bool;
 
-/// What a cell is compared with, seconds.
+/// References for a cell, seconds.
 struct Baseline {
-    /// T*, the bound of any scheduler and controller.
+    /// T*, the lower bound for any scheduler and controller.
     bound: f64,
     best_path: f64,
-    /// T_cc; none with a small window, of which it knows nothing.
+    /// T_cc; absent with a small window, which it does not model.
     perfect: Option<f64>,
 }
 
-/// Times of one scheduler, cell by cell; none: it cannot serve so many paths.
+/// Times of one scheduler, cell by cell; absent if it does not support that many paths.
 type Times = Vec<Option<f64>>;
 
 /// Runs everything and prints the tables.
@@ -31,7 +31,7 @@ pub fn compare(cells: &[Cell], contenders: &[Contender], worst: usize) {
         let served = (0..cells.len()).filter(|cell| serves(&cells[*cell]));
         jobs.extend(served.map(|cell| (cell, number)));
     }
-    // The longest first, so that none is left to run alone at the end.
+    // The longest first, so that none runs alone at the end.
     jobs.sort_by_key(|(cell, _)| std::cmp::Reverse(cells[*cell].bytes));
     let done = side_by_side(&jobs, |(cell, number)| {
         let cell = &cells[*cell];
@@ -61,7 +61,7 @@ fn mean_of_seeds(cell: &Cell, time: impl Fn(u64) -> f64) -> f64 {
 }
 
 fn baselines(cells: &[Cell]) -> Vec<Baseline> {
-    // The curves of paths do not depend on the size: one run for all sizes.
+    // The curves of paths do not depend on the size, so one run serves all sizes.
     let mut groups: BTreeMap<String, (usize, u64)> = BTreeMap::new();
     for (index, cell) in cells.iter().enumerate() {
         if cell.condition != Condition::Small {
@@ -84,7 +84,7 @@ fn baselines(cells: &[Cell]) -> Vec<Baseline> {
             .map(|path| mean_of_seeds(cell, |seed| completion(&run(&cell.over_one(seed, path)))));
         let records = run(&cell.over_all(1, &Contender::read("minrtt")));
         let perfect = curves.get(cell.always_fed(0, 0, 0).as_str()).filter(|_| {
-            // A small window has curves of the same name where it is ample.
+            // With a small window, a cell would share its name with the curves of an ample one.
             cell.condition != Condition::Small
         });
         Baseline {
@@ -109,7 +109,7 @@ fn table(
     for (contender, times) in contenders.iter().zip(times) {
         let served: Option<Vec<(f64, &Baseline)>> =
             chosen.iter().map(|cell| Some((times[*cell]?, &baselines[*cell]))).collect();
-        // One that cannot serve all of them is not compared.
+        // A scheduler that does not support all of them is not compared.
         if let Some(served) = served {
             rows.push(row(&contender.label, &served));
         }
@@ -140,7 +140,7 @@ fn row(label: &str, served: &[(f64, &Baseline)]) -> (String, Column, Column, Col
     )
 }
 
-/// How often each scheduler is within 2 % of the best of all.
+/// Prints how often each scheduler is within 2 % of the best of all.
 fn within_two_per_cent(cells: &[Cell], contenders: &[Contender], times: &[Times]) {
     let best =
         |cell: usize| times.iter().filter_map(|times| times[cell]).fold(f64::INFINITY, f64::min);

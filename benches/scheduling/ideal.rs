@@ -1,17 +1,16 @@
-//! A page over an ideal transport: the ceiling of what a scheduler can gain there.
+//! Pages over an ideal transport: an upper bound for the gain of any scheduler.
 //!
-//! It knows the paths, loses nothing, and has no queue but its own. Each path of a
-//! connection has the window of slow start from when it has joined, ten packets
-//! that double in each round trip, whether they were used or not; no controller of
-//! these pages has more. A packet takes the path on which it arrives first. On one
-//! connection, whose answers come in the order of asking, no other choice brings
-//! any part of the stream earlier: the load time is a bound. Several connections
-//! share the links, and the order among them is taken as that of becoming able to
-//! send; another may be better by chance.
+//! It knows the paths, loses nothing, and has no queue except its own. From the time when it joins,
+//! each path of a connection has the window of slow start: ten packets that double every round
+//! trip, used or not; no controller has more on these pages. A packet takes the path on which it
+//! arrives first. On one connection, whose answers come in the order of the requests, no other
+//! choice delivers any part of the stream earlier: the load time is a bound. Several connections
+//! share the links, and take turns in the order in which they become able to send; another order
+//! may be better by chance.
 
 use std::collections::VecDeque;
 
-/// A path: bytes of payload per second at most, and seconds.
+/// A path: payload rate in bytes per second, and delay in seconds.
 #[derive(Clone, Copy)]
 pub struct Path {
     pub rate: f64,
@@ -19,12 +18,12 @@ pub struct Path {
     pub rtt: f64,
 }
 
-/// Payload of a packet and what is on the wire with it, bytes.
+/// Payload of a packet, and its size on the wire, bytes.
 const MSS: f64 = 1448.0;
 const HEADER: f64 = 52.0;
-/// Packets of the first window.
+/// Packets of the initial window.
 const FIRST_WINDOW: usize = 10;
-/// From so many doublings on a window limits nothing here.
+/// Number of doublings after which a window limits nothing here.
 const DOUBLINGS_MAX: i32 = 20;
 
 impl Path {
@@ -34,30 +33,30 @@ impl Path {
     }
 }
 
-/// An object: its bytes, and the one that it comes after.
+/// An object: its size, and the one that it depends on.
 pub struct Object {
     pub bytes: u64,
     pub after: Option<usize>,
 }
 
-/// Bytes of an object that can be sent from a time on.
+/// Bytes of an object that can be sent from a given time on.
 struct Waiting {
     object: usize,
     bytes: f64,
     from: f64,
 }
 
-/// One connection.
+/// A connection.
 struct Connection {
     /// When each path may carry data.
     joined: Vec<f64>,
-    /// When the packets of each path are acknowledged that were sent last, as many
-    /// as a window may ever have had.
+    /// Acknowledgement times of the packets sent last on each path, as many as its window can ever
+    /// have held.
     sent: Vec<Vec<f64>>,
     waiting: VecDeque<Waiting>,
-    /// Everything given out so far has arrived.
+    /// When everything sent so far will have arrived.
     arrived: f64,
-    /// It answers a request, over HTTP/1.1.
+    /// Whether it is answering a request, over HTTP/1.1.
     busy: bool,
 }
 
@@ -73,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// When the window of a path lets the next packet go, not before `from`.
+    /// Returns when the window of a path allows the next packet, not before `from`.
     fn room(&self, number: usize, path: &Path, from: f64) -> f64 {
         let mut at = from.max(self.joined[number]);
         loop {
@@ -92,7 +91,7 @@ impl Connection {
     }
 }
 
-/// Something that a load waits for.
+/// An arrival that a load waits for.
 struct Delivery {
     at: f64,
     object: usize,
@@ -102,7 +101,7 @@ struct Delivery {
 struct Load<'a> {
     paths: &'a [Path],
     objects: &'a [Object],
-    /// Several connections with a request each, or one with all.
+    /// Maximum number of connections with one request each, or `None` for one connection with all.
     limit: Option<usize>,
     connections: Vec<Connection>,
     /// When each link is free again.
@@ -112,8 +111,8 @@ struct Load<'a> {
     way_back: f64,
 }
 
-/// Seconds that a page takes; `limit`: connections of HTTP/1.1, none: one connection
-/// on which all is multiplexed.
+/// Returns the load time of a page, in seconds. `limit` is the number of HTTP/1.1 connections, or
+/// `None` for one multiplexed connection.
 pub fn load_time(paths: &[Path], objects: &[Object], limit: Option<usize>) -> f64 {
     let known = (0..objects.len()).filter(|number| objects[*number].after.is_none());
     let mut load = Load {
@@ -151,7 +150,7 @@ pub fn load_time(paths: &[Path], objects: &[Object], limit: Option<usize>) -> f6
 }
 
 impl Load<'_> {
-    /// Asks for what is known, as far as connections are free.
+    /// Requests discovered objects, as far as connections are free.
     fn ask(&mut self, now: f64) {
         while !self.known.is_empty() {
             let idle = self.connections.iter().position(|one| self.limit.is_none() || !one.busy);
@@ -173,7 +172,7 @@ impl Load<'_> {
         })
     }
 
-    /// Of all connections the packet that leaves first: when, and on which path.
+    /// Returns the packet that leaves first of all connections: when, and on which path.
     fn next_packet(&self) -> Option<(f64, usize, usize)> {
         let each = (0..self.connections.len()).filter_map(|number| {
             let (start, path) = self.best_path(number)?;
@@ -182,8 +181,8 @@ impl Load<'_> {
         each.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The path on which the next packet of a connection arrives first, and when it
-    /// leaves there.
+    /// Returns the path on which the next packet of a connection arrives first, and when it leaves
+    /// there.
     fn best_path(&self, number: usize) -> Option<(f64, usize)> {
         let connection = &self.connections[number];
         let head = connection.waiting.front()?;

@@ -1,18 +1,17 @@
-//! How near each scheduler comes to what is possible:
-//! `cargo bench --workspace --bench scheduling`, with `-- MODE` for a part.
+//! Compares each scheduler with what is possible: `cargo bench --workspace --bench scheduling`,
+//! with `-- MODE` for a part.
 //!
-//! - `grid` (without a mode): files over 432 cells; over T*, over the best
-//!   single path, over a perfect scheduler with the same controllers.
-//! - `random SEED`: as many cells drawn at random.
-//! - `pages`: ten web pages over six networks, over minRTT's time; `pages --bound`:
-//!   the same of an ideal transport.
-//! - `traces FILE FILE…`: files over two recorded links at once, each pair of
-//!   these (Mahimahi's format), over the better link alone, and what a perfect
-//!   scheduler gains there.
-//! - `cost`: what a packet costs, over minRTT's.
+//! - `grid` (the default): files over 432 cells; relative to T*, to the best single path, and to a
+//!   perfect scheduler with the same controllers.
+//! - `random SEED`: as many cells, drawn at random.
+//! - `pages`: ten web pages over six networks, relative to minRTT; `pages --bound`: the same for an
+//!   ideal transport.
+//! - `traces FILE FILE…`: files over two recorded links at once, each pair of these (Mahimahi's
+//!   format), relative to the better link alone, and the gain of a perfect scheduler.
+//! - `cost`: the cost of a packet, relative to minRTT.
 //!
-//! Names of schedulers after the mode replace those of the table: `minrtt-` is
-//! minrtt without reinjection, `'just-in-time growth = true'` has a parameter.
+//! Names of schedulers after the mode replace the default ones: `minrtt-` is minrtt without
+//! reinjection, `'just-in-time growth = true'` has a parameter.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -28,7 +27,7 @@ mod traces;
 
 use runs::Contender;
 
-/// Those of the table.
+/// Default schedulers of the tables.
 const CONTENDERS: [&str; 14] = [
     "just-in-time",
     "capacity",
@@ -66,7 +65,7 @@ fn main() {
         ["pages", "--bound"] => pages::bound(),
         ["pages", ref names @ ..] => pages::compare(&chosen(names)),
         ["traces", ref words @ ..] => {
-            // Files have a dot in their names, schedulers have none.
+            // File names contain a dot, names of schedulers do not.
             let (files, names): (Vec<&str>, Vec<&str>) =
                 words.iter().partition(|word| word.contains('.'));
             traces::compare(&files, &chosen(&names));

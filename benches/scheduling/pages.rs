@@ -1,4 +1,4 @@
-//! Web pages: how long they take to load, over minRTT's time.
+//! Web pages: load times relative to minRTT.
 
 use crate::ideal::{self, Object};
 use crate::runs::{Contender, run_with, side_by_side, value};
@@ -8,11 +8,11 @@ use knee_scenario::{Embedded, Measure};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Objects of each page: from the default page's to many.
+/// Number of objects of each page: from the default page's to many.
 const OBJECTS: [usize; 10] = [53, 65, 80, 95, 110, 125, 145, 165, 180, 200];
 const SEEDS: u64 = 20;
 
-/// Mbit/s and round-trip time in ms of each path: equal ones, then unlike.
+/// Mbit/s and round-trip time in ms of each path: first equal paths, then different ones.
 const NETWORKS: [&[(f64, f64)]; 6] = [
     &[(10.0, 20.0), (10.0, 20.0)],
     &[(5.0, 40.0), (5.0, 40.0)],
@@ -22,9 +22,9 @@ const NETWORKS: [&[(f64, f64)]; 6] = [
     &[(10.0, 40.0), (5.0, 40.0), (1.0, 40.0)],
 ];
 
-/// A page: a document, style sheets and scripts that stand in it, images and more
-/// scripts that these bring. Sizes are log-normal about a median of 8 kB, as those
-/// of the default page; drawn from the number of objects alone.
+/// Makes a page: a document, style sheets and scripts in it, images and more scripts that these
+/// load. Sizes are log-normal around a median of 8 kB, like those of the default page; they depend
+/// only on the number of objects.
 fn page(objects: usize) -> Vec<Object> {
     let mut rng = ChaCha8Rng::seed_from_u64(objects as u64);
     let mut page = vec![Object { bytes: 25_000, after: None }];
@@ -37,7 +37,7 @@ fn page(objects: usize) -> Vec<Object> {
     page
 }
 
-/// The same as a file.
+/// Formats a page as a page file.
 fn as_file(page: &[Object]) -> String {
     let mut text = String::from("name,bytes,after\n");
     for (number, Object { bytes, after }) in page.iter().enumerate() {
@@ -47,13 +47,13 @@ fn as_file(page: &[Object]) -> String {
     text
 }
 
-/// Connections of HTTP/1.1; none: all is multiplexed on one.
+/// Returns the number of HTTP/1.1 connections, or `None` if the page is multiplexed on one.
 fn connections(number: usize) -> Option<usize> {
     number.is_multiple_of(2).then_some(6)
 }
 
-/// Pages of an even number use six connections of HTTP/1.1, the others one on
-/// which all is multiplexed.
+/// Makes the scenario of a page: even numbers use six connections of HTTP/1.1, odd ones one
+/// multiplexed connection.
 fn scenario(number: usize, network: usize, seed: u64, contender: &Contender) -> String {
     let mut text = format!("duration = \"600 s\"\nseed = {seed}\n");
     let mut names = Vec::new();
@@ -83,8 +83,8 @@ fn load_time(number: usize, network: usize, seed: u64, contender: &Contender) ->
     value(&records, &Measure::PageLoadTime)
 }
 
-/// Loads ten pages over six networks with twenty seeds, and prints the times of
-/// each contender over minRTT's: page by page, network by network.
+/// Loads ten pages over six networks with twenty seeds, and prints the times of each contender
+/// relative to minRTT, by page and by network.
 pub fn compare(contenders: &[Contender]) {
     let minrtt = Contender::read("minrtt");
     let jobs = jobs();
@@ -134,9 +134,9 @@ pub fn compare(contenders: &[Contender]) {
     }
 }
 
-/// Prints what an ideal transport takes of minRTT's load time, network by network:
-/// below that no scheduler goes on one connection. On six it also loses nothing of
-/// their first windows, which a scheduler cannot prevent.
+/// Prints the load time of an ideal transport relative to minRTT, network by network: on one
+/// connection no scheduler is faster. On six the ideal transport also avoids losses in their
+/// initial windows, which a scheduler cannot.
 pub fn bound() {
     let minrtt = Contender::read("minrtt");
     let jobs = jobs();
@@ -174,7 +174,7 @@ fn ideal_time(number: usize, network: usize) -> f64 {
     ideal::load_time(&paths, &page(OBJECTS[number]), connections(number))
 }
 
-/// Number of the page, network and seed of each load.
+/// Returns number of the page, network and seed of each load.
 fn jobs() -> Vec<(usize, usize, u64)> {
     let mut jobs = Vec::new();
     for network in 0..NETWORKS.len() {

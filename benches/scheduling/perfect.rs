@@ -1,16 +1,15 @@
-//! What a perfect scheduler could do with the same controllers.
+//! A perfect scheduler with the same controllers.
 //!
-//! Path i alone, always fed, has delivered F_i(t) bytes by t. Over all paths
-//! a file of S bytes is acknowledged at the earliest at T_cc, the least t with
-//! sum of F_i(t - back_i - join_i) >= S: `back` is the way of the
-//! acknowledgement, `join` the round trip of the first path, after which the
-//! others may begin. It is not strict: a path that is fed less may lose less.
+//! Path i alone, with endless data, has delivered F_i(t) bytes by t. Over all paths a file of S
+//! bytes is acknowledged no earlier than T_cc, the least t with sum of F_i(t - back_i - join_i) >=
+//! S, where `back` is the delay of the acknowledgement and `join` the round trip of the first path,
+//! after which the others may begin. It is not a strict bound: a path with less data may lose less.
 
 use crate::cells::Cell;
 use crate::runs::run;
 use knee_record::Records;
 
-/// F of one path: times in ns and bytes, ascending.
+/// F of a path: times in ns and bytes, ascending.
 struct Curve(Vec<(u64, u64)>);
 
 impl Curve {
@@ -25,15 +24,14 @@ impl Curve {
     }
 }
 
-/// The curves of the paths of a connection, each with how much later than it was
-/// delivered there something is acknowledged, ns.
+/// The curves of a connection's paths, each with the delay from delivery to acknowledgement, ns.
 pub struct Curves {
     each: Vec<(Curve, f64)>,
     until_ns: f64,
 }
 
 impl Curves {
-    /// Those of a cell, long enough for a file of `bytes`.
+    /// Returns the curves of a cell, long enough for a file of `bytes`.
     pub fn of(cell: &Cell, seed: u64, bytes: u64) -> Curves {
         let rate: f64 = cell.paths.iter().map(|path| path.mbit * 1e6).sum();
         let seconds = (8.0 * bytes as f64 / rate * 1.5 + 5.0) as u64;
@@ -46,8 +44,8 @@ impl Curves {
         })
     }
 
-    /// Those of paths by number, over so many seconds or more, in which they deliver
-    /// `bytes`: `alone` runs one always fed, and says how late it is.
+    /// Returns the curves of paths by number, over at least `seconds` and until they deliver
+    /// `bytes`. `alone` runs a path with endless data, and returns its delay.
     pub fn long_enough(
         bytes: u64,
         mut seconds: u64,
@@ -71,7 +69,7 @@ impl Curves {
         self.each.iter().map(|(curve, late)| curve.at(ns - late)).sum()
     }
 
-    /// T_cc in seconds.
+    /// Returns T_cc in seconds.
     pub fn completion(&self, bytes: u64) -> f64 {
         let (mut low, mut high) = (0.0, self.until_ns);
         while high - low > 1e3 {

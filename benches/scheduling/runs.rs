@@ -1,4 +1,4 @@
-//! Runs of cells, side by side.
+//! Runs of cells, in parallel.
 
 use knee_record::{Records, RunView, Window, measure};
 use knee_scenario::{Embedded, Loader, Measure, Scenario, Source};
@@ -6,8 +6,7 @@ use knee_sim::Control;
 use knee_units::Time;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A scheduler of the table: its name there, as a scenario writes it, and
-/// whether anything is reinjected.
+/// A scheduler of the table: its label, its notation in a scenario, and whether reinjection is on.
 pub struct Contender {
     pub label: String,
     pub scheduler: String,
@@ -15,8 +14,8 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// `name`, or `name-` for one without reinjection; `name { key = value }`
-    /// with parameters.
+    /// Parses `name`, or `name-` for one without reinjection; `name { key = value }` with
+    /// parameters.
     pub fn read(text: &str) -> Contender {
         let (name, reinjection) = match text.strip_suffix('-') {
             Some(name) => (name, false),
@@ -33,7 +32,7 @@ impl Contender {
     }
 }
 
-/// Runs a scenario that names no files.
+/// Runs a scenario without files.
 pub fn run(text: &str) -> Records {
     run_with(text, &Embedded(&[]))
 }
@@ -44,7 +43,7 @@ pub fn run_with(text: &str, loader: &dyn Loader) -> Records {
     knee_sim::run(&scenario, &Control::default()).expect("it runs")
 }
 
-/// A scenario that names no files.
+/// Parses a scenario without files.
 pub fn scenario_of(text: &str) -> Scenario {
     read(text, &Embedded(&[]))
 }
@@ -55,18 +54,18 @@ fn read(text: &str, loader: &dyn Loader) -> Scenario {
         .unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.problems))
 }
 
-/// Seconds in which the only file of a run is complete.
+/// Returns the seconds until the only file of a run is complete.
 pub fn completion(records: &Records) -> f64 {
     records.flows[0].completion_ns.map_or(f64::INFINITY, |ns| ns as f64 / 1e9)
 }
 
-/// A measure of the only flow of a run.
+/// Returns a measure of the only flow of a run.
 pub fn value(records: &Records, what: &Measure) -> f64 {
     let view = RunView::new(records, Time::ZERO);
     measure(&view, what, "flow", Window::default()).unwrap_or(f64::NAN)
 }
 
-/// Does work on all cores and keeps the order.
+/// Maps items on all cores, and keeps the order.
 pub fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let take = || {

@@ -12,20 +12,19 @@ impl Column {
         Column { mean: ratios.iter().sum::<f64>() / ratios.len() as f64, sorted: ratios }
     }
 
-    /// The value below which this part of all lies.
+    /// Returns the value below which this fraction lies.
     pub fn quantile(&self, part: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1) as f64;
         self.sorted.get((part * last).round() as usize).copied().unwrap_or(f64::NAN)
     }
 
-    /// How many are above a value.
+    /// Returns how many ratios are above a value.
     pub fn above(&self, value: f64) -> usize {
         self.sorted.iter().filter(|ratio| **ratio > value).count()
     }
 }
 
-/// One row: its name, then times over T*, over the best single path and over
-/// T_cc.
+/// Prints a row: its name, then times relative to T*, to the best single path and to T_cc.
 pub fn print(title: &str, cells: usize, rows: &[(String, Column, Column, Column)]) {
     println!("{title} ({cells} cells)\n");
     println!(

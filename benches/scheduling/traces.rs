@@ -1,4 +1,4 @@
-//! Recorded links, two at once: against the better of them alone.
+//! Pairs of recorded links, compared with the better of them alone.
 
 use crate::perfect::Curves;
 use crate::runs::{Contender, completion, run_with, side_by_side, value};
@@ -8,8 +8,8 @@ use knee_scenario::{Folder, Measure};
 const DRAWS: u64 = 30;
 const SIZES: [u64; 3] = [1_000_000, 5_000_000, 20_000_000];
 
-/// A file over links that begin anywhere in their recordings, drawn from the
-/// seed; way and way back take 20 ms, the queue holds 100 packets.
+/// Makes the scenario of a file over links that begin at random times of their recordings; each
+/// direction takes 20 ms, the queue holds 100 packets.
 fn scenario(files: [&str; 2], over: &[usize], bytes: u64, seed: u64, flow: &str) -> String {
     let head = format!("duration = \"3000 s\"\nseed = {seed}\nsample_interval = \"1 s\"\n");
     let paths: Vec<String> = over.iter().map(|path| format!("\"p{path}\"")).collect();
@@ -24,7 +24,7 @@ fn scenario(files: [&str; 2], over: &[usize], bytes: u64, seed: u64, flow: &str)
         )
 }
 
-/// One of the links alone, always fed, as a subflow.
+/// Makes the scenario of one of the links alone, with endless data, as a subflow.
 fn always_fed(files: [&str; 2], path: usize, seconds: u64, seed: u64) -> String {
     let head = format!("duration = \"{seconds} s\"\nseed = {seed}\nsample_interval = \"5 ms\"\n");
     head + &links(files)
@@ -46,8 +46,8 @@ fn links(files: [&str; 2]) -> String {
     text
 }
 
-/// Of one draw: seconds over both links, over the better one alone, of a perfect
-/// scheduler with the same controllers (T_cc), and the bound T*.
+/// Result of one draw: seconds over both links, over the better one alone, for a perfect scheduler
+/// with the same controllers (T_cc), and the bound T*.
 struct Draw {
     both: f64,
     better: f64,
@@ -55,7 +55,7 @@ struct Draw {
     bound: f64,
 }
 
-/// Way and way back of each link, ms.
+/// Delay of each direction of a link, ms.
 const WAY_MS: f64 = 20.0;
 
 fn draw(files: [&str; 2], bytes: u64, seed: u64, contender: &Contender) -> Draw {
@@ -76,8 +76,8 @@ fn draw(files: [&str; 2], bytes: u64, seed: u64, contender: &Contender) -> Draw 
     Draw { both, better, perfect: curves.completion(bytes), bound }
 }
 
-/// Prints, for each pair of recordings and size, the time over the better
-/// link's, and what was gained of what the bound allows over that link.
+/// Prints, for each pair of recordings and size, the time relative to the better link, and the gain
+/// relative to the gain that the bound allows over that link.
 pub fn compare(files: &[&str], contenders: &[Contender]) {
     let mut jobs = Vec::new();
     for (first, a) in files.iter().enumerate() {
@@ -126,18 +126,18 @@ pub fn compare(files: &[&str], contenders: &[Contender]) {
     }
 }
 
-/// Seconds gained over the better link, in the mean of the draws.
+/// Seconds gained over the better link, mean over the draws.
 struct Gained {
     by_both: f64,
-    /// By a perfect scheduler with the same controllers.
+    /// Gain of a perfect scheduler with the same controllers.
     by_perfect: f64,
-    /// As much as the bound allows.
+    /// Gain that the bound allows.
     possible: f64,
 }
 
 impl Gained {
-    /// Means before any quotient: where a link is nearly idle the bound allows hardly
-    /// anything over the other, and the quotient of a single draw means nothing.
+    /// Averages before dividing: if a link is nearly idle, the bound allows hardly any gain over
+    /// the other, and the quotient of a single draw means nothing.
     fn of(draws: &[Draw]) -> Gained {
         let mean = |of: &dyn Fn(&Draw) -> f64| {
             draws.iter().map(|draw| draw.better - of(draw)).sum::<f64>() / draws.len() as f64
