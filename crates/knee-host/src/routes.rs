@@ -33,7 +33,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// `None` for a route that a table of unicast routes cannot hold.
+    /// Reads a message, or returns `None` for a route that a table of unicast routes cannot hold.
     fn of(message: RouteMessage) -> Option<Route> {
         let unspecified: IpAddr = match message.header.address_family {
             AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
@@ -265,7 +265,7 @@ impl Rule {
         message
     }
 
-    /// `None` for a rule that does not direct TCP to a table.
+    /// Reads a message, or returns `None` for a rule that does not direct TCP to a table.
     fn of(message: &RuleMessage) -> Option<Rule> {
         let mut rule = Rule {
             ipv6: message.header.family == AddressFamily::Inet6,
