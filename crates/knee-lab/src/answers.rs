@@ -118,9 +118,14 @@ fn mixes(scenario: &Scenario) -> (Vec<MixProcess>, Vec<MixPair>) {
             tests.iter().chain([&control]).map(|flow| flow.name.clone()).collect();
         let links = scenario.paths[control.paths[0]].forward.iter();
         let links: Vec<String> = links.map(|link| scenario.links[*link].name.clone()).collect();
+        // Two that differ in their parameters alone have the names of their groups.
+        let twice = |test: &Flow| {
+            tests.iter().filter(|other| other.controller.name == test.controller.name).count() > 1
+        };
         pairs.extend(tests.iter().map(|test| MixPair {
             name: match tests.len() {
                 1 => name.to_string(),
+                _ if twice(test) => format!("{name}, {}", test.name),
                 _ => format!("{name}, {}", test.controller.name),
             },
             test_flow: test.name.clone(),

@@ -334,6 +334,76 @@ const Charts = (() => {
     };
   }
 
-  return { decode, columns, atOrBelow, nearest, lines, rateGrid, marks, range, extent, parts, line, draw };
+  // ---- A part of a drawing, larger: drawing.rs.
+  const ATTRIBUTE = (name) => new RegExp(`(^<[^>]*? ${name}=")([^"]*)`);
+  const read = (line, name) => ATTRIBUTE(name).exec(line)?.[2];
+  const write = (line, name, value) => line.replace(ATTRIBUTE(name), (_, before) => before + value);
+  const short = (value) => String(Number(value.toFixed(1)));
+  const numbers = (text) => text.trim().split(/[ ,]+/).map(Number);
+  const pairs = (text) => text.trim().split(" ").map((pair) => pair.split(",").map(Number));
+
+  /// The value of an axis at a place of the drawing.
+  const valueAt = ([low, high], at, from, to) => low + ((at - from) / (to - from)) * (high - low);
+
+  /// The markup of a drawing with what lies between the places `[x0, x1, y0, y1]` of its
+  /// frame in the whole of it. Axes with known ends get new marks; others keep theirs,
+  /// which move. Marks, lines and words keep their size.
+  function enlarge(markup, { frame: [left, top, right, bottom], x: xEnds, y: yEnds, both }, [x0, x1, y0, y1]) {
+    const x = (at) => left + ((at - x0) / (x1 - x0)) * (right - left);
+    const y = (at) => (both ? top + ((at - y0) / (y1 - y0)) * (bottom - top) : at);
+    const within = (at, from, to) => at >= from - 0.5 && at <= to + 0.5;
+    const framed = ([px, py]) => within(px, left, right) && within(py, top, bottom);
+    const beneath = [], inside = [], around = [];
+    for (const line of markup.split("\n")) {
+      const name = /^<(\w+)/.exec(line)?.[1], points = read(line, "points"), classes = (read(line, "class") ?? "").split(" ");
+      if (points && classes.includes("grid")) {
+        const [from, to] = pairs(points), upright = from[0] === to[0];
+        if (upright && !xEnds) {
+          const at = short(x(from[0]));
+          if (within(Number(at), left, right)) beneath.push(write(line, "points", `${at},${from[1]} ${at},${to[1]}`));
+        } else if (!upright && !(both && yEnds)) beneath.push(line);
+      } else if (points && classes.includes("lead")) {
+        const all = pairs(points), [dx, dy] = [x(all[0][0]) - all[0][0], y(all[0][1]) - all[0][1]];
+        inside.push(write(line, "points", all.map(([px, py]) => `${short(px + dx)},${short(py + dy)}`).join(" ")));
+      } else if (points && classes.includes("interval")) {
+        // Its ends keep their width.
+        const all = pairs(points), middle = (Math.min(...all.map(([px]) => px)) + Math.max(...all.map(([px]) => px))) / 2;
+        inside.push(write(line, "points", all.map(([px, py]) => `${short(px + x(middle) - middle)},${short(y(py))}`).join(" ")));
+      } else if (points && pairs(points).some(framed)) {
+        inside.push(write(line, "points", pairs(points).map(([px, py]) => `${short(x(px))},${short(y(py))}`).join(" ")));
+      } else if (name === "circle" && framed([Number(read(line, "cx")), Number(read(line, "cy"))])) {
+        inside.push(write(write(line, "cx", short(x(Number(read(line, "cx"))))), "cy", short(y(Number(read(line, "cy"))))));
+      } else if (name === "text" && classes.includes("tick")) {
+        const along = read(line, "text-anchor") === "middle", at = x(Number(read(line, "x")));
+        if (along && !xEnds && within(at, left, right)) around.push(write(line, "x", short(at)));
+        if (!along && !(both && yEnds)) around.push(line);
+      } else if (name === "text" && read(line, "data-of")) {
+        const [px, py] = numbers(read(line, "data-of"));
+        const moved = write(line, "x", short(Number(read(line, "x")) + x(px) - px));
+        inside.push(write(moved, "y", short(Number(read(line, "y")) + y(py) - py)));
+      } else if (line) around.push(line);
+    }
+    const tick = (px, py, anchor, text) => `<text class="quiet tick" x="${short(px)}" y="${short(py)}" text-anchor="${anchor}">${text}</text>`;
+    if (xEnds) {
+      const across = marks(valueAt(xEnds, x0, left, right), valueAt(xEnds, x1, left, right), 6);
+      for (const value of across.marks) {
+        const at = x(left + ((value - xEnds[0]) / (xEnds[1] - xEnds[0])) * (right - left));
+        beneath.push(`<polyline class="grid" points="${short(at)},${short(top)} ${short(at)},${short(bottom)}"/>`);
+        around.push(tick(at, bottom + 15, "middle", value.toFixed(across.decimals)));
+      }
+    }
+    if (both && yEnds) {
+      const upwards = marks(valueAt(yEnds, y1, bottom, top), valueAt(yEnds, y0, bottom, top), 6);
+      for (const value of upwards.marks) {
+        const at = y(bottom - ((value - yEnds[0]) / (yEnds[1] - yEnds[0])) * (bottom - top));
+        beneath.push(`<polyline class="grid" points="${short(left)},${short(at)} ${short(right)},${short(at)}"/>`);
+        around.push(tick(left - 6, at + 4, "end", value.toFixed(upwards.decimals)));
+      }
+    }
+    const size = `x="${left}" y="${top}" width="${right - left}" height="${bottom - top}" viewBox="${left} ${top} ${right - left} ${bottom - top}"`;
+    return [...beneath, `<svg ${size}>`, ...inside, "</svg>", ...around].join("\n");
+  }
+
+  return { enlarge, valueAt, pairs, decode, columns, atOrBelow, nearest, lines, rateGrid, marks, range, extent, parts, line, draw };
 })();
 if (typeof module !== "undefined") module.exports = Charts;

@@ -256,6 +256,113 @@
     }
   }
 
+  // ---- Drawings: values under the pointer, and in those with a frame zoom.
+  const NEAR_PX = 14, LARGEST = 40;
+  const tip = element("p", "values tip");
+  tip.hidden = true;
+  document.body.append(tip);
+  const zooms = new WeakMap();
+  function zoomOf(svg) {
+    if (!zooms.has(svg)) {
+      const numbers = (name) => svg.dataset[name]?.split(" ").map(Number);
+      const frame = numbers("frame"), [left, top, right, bottom] = frame;
+      const spec = { frame, x: numbers("x"), y: numbers("y"), both: svg.dataset.zoom === "both" };
+      zooms.set(svg, { spec, markup: svg.innerHTML, whole: [left, right, top, bottom], view: [left, right, top, bottom] });
+    }
+    return zooms.get(svg);
+  }
+  /// Where the pointer is in the units of a drawing.
+  function placeIn(svg, event) {
+    const box = svg.getBoundingClientRect(), { width, height } = svg.viewBox.baseVal;
+    return [((event.clientX - box.left) / box.width) * width, ((event.clientY - box.top) / box.height) * height];
+  }
+  /// The text of an element, which the browser shall not tell as well.
+  function textOf(part) {
+    const title = part?.querySelector(":scope > title");
+    if (title) {
+      part.dataset.told = title.textContent;
+      title.remove();
+    }
+    return part?.dataset.told;
+  }
+  function closestDot(svg, event) {
+    let found = null, least = NEAR_PX;
+    for (const dot of svg.querySelectorAll("circle")) {
+      const box = dot.getBoundingClientRect();
+      const away = Math.hypot(box.left + box.width / 2 - event.clientX, box.top + box.height / 2 - event.clientY);
+      if (away < least && textOf(dot)) [found, least] = [dot, away];
+    }
+    return found;
+  }
+  /// The values of named curves at the pointer.
+  function curvesAt(svg, event) {
+    const curves = svg.dataset.y ? [...svg.querySelectorAll("polyline[data-name]")] : [];
+    if (!curves.length) return "";
+    const { spec, view } = zoomOf(svg), [left, top, right, bottom] = spec.frame, [unitX, unitY] = svg.dataset.units.split(" ");
+    const [at, height] = placeIn(svg, event);
+    if (at < left || at > right || height < top || height > bottom) return "";
+    const place = view[0] + ((at - left) / (right - left)) * (view[1] - view[0]);
+    const told = curves.map((curve) => {
+      const points = Charts.pairs(curve.getAttribute("points")), row = Charts.nearest(points.map(([x]) => x), at);
+      return `${curve.dataset.name} ${figures(Charts.valueAt(spec.y, points[row][1], bottom, top))} ${unitY}`;
+    });
+    return [`${figures(Charts.valueAt(spec.x, place, left, right))} ${unitX}`, ...told].join("\n");
+  }
+  function tell(svg, event) {
+    const part = event.target.closest?.(".cell, rect, polygon, circle");
+    const text = svg && (textOf(closestDot(svg, event)) || curvesAt(svg, event) || (part && svg.contains(part) && textOf(part)));
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    const { offsetWidth: width, offsetHeight: height } = tip;
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
+    tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18}px`;
+  }
+  let drag = null;
+  const drawingOf = (event) => event.target.closest?.("svg.figure");
+  addEventListener("pointerdown", (event) => {
+    const svg = drawingOf(event);
+    if (!svg?.dataset.frame || event.button) return;
+    const { spec: { frame: [left, top, right, bottom] } } = zoomOf(svg), [x, y] = placeIn(svg, event);
+    if (x < left || x > right || y < top || y > bottom) return;
+    drag = { svg, from: [x, y], to: [x, y], mark: document.createElementNS(SVG, "rect") };
+    drag.mark.setAttribute("class", "selection");
+    svg.append(drag.mark);
+    svg.setPointerCapture(event.pointerId);
+  });
+  addEventListener("pointermove", (event) => {
+    if (!drag) return tell(drawingOf(event), event);
+    const { spec: { frame: [left, top, right, bottom], both } } = zoomOf(drag.svg), [x, y] = placeIn(drag.svg, event);
+    drag.to = [Math.min(right, Math.max(left, x)), Math.min(bottom, Math.max(top, y))];
+    const [x0, x1] = [drag.from[0], drag.to[0]].sort((a, b) => a - b);
+    const [y0, y1] = both ? [drag.from[1], drag.to[1]].sort((a, b) => a - b) : [top, bottom];
+    for (const [name, value] of Object.entries({ x: x0, y: y0, width: x1 - x0, height: y1 - y0 })) drag.mark.setAttribute(name, value);
+  });
+  function enlarge(svg, view) {
+    const zoom = zoomOf(svg);
+    zoom.view = view ?? zoom.whole;
+    svg.innerHTML = view ? Charts.enlarge(zoom.markup, zoom.spec, view) : zoom.markup;
+  }
+  function release(event) {
+    if (!drag) return;
+    const { svg, from, to, mark } = drag, { spec, view, whole } = zoomOf(svg);
+    drag = null;
+    mark.remove();
+    const ends = [0, 1].map((side) => [from[side], to[side]].sort((a, b) => a - b));
+    const moved = ends.map(([low, high]) => high - low);
+    if (event.type !== "pointerup" || moved[0] < DRAG_MIN_PX || (spec.both && moved[1] < DRAG_MIN_PX)) return;
+    const [left, top, right, bottom] = spec.frame;
+    const x = ends[0].map((at) => view[0] + ((at - left) / (right - left)) * (view[1] - view[0]));
+    const y = spec.both ? ends[1].map((at) => view[2] + ((at - top) / (bottom - top)) * (view[3] - view[2])) : view.slice(2);
+    const fits = ([low, high], from, to) => high - low >= (to - from) / LARGEST;
+    if (fits(x, whole[0], whole[1]) && fits(y, whole[2], whole[3])) enlarge(svg, [...x, ...y]);
+  }
+  addEventListener("pointerup", release);
+  addEventListener("pointercancel", release);
+  document.addEventListener("pointerleave", () => (tip.hidden = true));
+  addEventListener("scroll", () => (tip.hidden = true), { passive: true });
+  addEventListener("dblclick", (event) => drawingOf(event)?.dataset.frame && enlarge(drawingOf(event), null));
+
   // ---- Pages: each section with class "page" is one; the part of the address after # selects
   // which is shown. The contents of a script with class "held" become a page when it is first
   // shown, and so do a run's charts, so that a report of many runs opens quickly.
@@ -291,6 +398,8 @@
     if (wanted && !document.getElementById(wanted)) unfold(wanted);
     const target = wanted ? document.getElementById(wanted) : null;
     const page = target?.closest("section.page") ?? pages[0];
+    // A page that is not divided.
+    if (!page) return;
     for (const other of pages) other.classList.toggle("shown", other === page);
     for (const link of document.querySelectorAll("nav.pages a")) {
       const group = link.getAttribute("href").slice(1);
@@ -314,5 +423,6 @@
     }
   }
   copyable(document);
+  for (const hint of document.querySelectorAll(".live:not(.run .live)")) hint.hidden = false;
   show();
 })();

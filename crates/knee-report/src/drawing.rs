@@ -2,6 +2,7 @@
 //! as a separate file. Charts over time are in `chart.rs`.
 
 use crate::chart::on_paper;
+use knee_units::printable;
 use serde::{Serialize, Serializer};
 
 /// Width of every drawing, in its own units.
@@ -19,6 +20,34 @@ pub(crate) struct Drawing {
     lines: Vec<Line>,
     dots: Vec<Dot>,
     words: Vec<Words>,
+    cells: Vec<Cell>,
+    plot: Option<Plot>,
+}
+
+/// What a page's script needs to show a part of a drawing larger, and values.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    /// Left, top, right and bottom of the frame.
+    pub frame: [f64; 4],
+    /// Ends of a linear axis along the foot; none: its labels move with what is drawn.
+    pub x: Option<[f64; 2]>,
+    /// Ends of a linear axis along the left; none: values are not read from it.
+    pub y: Option<[f64; 2]>,
+    /// Whether the axis along the left is zoomed too.
+    pub both: bool,
+    /// Units of the two.
+    pub units: [&'static str; 2],
+}
+
+/// A group around a place, whose contents a page may exchange.
+#[derive(Debug)]
+struct Cell {
+    x: String,
+    y: String,
+    /// What stands for it in the page; none: its contents never change.
+    point: Option<usize>,
+    name: String,
+    contents: String,
 }
 
 #[derive(Debug)]
@@ -45,6 +74,8 @@ struct Shape {
 struct Line {
     class: String,
     points: String,
+    /// Whose values it has; empty: it has none.
+    name: String,
 }
 
 #[derive(Debug)]
@@ -57,6 +88,8 @@ struct Dot {
 
 #[derive(Debug)]
 struct Words {
+    /// The place that it belongs to, where that is another one: `x y`.
+    of: String,
     x: String,
     y: String,
     anchor: &'static str,
@@ -71,8 +104,12 @@ impl Serialize for Drawing {
 }
 
 impl Line {
-    fn svg(&self) -> String {
-        format!("<polyline class=\"{}\" points=\"{}\"/>\n", self.class, self.points)
+    fn svg(&self, page: bool) -> String {
+        let name = match page && !self.name.is_empty() {
+            true => format!(" data-name=\"{}\"", escaped(&self.name)),
+            false => String::new(),
+        };
+        format!("<polyline class=\"{}\" points=\"{}\"{name}/>\n", self.class, self.points)
     }
 }
 
@@ -117,7 +154,29 @@ impl Drawing {
     }
 
     pub(crate) fn line(&mut self, class: impl Into<String>, points: &[(f64, f64)]) {
-        self.lines.push(Line { class: class.into(), points: places(points) });
+        self.curve(class, points, "");
+    }
+
+    /// A line whose values the script of a page tells, under a name.
+    pub(crate) fn curve(&mut self, class: impl Into<String>, points: &[(f64, f64)], name: &str) {
+        let (class, name) = (class.into(), name.to_string());
+        self.lines.push(Line { class, points: places(points), name });
+    }
+
+    /// A group around a place, drawn last; `name` says where it is.
+    pub(crate) fn cell(
+        &mut self,
+        (x, y): (f64, f64),
+        point: Option<usize>,
+        name: String,
+        contents: String,
+    ) {
+        self.cells.push(Cell { x: place(x), y: place(y), point, name, contents });
+    }
+
+    /// A page's script may show a part of this drawing larger.
+    pub(crate) fn plot(&mut self, plot: Plot) {
+        self.plot = Some(plot);
     }
 
     /// Adds a filled outline, below lines and dots.
@@ -144,33 +203,68 @@ impl Drawing {
         text: impl Into<String>,
     ) {
         let (class, text) = (class.into(), text.into());
-        self.words.push(Words { x: place(x), y: place(y), anchor, class, text });
+        let of = String::new();
+        self.words.push(Words { of, x: place(x), y: place(y), anchor, class, text });
+    }
+
+    /// Words that stay beside a place when a page shows a part of the drawing larger.
+    pub(crate) fn label(&mut self, class: &str, (x, y): (f64, f64), text: &str, of: (f64, f64)) {
+        self.words(class, "start", (x, y), text);
+        if let Some(words) = self.words.last_mut() {
+            words.of = format!("{} {}", place(of.0), place(of.1));
+        }
     }
 
     /// Returns the drawing as a separate SVG file in a palette for paper, `pixels`
     /// wide.
     pub(crate) fn file(&self, pixels: f64) -> String {
-        let body = format!("<g class=\"figure\">\n{}</g>", self.body());
-        file([self.width, self.height], pixels, &self.label, &body)
+        self.styled_file(pixels, "")
+    }
+
+    /// The same with further rules of style.
+    pub(crate) fn styled_file(&self, pixels: f64, rules: &str) -> String {
+        let body = format!("<g class=\"figure\">\n{}</g>", self.body(false));
+        styled_file([self.width, self.height], pixels, &self.label, &body, rules)
     }
 
     /// Returns the same drawing for a page, which supplies the style.
     pub(crate) fn inline(&self) -> String {
-        let (width, height) = (self.width, self.height);
+        let size = format!("viewBox=\"0 0 {} {}\"", place(self.width), place(self.height));
+        self.svg(&size)
+    }
+
+    /// The same, at its own size however wide the screen is.
+    pub(crate) fn inline_as_it_is(&self) -> String {
+        let (width, height) = (place(self.width), place(self.height));
+        self.svg(&format!("viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\""))
+    }
+
+    fn svg(&self, size: &str) -> String {
+        let numbers =
+            |values: &[f64]| values.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+        let plot = self.plot.as_ref().map_or_else(String::new, |plot| {
+            let Plot { frame, x, y, both, units } = plot;
+            let axis = |name: &str, ends: &Option<[f64; 2]>| match ends {
+                Some(ends) => format!(" data-{name}=\"{}\"", numbers(ends)),
+                None => String::new(),
+            };
+            let (frame, zoom) = (numbers(frame), if *both { "both" } else { "x" });
+            let (x, y, units) = (axis("x", x), axis("y", y), units.join(" "));
+            format!(" data-frame=\"{frame}\" data-zoom=\"{zoom}\"{x}{y} data-units=\"{units}\"")
+        });
         format!(
-            "<svg class=\"figure\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-             aria-label=\"{}\">\n{}</svg>\n",
+            "<svg class=\"figure\" {size}{plot} role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
             escaped(&self.label),
-            self.body()
+            self.body(true)
         )
     }
 
     /// Writes grids first, then areas, lines, dots and text, each in the order in which they were
     /// added.
-    fn body(&self) -> String {
+    fn body(&self, page: bool) -> String {
         let mut svg = String::new();
         let grid = |line: &&Line| line.class == "grid";
-        self.lines.iter().filter(grid).for_each(|line| svg += &line.svg());
+        self.lines.iter().filter(grid).for_each(|line| svg += &line.svg(page));
         for Bar { x, y, width, height, class, opacity, title } in &self.bars {
             let opacity = match opacity.is_empty() {
                 true => String::new(),
@@ -188,7 +282,7 @@ impl Drawing {
                 escaped(title)
             );
         }
-        self.lines.iter().filter(|line| !grid(line)).for_each(|line| svg += &line.svg());
+        self.lines.iter().filter(|line| !grid(line)).for_each(|line| svg += &line.svg(page));
         for Dot { x, y, class, title } in &self.dots {
             svg += &format!(
                 "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.6\">\
@@ -196,10 +290,28 @@ impl Drawing {
                 escaped(title)
             );
         }
-        for Words { x, y, anchor, class, text } in &self.words {
+        for Words { of, x, y, anchor, class, text } in &self.words {
+            let of = match page && !of.is_empty() {
+                true => format!(" data-of=\"{of}\""),
+                false => String::new(),
+            };
             svg += &format!(
-                "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>\n",
+                "<text class=\"{class}\" x=\"{x}\" y=\"{y}\"{of} text-anchor=\"{anchor}\">{}</text>\n",
                 escaped(text)
+            );
+        }
+        for Cell { x, y, point, name, contents } in &self.cells {
+            let title = match page {
+                true => String::new(),
+                false => format!("<title>{}</title>", escaped(name)),
+            };
+            let name = match (page, point) {
+                (false, _) => String::new(),
+                (true, Some(point)) => format!(" data-point=\"{point}\""),
+                (true, None) => format!(" data-told=\"{}\"", escaped(name)),
+            };
+            svg += &format!(
+                "<g class=\"cell\"{name} transform=\"translate({x} {y})\">{title}{contents}</g>\n"
             );
         }
         svg
@@ -210,7 +322,7 @@ impl Drawing {
         for (value, label) in axis.ticks() {
             let x = axis.at(value);
             self.line("grid", &[(x, top), (x, bottom)]);
-            self.words("quiet", "middle", (x, bottom + 15.0), label);
+            self.words("quiet tick", "middle", (x, bottom + 15.0), label);
         }
         let middle = 0.5 * (axis.low_at + axis.high_at);
         self.words("quiet", "middle", (middle, bottom + 32.0), title);
@@ -232,7 +344,7 @@ impl Drawing {
         for (value, label) in axis.ticks() {
             let y = axis.at(value);
             self.line("grid", &[(left, y), (right, y)]);
-            self.words("quiet", "end", (left - 6.0, y + 4.0), label);
+            self.words("quiet tick", "end", (left - 6.0, y + 4.0), label);
         }
         self.words("quiet", "start", (title_at, axis.high_at.min(axis.low_at) - 8.0), title);
     }
@@ -273,7 +385,7 @@ impl Axis {
     }
 
     /// Returns round values with their labels.
-    fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         if self.decades {
             let (first, last) = (self.low.log10() - 1e-9, self.high.log10() + 1e-9);
             let (first, last) = (first.ceil() as i32, last.floor() as i32);
@@ -301,7 +413,17 @@ fn round_step(rough: f64) -> f64 {
 }
 
 /// Returns a picture as a separate SVG file with its style, on white, `pixels` wide.
-pub(crate) fn file([width, height]: [f64; 2], pixels: f64, label: &str, body: &str) -> String {
+pub(crate) fn file(size: [f64; 2], pixels: f64, label: &str, body: &str) -> String {
+    styled_file(size, pixels, label, body, "")
+}
+
+fn styled_file(
+    [width, height]: [f64; 2],
+    pixels: f64,
+    label: &str,
+    body: &str,
+    rules: &str,
+) -> String {
     let high = (pixels * height / width * 10.0).round() / 10.0;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
@@ -309,12 +431,13 @@ pub(crate) fn file([width, height]: [f64; 2], pixels: f64, label: &str, body: &s
          <style>{}</style>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n{body}\n\
          </svg>\n",
         escaped(label),
-        on_paper()
+        on_paper(rules)
     )
 }
 
-/// Escapes a text for XML.
+/// Escapes a text for XML; what it hides is spelt out.
 pub(crate) fn escaped(text: &str) -> String {
+    let text = printable(text, |_| false);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -11,7 +11,7 @@ use crate::ReportError;
 use crate::chart::style;
 use crate::drawing::Drawing;
 use crate::fitted::Fitted;
-use crate::page::environment;
+use crate::page::{CHART_SCRIPT, SCRIPT, environment};
 use crate::words;
 use knee_record::RankSummary;
 use minijinja::Value;
@@ -51,6 +51,7 @@ pub fn rank_page(summary: &RankSummary) -> Result<String, ReportError> {
     environment.add_template("rank.html", TEMPLATE)?;
     let assets = minijinja::context! {
         style => Value::from_safe_string([STYLE, &style(), OWN_STYLE].join("\n")),
+        script => Value::from_safe_string([CHART_SCRIPT, SCRIPT].join("\n")),
         version => env!("CARGO_PKG_VERSION"),
         cite => words::cite("origin.json"),
     };

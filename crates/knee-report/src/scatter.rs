@@ -4,7 +4,7 @@
 mod ellipse;
 mod labels;
 
-use crate::drawing::{Axis, Drawing};
+use crate::drawing::{Axis, Drawing, Plot};
 use ellipse::ellipse;
 
 const LEFT: f64 = 58.0;
@@ -71,6 +71,13 @@ pub(crate) fn scatter(
     }
     front(&mut drawing, &dots.iter().map(|(_, at, _)| *at).collect::<Vec<_>>());
     name(&mut drawing, &dots, [LEFT, TOP - 8.0, right, bottom]);
+    drawing.plot(Plot {
+        frame: [LEFT, TOP, right, bottom],
+        x: Some([x.low, x.high]),
+        y: Some([y.low, y.high]),
+        both: true,
+        units: ["", ""],
+    });
     Some(drawing)
 }
 
@@ -121,6 +128,6 @@ fn name(drawing: &mut Drawing, dots: &[(&Mark<'_>, (f64, f64), String)], frame: 
             drawing.line("lead", &[*at, (end, label.y - 4.0)]);
         }
         let class = if mark.strong { "name front" } else { "name" };
-        drawing.words(class, "start", (label.x, label.y), mark.name);
+        drawing.label(class, (label.x, label.y), mark.name, *at);
     }
 }

@@ -1,102 +1,180 @@
-//! The page of a sweep: one measure at a time, as a map over two settings or a chart over one,
-//! drawn by the page's script from the summary.
+//! The page of a sweep: one measure at a time as a map over two settings, or a chart over
+//! one.
 //!
-//! The script only places and colours. The text of values, the positions of settings on an axis and
-//! the initial view are computed here.
+//! All that the page can show is drawn here. The page's script puts into place what was
+//! chosen: a map, and a view's cells in it, or a view's chart.
+
+mod chart;
+mod map;
+mod numbers;
+mod readings;
 
 use crate::ReportError;
-use crate::page::{environment, json_in_html};
-use crate::words;
-use knee_record::{PairedScale, PointMeasure, SweepKey, SweepSummary, Unit};
-use knee_units::{Bytes, Fraction, Rate, Time};
+use crate::chart::style;
+use crate::drawing::{Drawing, escaped};
+use crate::page::{CHART_SCRIPT, SCRIPT, STYLE, environment, json_in_html};
+use crate::words::{self, capitalised};
+use knee_record::{SweepMeasure, SweepSummary};
+use map::Shades;
 use minijinja::Value;
+use readings::{Readings, View, times};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 const TEMPLATE: &str = include_str!("../assets/sweep.html");
-const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/sweep.css");
-const SCRIPT: &str = include_str!("../assets/sweep.js");
+/// What is in the drawings of a sweep alone.
+const FIGURE_STYLE: &str = include_str!("../assets/sweep-figure.css");
+const OWN_SCRIPT: &str = include_str!("../assets/sweep.js");
+/// Between the maps of a file of its own.
+const BETWEEN: f64 = 34.0;
 
-/// Data for the script: the summary as in `sweep.json`, and how to show it.
-#[derive(Serialize)]
-struct Data<'a> {
-    #[serde(flatten)]
-    summary: &'a SweepSummary,
-    page: Shown<'a>,
-}
-
-/// The value at a place, and its qualification: the interval, or the number of runs in which the
-/// event never occurred.
-type Text = [String; 2];
-
-#[derive(Serialize)]
-struct Shown<'a> {
-    first: First,
-    /// For each key, the positions of its values on an axis; null if they are names.
-    numbers: Vec<Option<Vec<f64>>>,
-    /// For each point and group, the text of each measure.
-    values: Vec<Vec<BTreeMap<&'a str, Text>>>,
-    /// For each verdict, place and pair, the text of the ratio; null if there is none.
-    ratios: Vec<Vec<Vec<Option<Text>>>>,
-}
-
-/// The initial view: indices of a measure, a group and keys.
-#[derive(Debug, PartialEq, Serialize)]
+/// What the page shows at first: indices of a measure, a group and keys.
+#[derive(Debug, PartialEq)]
 struct First {
-    /// The measure that most points have.
+    /// The one that most points have.
     measure: usize,
-    /// All flows, if there are several groups.
+    /// All flows, where there are several groups; else the last one.
     group: usize,
-    /// Horizontal axis: a key with numbers, if there is one.
+    /// To the right: numbers, if some key has them.
     x: usize,
-    /// Vertical axis; null if only one key varies.
+    /// Downwards; none: one key alone varies.
     y: Option<usize>,
-    /// Key whose values are compared: the headline's, otherwise one with names.
+    /// Whose values are compared: those that the headline is about, else names.
     compare: usize,
 }
 
-/// Returns the page of a sweep as an HTML document.
+impl First {
+    fn view(&self) -> View {
+        let First { measure, group, compare, .. } = *self;
+        View { measure, group, compare, base: None }
+    }
+}
+
+/// Something to choose from.
+#[derive(Serialize)]
+struct Choice {
+    label: &'static str,
+    name: String,
+    /// Shown where the values of this key are compared; none: always.
+    compare: Option<usize>,
+    options: Vec<(String, String)>,
+    chosen: String,
+}
+
+/// What the script holds until it is chosen, by its name.
+#[derive(Serialize)]
+struct Held {
+    kind: &'static str,
+    name: String,
+    markup: Value,
+}
+
+/// A view: in words, its legend, and its drawing or the contents of its cells.
+struct Shown {
+    says: String,
+    legend: String,
+    drawn: Drawn,
+}
+
+enum Drawn {
+    Chart(Option<Drawing>),
+    /// By the number of the point.
+    Cells(Vec<String>),
+}
+
+/// What is told of a point that was chosen.
+#[derive(Serialize)]
+struct Point {
+    name: String,
+    runs: usize,
+    command: String,
+}
+
+/// The page of a sweep as an HTML document.
 ///
 /// # Errors
-/// [`ReportError`] if a template of this crate is invalid.
+/// [`ReportError`], when a template of this crate is wrong.
 pub fn sweep_page(summary: &SweepSummary) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("sweep.html", TEMPLATE)?;
     let assets = minijinja::context! {
-        style => Value::from_safe_string([STYLE, OWN_STYLE].join("\n")),
-        script => Value::from_safe_string(SCRIPT.to_string()),
+        style => Value::from_safe_string([STYLE, &style(), FIGURE_STYLE, OWN_STYLE].join("\n")),
+        script => Value::from_safe_string([CHART_SCRIPT, SCRIPT, OWN_SCRIPT].join("\n")),
         version => env!("CARGO_PKG_VERSION"),
         cite => words::cite("origin.json"),
     };
     let sweep = Value::from_serialize(summary);
-    let data = Data { summary, page: shown(summary) };
-    let data = Value::from_safe_string(json_in_html(&data)?);
-    let template = environment.get_template("sweep.html")?;
-    Ok(template.render(minijinja::context! { sweep, data, assets })?)
+    let readings = Readings::new(summary);
+    let there = !summary.points.is_empty() && !summary.measures.is_empty();
+    let context = match there {
+        false => minijinja::context! { sweep, assets, there },
+        true => {
+            let first = first(&readings);
+            let shown = shown(&readings, &first.view());
+            let charts = Value::from_safe_string(charts(&readings, &first, &shown));
+            let says = shown.says.clone();
+            let legend = Value::from_safe_string(shown.legend);
+            let points: Vec<Point> = points(&readings);
+            let points = Value::from_safe_string(json_in_html(&points)?);
+            minijinja::context! {
+                sweep, assets, there, charts, says, legend, points,
+                map => first.y.is_some(),
+                choices => choices(&readings, &first),
+                held => held(&readings, &first),
+            }
+        }
+    };
+    Ok(environment.get_template("sweep.html")?.render(context)?)
 }
 
-fn shown(summary: &SweepSummary) -> Shown<'_> {
-    let numbers: Vec<Option<Vec<f64>>> = summary.keys.iter().map(numbers).collect();
-    let points = summary.points.iter();
-    Shown {
-        first: first(summary, &numbers),
-        values: points
-            .map(|point| point.groups.iter().map(|g| texts(summary, &g.measures)).collect())
-            .collect(),
-        ratios: ratios(summary),
-        numbers,
+/// A sweep as its page shows it, in a palette for print: an SVG file so many `pixels`
+/// wide. `measure` is the name of a column; none: the one that the page shows at first.
+/// `group` likewise.
+///
+/// # Errors
+/// What there is instead.
+pub fn sweep_svg(
+    summary: &SweepSummary,
+    (measure, group): (Option<&str>, Option<&str>),
+    pixels: f64,
+) -> Result<String, String> {
+    if summary.points.is_empty() || summary.measures.is_empty() {
+        return Err("no run of this sweep has ended".to_string());
     }
+    let readings = Readings::new(summary);
+    let first = first(&readings);
+    let mut view = first.view();
+    if let Some(measure) = measure {
+        let names = summary.measures.iter().map(|one| one.name.as_str());
+        view.measure = place(names, measure, "measure")?;
+    }
+    if let Some(group) = group {
+        view.group = place(summary.groups.iter().map(String::as_str), group, "group of flows")?;
+    }
+    let nothing = || format!("no run has {}", readings.measure(&view).title);
+    let drawing = match (shown(&readings, &view).drawn, first.y) {
+        (Drawn::Cells(cells), Some(y)) => all_maps(&readings, [first.x, y], &cells),
+        (Drawn::Chart(Some(drawing)), _) => drawing,
+        _ => return Err(nothing()),
+    };
+    Ok(drawing.styled_file(pixels, FIGURE_STYLE))
 }
 
-fn first(summary: &SweepSummary, numbers: &[Option<Vec<f64>>]) -> First {
-    let mut axes: Vec<usize> =
-        (0..summary.keys.len()).filter(|key| summary.keys[*key].values.len() > 1).collect();
-    if axes.is_empty() {
-        axes.push(0);
-    }
+fn place<'n>(
+    names: impl Iterator<Item = &'n str> + Clone,
+    wanted: &str,
+    what: &str,
+) -> Result<usize, String> {
+    names.clone().position(|name| name == wanted).ok_or_else(|| {
+        let known = names.collect::<Vec<_>>().join(", ");
+        format!("this sweep has no {what} {wanted}: it has {known}")
+    })
+}
+
+fn first(readings: &Readings<'_>) -> First {
+    let Readings { summary, axes, numbers, .. } = readings;
     let named = |key: &usize| numbers.get(*key).is_none_or(Option::is_none);
-    // A summary written before headlines existed compares names.
+    // A page that was written before there was a headline compares names.
     let about = summary.about.filter(|key| axes.contains(key));
     let compare = about.or_else(|| axes.iter().copied().find(named)).unwrap_or(axes[0]);
     let other = |than: usize| axes.iter().copied().find(|key| *key != than);
@@ -110,119 +188,262 @@ fn first(summary: &SweepSummary, numbers: &[Option<Vec<f64>>]) -> First {
         summary.points.iter().filter(|point| has(&point.groups)).count()
     };
     let spread = summary.measures.iter().map(|measure| points_with(&measure.name)).enumerate();
-    // The first of equals, which is what an application waits for.
+    // Of equally many the first, which is what an application waits for.
     let most = spread.rev().max_by_key(|(_, points)| *points);
+    let all = summary.groups.iter().position(|group| group == "*");
     First {
         measure: most.map_or(0, |(measure, _)| measure),
-        group: summary.groups.len().saturating_sub(1),
+        group: all.unwrap_or(summary.groups.len().saturating_sub(1)),
         x,
         y: if x == compare { other(x) } else { Some(compare) },
         compare,
     }
 }
 
-/// Returns the positions of a key's values on an axis, in the base unit; `None` if one is not a
-/// number, or if they are different quantities.
-fn numbers(key: &SweepKey) -> Option<Vec<f64>> {
-    let read: Vec<(String, f64)> =
-        key.values.iter().map(|text| number(text)).collect::<Option<_>>()?;
-    let same = read.windows(2).all(|pair| pair[0].0 == pair[1].0);
-    same.then(|| read.into_iter().map(|(_, number)| number).collect())
+/// Whether some two values of a key are compared.
+fn is_compared(readings: &Readings<'_>, key: usize) -> bool {
+    readings.summary.verdicts.iter().any(|verdict| verdict.key == key)
 }
 
-/// Parses the kind of a quantity and its value.
-fn number(text: &str) -> Option<(String, f64)> {
-    let of = |what: &str, value: f64| Some((what.to_string(), value));
-    if let Ok(rate) = text.parse::<Rate>() {
-        return of("rate", rate.as_bits_per_second() as f64);
-    }
-    if let Ok(time) = text.parse::<Time>() {
-        return of("time", time.as_secs_f64());
-    }
-    if let Ok(bytes) = text.parse::<Bytes>() {
-        return of("bytes", bytes.get() as f64);
-    }
-    if let Ok(fraction) = text.parse::<Fraction>() {
-        return of("fraction", fraction.get());
-    }
-    // A plain number, or one with a unit of the key's own: packets, BDP.
-    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let unit_is_word = unit.chars().all(|c| c.is_alphabetic());
-    let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && unit_is_word)?;
-    of(unit, value)
-}
-
-fn texts<'a>(
-    summary: &SweepSummary,
-    measures: &'a BTreeMap<String, PointMeasure>,
-) -> BTreeMap<&'a str, Text> {
-    let text = |(name, found): (&'a String, &PointMeasure)| {
-        let measure = summary.measures.iter().find(|measure| measure.name == *name)?;
-        Some((name.as_str(), value(measure.unit, found)))
+fn choices(readings: &Readings<'_>, first: &First) -> Vec<Choice> {
+    let Readings { summary, axes, .. } = readings;
+    let numbered = |names: &mut dyn Iterator<Item = (usize, &str)>| -> Vec<(String, String)> {
+        names.map(|(number, name)| (number.to_string(), name.to_string())).collect()
     };
-    measures.iter().filter_map(text).collect()
-}
-
-fn value(unit: Unit, found: &PointMeasure) -> Text {
-    let show = |value: f64| unit.show(value);
-    let Some(interval) = found.interval else {
-        return ["never".to_string(), String::new()];
+    let choice = |label, name: &str, options, chosen: usize| Choice {
+        label,
+        name: name.to_string(),
+        compare: None,
+        options,
+        chosen: chosen.to_string(),
     };
-    let more = match (found.never, interval.low.zip(interval.high)) {
-        (0, ends) => range(interval.mean, ends, show),
-        (never, _) => format!("never in {never} of {}", interval.runs + never),
-    };
-    [show(interval.mean), more]
-}
-
-/// Formats an interval; empty if there is none, or if it has no width.
-fn range(middle: f64, ends: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> String {
-    let wide = ends.filter(|(low, high)| high - low > middle.abs() * 1e-9);
-    wide.map_or_else(String::new, |(low, high)| format!("{} to {}", show(low), show(high)))
-}
-
-fn ratios(summary: &SweepSummary) -> Vec<Vec<Vec<Option<Text>>>> {
-    // Rounded to three decimals, as in the sentence above the map.
-    let show = |value: f64| format!("{} ×", Unit::Number.show((value * 1e3).round() / 1e3));
-    let text = |pair: &knee_record::SweepPair| {
-        let of = pair.compared;
-        let estimate = of.estimate.filter(|_| of.scale == PairedScale::Ratio)?;
-        Some([show(estimate), range(estimate, of.low.zip(of.high), show)])
-    };
-    let verdicts = summary.verdicts.iter();
-    verdicts
-        .map(|verdict| {
-            verdict.places.iter().map(|place| place.pairs.iter().map(text).collect()).collect()
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(values: &[&str]) -> SweepKey {
-        let values = values.iter().map(|value| value.to_string()).collect();
-        SweepKey { name: "link.bottleneck.x".to_string(), values }
+    let measures = &mut summary.measures.iter().map(|one| one.title.as_str()).enumerate();
+    let all =
+        |group: &'_ str| if group == "*" { "all flows".to_string() } else { group.to_string() };
+    let groups: Vec<String> = summary.groups.iter().map(|group| all(group)).collect();
+    let groups = &mut groups.iter().map(String::as_str).enumerate();
+    let mut choices = vec![
+        choice("measure", "measure", numbered(measures), first.measure),
+        choice("flows", "group", numbered(groups), first.group),
+    ];
+    let keys = || axes.iter().map(|key| (*key, summary.keys[*key].name.as_str()));
+    if let Some(y) = first.y {
+        choices.push(choice("to the right", "x", numbered(&mut keys()), first.x));
+        choices.push(choice("downwards", "y", numbered(&mut keys()), y));
     }
-
-    /// Values of SI prefixes.
-    #[test]
-    fn values_of_one_quantity_lie_on_an_axis_whatever_their_units() {
-        assert_eq!(
-            numbers(&key(&["500 kbit/s", "10 Mbit/s", "1 Gbit/s"])),
-            Some(vec![5e5, 1e7, 1e9])
-        );
-        assert_eq!(numbers(&key(&["20 ms", "2 s"])), Some(vec![0.02, 2.0]));
-        assert_eq!(numbers(&key(&["0.5 BDP", "4 BDP"])), Some(vec![0.5, 4.0]));
-        assert_eq!(numbers(&key(&["1", "16"])), Some(vec![1.0, 16.0]));
-        assert_eq!(numbers(&key(&["0.5 %", "2 %"])), Some(vec![0.005, 0.02]));
+    choices.push(choice("compare", "compare", numbered(&mut keys()), first.compare));
+    for key in axes.iter().copied().filter(|key| is_compared(readings, *key)) {
+        let values = &mut summary.keys[key].values.iter().map(String::as_str).enumerate();
+        let mut options = vec![(String::new(), "nothing: values".to_string())];
+        options.extend(numbered(values));
+        choices.push(Choice {
+            label: "relative to",
+            name: format!("base-{key}"),
+            compare: Some(key),
+            options,
+            chosen: String::new(),
+        });
     }
+    choices
+}
 
-    #[test]
-    fn names_and_mixed_quantities_have_no_axis() {
-        assert_eq!(numbers(&key(&["bbr", "cubic"])), None);
-        assert_eq!(numbers(&key(&["20 ms", "1 BDP"])), None);
-        assert_eq!(numbers(&key(&["inf", "1"])), None);
+/// All views, and all maps where there are two settings or more.
+fn held(readings: &Readings<'_>, first: &First) -> Vec<Held> {
+    let Readings { summary, axes, .. } = readings;
+    let mut all = Vec::new();
+    let safe = Value::from_safe_string;
+    if first.y.is_some() {
+        for x in axes.iter().copied() {
+            for y in axes.iter().copied().filter(|y| *y != x) {
+                let markup = safe(maps(readings, [x, y], &|_| String::new()));
+                all.push(Held { kind: "map", name: format!("{x}.{y}"), markup });
+            }
+        }
+    }
+    for measure in 0..summary.measures.len() {
+        for group in 0..summary.groups.len() {
+            for compare in axes.iter().copied() {
+                let view = View { measure, group, compare, base: None };
+                let compared = readings.verdict(&view).is_some();
+                let values = 0..summary.keys[compare].values.len();
+                let bases = values.map(Some).filter(|_| compared);
+                for base in std::iter::once(None).chain(bases) {
+                    let view = View { base, ..view };
+                    let markup = safe(shown(readings, &view).lines());
+                    all.push(Held { kind: "view", name: view.name(), markup });
+                }
+            }
+        }
+    }
+    all
+}
+
+impl Shown {
+    /// As the page holds it: a line in words, the legend in one, and what is drawn.
+    fn lines(&self) -> String {
+        let drawn = match &self.drawn {
+            Drawn::Cells(cells) => cells.join("\n"),
+            Drawn::Chart(Some(drawing)) => drawing.inline(),
+            Drawn::Chart(None) => String::new(),
+        };
+        [&escaped(&self.says), &self.legend, &drawn].map(String::as_str).join("\n")
+    }
+}
+
+fn shown(readings: &Readings<'_>, view: &View) -> Shown {
+    let Readings { summary, axes, .. } = readings;
+    let places = readings.places(axes, &readings.origin());
+    let values: Vec<_> = places
+        .iter()
+        .filter_map(|place| readings.value(view, place))
+        .filter_map(|value| Some((value.middle?, value)))
+        .collect();
+    let middles: Vec<f64> = values.iter().map(|(middle, _)| *middle).collect();
+    let shades = Shades::new(readings, view, &middles);
+    let drawn = match axes.as_slice() {
+        [only] => Drawn::Chart(chart::drawing(readings, view, *only)),
+        _ => {
+            let points = summary.points.iter();
+            let cell = |at: &[usize]| map::cell(readings.value(view, at).as_ref(), &shades);
+            Drawn::Cells(points.map(|point| cell(&point.at)).collect())
+        }
+    };
+    let text = |wanted: f64| {
+        let found = values.iter().find(|(middle, _)| *middle == wanted);
+        found.map_or_else(String::new, |(_, value)| value.text[0].clone())
+    };
+    let ramp = match (&shades, axes.len()) {
+        _ if values.is_empty() => None,
+        (_, 1) => None,
+        (Shades::Values { low, high, .. }, _) => Some((text(*low), "up", text(*high))),
+        (Shades::Ratios { reach, less_is_better }, _) => {
+            let class = if *less_is_better { "less" } else { "more" };
+            Some((times((-reach).exp()), class, times(reach.exp())))
+        }
+    };
+    Shown { says: says(readings, view), legend: legend(readings, view, ramp, &middles), drawn }
+}
+
+/// What was found out about the values that are compared, in words.
+fn says(readings: &Readings<'_>, view: &View) -> String {
+    let SweepMeasure { title, .. } = readings.measure(view);
+    let key = &readings.summary.keys[view.compare].name;
+    readings.verdict(view).map_or_else(
+        || format!("{}: no two values of {key} are compared.", capitalised(title)),
+        |verdict| verdict.says.clone(),
+    )
+}
+
+fn legend(
+    readings: &Readings<'_>,
+    view: &View,
+    ramp: Option<(String, &str, String)>,
+    middles: &[f64],
+) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some((low, class, high)) = ramp {
+        let [low, high] = [low, high].map(|text| escaped(&text));
+        parts.push(format!("<span class=\"ramp\">{low} <i class=\"{class}\"></i> {high}</span>"));
+    }
+    let less = if readings.less_is_better(view) { "less" } else { "more" };
+    let relative = match view.base {
+        Some(_) if readings.axes.len() > 1 => ": blue is better than the reference, orange worse",
+        _ => "",
+    };
+    parts.push(format!("<span>{less} is better{relative}</span>"));
+    if is_compared(readings, view.compare) {
+        parts.push(format!(
+            "<span>★ best {}, everything else being equal; no star: no difference beyond \
+             chance</span>",
+            escaped(&readings.summary.keys[view.compare].name)
+        ));
+    }
+    if middles.is_empty() {
+        let title = escaped(&readings.measure(view).title);
+        parts.push(format!("<span>no run has {title}</span>"));
+    }
+    parts.concat()
+}
+
+/// What the page has at first.
+fn charts(readings: &Readings<'_>, first: &First, shown: &Shown) -> String {
+    match (&shown.drawn, first.y) {
+        (Drawn::Cells(cells), Some(y)) => {
+            maps(readings, [first.x, y], &|point| cells[point].clone())
+        }
+        (Drawn::Chart(Some(drawing)), _) => drawing.inline(),
+        _ => String::new(),
+    }
+}
+
+/// The settings that neither axis has, at all of their values.
+fn facets(readings: &Readings<'_>, used: [usize; 2]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let keys: Vec<usize> =
+        readings.axes.iter().copied().filter(|key| !used.contains(key)).collect();
+    let places = readings.places(&keys, &readings.origin());
+    (keys, places)
+}
+
+/// A map for each combination of the settings that neither axis has.
+fn maps(readings: &Readings<'_>, used: [usize; 2], contents: &dyn Fn(usize) -> String) -> String {
+    let (keys, places) = facets(readings, used);
+    let (width, height) = map::size(readings, used);
+    let map = |place: &Vec<usize>| {
+        let name = readings.named(place, &keys);
+        let mut drawing = Drawing::sized(width, height, "a map of values");
+        map::draw(&mut drawing, 0.0, readings, (place, used), contents);
+        let heading = match name.is_empty() {
+            true => String::new(),
+            false => format!("<h3>{}</h3>", escaped(&name)),
+        };
+        format!(
+            "<section class=\"facet\">{heading}<div class=\"map\">{}</div></section>\n",
+            drawing.inline_as_it_is()
+        )
+    };
+    places.iter().map(map).collect()
+}
+
+/// The same in one drawing, one below the other.
+fn all_maps(readings: &Readings<'_>, used: [usize; 2], cells: &[String]) -> Drawing {
+    let (keys, places) = facets(readings, used);
+    let (width, height) = map::size(readings, used);
+    let head = if keys.is_empty() { 0.0 } else { BETWEEN };
+    let whole = (height + head) * places.len() as f64;
+    let mut drawing = Drawing::sized(width, whole, "maps of values");
+    for (number, place) in places.iter().enumerate() {
+        let top = number as f64 * (height + head);
+        if !keys.is_empty() {
+            drawing.words("title", "start", (4.0, top + 20.0), readings.named(place, &keys));
+        }
+        let contents = |point: usize| cells[point].clone();
+        map::draw(&mut drawing, top + head, readings, (place, used), &contents);
+    }
+    drawing
+}
+
+fn points(readings: &Readings<'_>) -> Vec<Point> {
+    let SweepSummary { keys, points, command_of_a_run, .. } = readings.summary;
+    let point = |point: &knee_record::SweepPoint| {
+        let settings = keys.iter().zip(&point.at).map(|(key, value)| {
+            format!("--set {}", quoted(&format!("{}={}", key.name, key.values[*value])))
+        });
+        let settings = settings.collect::<Vec<_>>().join(" ");
+        let seed = point.seeds.first().map_or_else(String::new, |seed| format!(" --seed {seed}"));
+        Point {
+            name: readings.named(&point.at, &readings.axes),
+            runs: point.seeds.len(),
+            command: format!("{command_of_a_run} {settings}{seed}"),
+        }
+    };
+    points.iter().map(point).collect()
+}
+
+/// A word of a command line.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:%+,@-".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

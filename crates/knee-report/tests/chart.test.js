@@ -65,10 +65,58 @@ test("zooming in changes the axis, not the values", () => {
   assert.equal(Charts.draw(steady, findSteady, [], [2, 3], () => false).curves[0], "");
 });
 
+// A frame from 50 to 150 and 20 to 120, x from 0 to 10, y from 0 to 100.
+const spec = { frame: [50, 20, 150, 120], x: [0, 10], y: [0, 100], both: true };
+const plane = [
+  '<polyline class="grid" points="50,20 50,120"/>',
+  '<polyline class="grid" points="50,120 150,120"/>',
+  '<polyline class="lead" points="100,70 108,66"/>',
+  '<circle class="k0" cx="100" cy="70" r="3.6"><title>a cx="1"</title></circle>',
+  '<text class="quiet tick" x="50" y="135" text-anchor="middle">0</text>',
+  '<text class="quiet" x="100" y="152" text-anchor="middle">delay</text>',
+  '<text class="name" x="110" y="70" data-of="100 70" text-anchor="start">a</text>',
+].join("\n");
+
+test("a part of a drawing: places are scaled, words and dots keep their size", () => {
+  // The lower right quarter, whose upper left corner is the dot.
+  const part = Charts.enlarge(plane, spec, [100, 150, 70, 120]);
+  assert.match(part, /<circle class="k0" cx="50" cy="20" r="3.6"><title>a cx="1"<\/title>/);
+  assert.match(part, /class="lead" points="50,20 58,16"/);
+  assert.match(part, /<text class="name" x="60" y="20"/);
+  assert.match(part, /class="quiet" x="100" y="152" text-anchor="middle">delay/);
+  // 5 to 10 and 0 to 50, at round values: 6 is a fifth of the way.
+  const ticks = [...part.matchAll(/class="quiet tick" x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([^<]*)/g)].map(([, x, y, anchor, text]) => [anchor, text, anchor === "middle" ? x : y]);
+  assert.deepEqual(ticks.filter(([anchor]) => anchor === "middle").map(([, text, x]) => [text, x]), [["5", "50"], ["6", "70"], ["7", "90"], ["8", "110"], ["9", "130"], ["10", "150"]]);
+  assert.deepEqual(ticks.filter(([anchor, text]) => anchor === "end" && text === "20").map(([, , y]) => y), ["84"]);
+});
+
+test("the whole of a drawing is itself, and what has no ends keeps its marks", () => {
+  const moving = { ...spec, x: undefined, both: false };
+  const whole = Charts.enlarge(plane, moving, [50, 150, 20, 120]).split("\n");
+  for (const line of plane.split("\n")) assert.ok(whole.includes(line), line);
+  const half = Charts.enlarge(plane, moving, [25, 75, 20, 120]);
+  assert.match(half, /<text class="quiet tick" x="100" y="135" text-anchor="middle">0/);
+});
+
 /// Returns the contents of the group in a picture whose tag begins with `open`.
 function group(svg, open) {
   const from = svg.indexOf(open);
   return from < 0 ? null : svg.slice(from + open.length, svg.indexOf("</g>", from));
+}
+
+// Drawings whose axes have known ends: marks that the script sets are those of drawing.rs.
+for (const page of (process.env.KNEE_PLANES ?? "").split(":").filter(Boolean)) {
+  test(`all of a drawing, drawn by the script: ${page}`, () => {
+    const svgs = [...fs.readFileSync(page, "utf8").matchAll(/<svg class="figure"[^>]*data-frame="([^"]*)"([^>]*)>\n([^]*?)<\/svg>/g)];
+    assert.ok(svgs.length);
+    for (const [, frame, rest, markup] of svgs) {
+      const numbers = (name) => rest.match(` data-${name}="([^"]*)"`)?.[1].split(" ").map(Number);
+      const sides = frame.split(" ").map(Number), [left, top, right, bottom] = sides;
+      const own = { frame: sides, x: numbers("x"), y: numbers("y"), both: rest.includes('data-zoom="both"') };
+      const drawn = Charts.enlarge(markup, own, [left, right, top, bottom]).split("\n");
+      for (const line of markup.split("\n").filter(Boolean)) assert.ok(drawn.includes(line), line);
+    }
+  });
 }
 
 for (const page of (process.env.KNEE_PAGES ?? "").split(":").filter(Boolean)) {

@@ -5,10 +5,12 @@ use crate::failure::{Ending, Failure};
 use crate::screen;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
-use knee_lab::directory::{COMPARISON, RANK};
+use knee_lab::directory::{COMPARISON, RANK, SWEEP};
 use knee_lab::{Saved, saved};
-use knee_record::{read_rank, read_run};
-use knee_report::{ComparedFigure, Figure, Plot, compared_svg, plot_svg, rank_plane_svg};
+use knee_record::{read_rank, read_run, read_sweep};
+use knee_report::{
+    ComparedFigure, Figure, Plot, compared_svg, plot_svg, rank_plane_svg, sweep_svg,
+};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,24 +22,29 @@ Examples:
   knee plot knee-out/first --what queue --link bottleneck --format png --width 2400
   knee plot knee-out/rank-coexist --what delay-throughput
   knee plot knee-out/compared --what against
+  knee plot knee-out/sweep-first --what values --measure goodput_bps
 
 The drawing is that of the page, in colours for print.";
 
 /// `knee plot`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Directory of a run, of a ranking or of a comparison
+    /// Directory of a run, of a ranking, of a comparison or of a sweep
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
     /// What to draw
     #[arg(long, value_name = "WHAT")]
     what: What,
-    /// Flow whose controller is drawn, as the legend names it. Default: the first
+    /// Flow whose controller is drawn, as the legend names it; of a sweep the group of
+    /// flows. Default: the first; of a sweep all flows
     #[arg(long, value_name = "FLOW")]
     flow: Option<String>,
     /// Link to draw. Default: the one with the longest queue
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
+    /// Measure of a sweep, as sweep.parquet names it. Default: the page's first
+    #[arg(long, value_name = "MEASURE")]
+    measure: Option<String>,
     /// Format of the file. Default: as the name of --out ends, else svg
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -62,11 +69,14 @@ enum What {
     DelayThroughput,
     /// Sides against each other, for a comparison.
     Against,
+    /// Of a sweep.
+    Values,
 }
 
-/// Names of the figures of rankings and comparisons.
+/// Names of the figures of rankings, comparisons and sweeps.
 const PLANE: &str = "delay-throughput";
 const AGAINST: &str = "against";
+const VALUES: &str = "values";
 
 impl What {
     fn name(self) -> &'static str {
@@ -74,15 +84,17 @@ impl What {
             What::Run(figure) => figure.name(),
             What::DelayThroughput => PLANE,
             What::Against => AGAINST,
+            What::Values => VALUES,
         }
     }
 }
 
 impl ValueEnum for What {
     fn value_variants<'a>() -> &'a [What] {
-        const ALL: [What; Figure::ALL.len() + 2] = {
-            let mut all = [What::DelayThroughput; Figure::ALL.len() + 2];
+        const ALL: [What; Figure::ALL.len() + 3] = {
+            let mut all = [What::DelayThroughput; Figure::ALL.len() + 3];
             all[Figure::ALL.len() + 1] = What::Against;
+            all[Figure::ALL.len() + 2] = What::Values;
             let mut at = 0;
             while at < Figure::ALL.len() {
                 all[at] = What::Run(Figure::ALL[at]);
@@ -101,6 +113,7 @@ impl ValueEnum for What {
                  each that is compared"
             }
             What::Against => "Of a comparison: each against the first, measure by measure",
+            What::Values => "Of a sweep: a measure over one setting, or as a map over two",
         };
         Some(PossibleValue::new(self.name()).help(about))
     }
@@ -123,6 +136,10 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
     let ending = if format == Format::Png { "png" } else { "svg" };
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.{ending}", arguments.what.name())));
+    if arguments.measure.is_some() && !matches!(arguments.what, What::Values) {
+        let what = format!("{} has no measure to choose", arguments.what.name());
+        return Err(Failure::Usage(what, format!("leave out --measure, or write --what {VALUES}")));
+    }
     if out.exists() && !arguments.force {
         let what = format!("{} exists", out.display());
         return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
@@ -133,6 +150,7 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         What::DelayThroughput if holds(COMPARISON) => of_comparison(arguments)?,
         What::DelayThroughput => of_ranking(arguments)?,
         What::Against => of_comparison(arguments)?,
+        What::Values => of_sweep(arguments)?,
     };
     let bytes = if format == Format::Png { png(&svg)? } else { svg.into_bytes() };
     if arguments.force {
@@ -149,6 +167,9 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
 fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
     if arguments.directory.join(RANK).is_file() {
         return Err(not_of(&arguments.directory, "a ranking", figure.name(), PLANE));
+    }
+    if arguments.directory.join(SWEEP).is_file() {
+        return Err(not_of(&arguments.directory, "a sweep", figure.name(), VALUES));
     }
     let run = read_run(&arguments.directory).map_err(knee_lab::Error::from)?;
     let plot = Plot {
@@ -203,6 +224,20 @@ fn of_ranking(arguments: &Arguments) -> Result<String, Failure> {
         let what = format!("no candidate of {} was measured", directory.display());
         Failure::Usage(what, "run the ranking to its end".to_string())
     })
+}
+
+fn of_sweep(arguments: &Arguments) -> Result<String, Failure> {
+    let Arguments { directory, width, flow, link, measure, .. } = arguments;
+    if !directory.join(SWEEP).is_file() {
+        return Err(not_of(directory, "no sweep", VALUES, "throughput, or knee sweep first"));
+    }
+    if link.is_some() {
+        let what = format!("{VALUES} is of flows, not of one link");
+        return Err(Failure::Usage(what, "leave out --link".to_string()));
+    }
+    let summary = read_sweep(&directory.join(SWEEP)).map_err(knee_lab::Error::from)?;
+    sweep_svg(&summary, (measure.as_deref(), flow.as_deref()), f64::from(*width))
+        .map_err(|what| Failure::Usage(what, "name one of these".to_string()))
 }
 
 /// Reports that a folder does not have this figure.

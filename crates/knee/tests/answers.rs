@@ -233,6 +233,86 @@ fn the_same_controller_on_both_sides_makes_no_difference() {
     assert!(classes.iter().all(|class| class["compared"]["estimate"] == 1.0), "{printed}");
 }
 
+/// Three controllers under test, each against the control alone, with the truth known of
+/// each. A window of 100 segments sends 50 kB (35 segments) in one round trip, where slow
+/// start from 10 segments takes three (RFC 6928, RFC 9438); a window of one segment takes
+/// 35; CUBIC against CUBIC is the same run twice. The groups of the same controller are
+/// told apart by their names.
+#[test]
+fn three_controllers_under_test_have_an_answer_each() {
+    let flow = |name: &str, cc: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\ncc = {cc}\nworkload = {{ mix = {{ \
+             arrival_interval = \"1 s\", process = \"clients\", sizes = \"50 kB\" }} }}\n"
+        )
+    };
+    let fixed = |packets: u64| format!("{{ name = \"fixed\", window = \"{packets} packets\" }}");
+    let text = format!(
+        "name = \"Mix\"\nduration = \"40 s\"\nwarmup = \"5 s\"\nsample_interval = \"1 s\"\n\
+         [link.mile]\n{CLEAN}\n[path.main]\nforward = [\"mile\"]\nreverse_delay = \"40 ms\"\n\
+         {}{}{}{}",
+        flow("wide", &fixed(100)),
+        flow("narrow", &fixed(1)),
+        flow("control", "\"cubic\""),
+        flow("twin", "\"cubic\""),
+    );
+    let (printed, answers) = answered(&text, "");
+    let mix = &answers["mix"];
+    let names = ["clients, wide", "clients, narrow", "clients, cubic"];
+    let told = |key: &str, of: &str| -> Vec<String> {
+        let all = mix[key].as_array().unwrap().iter();
+        all.map(|one| one[of].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(told("pairs", "name"), names);
+    assert_eq!(told("pairs", "control_flow"), ["control"; 3]);
+    assert_eq!(told("classes", "pair"), names);
+    assert_eq!(told("classes", "effect"), ["better", "worse", "no-difference"], "{printed}");
+    let classes = mix["classes"].as_array().unwrap();
+    assert_eq!(classes[2]["compared"]["estimate"], 1.0);
+    // All four parts of the process count: 4 a second for 35 s, ten seeds.
+    for class in classes {
+        let counted = class["transfers"].as_u64().unwrap();
+        assert!((1200..1600).contains(&counted), "{counted}");
+    }
+    let sentences = mix["sentences"].as_array().unwrap();
+    let begins = [
+        "clients, wide: use fixed: it is better for under 100 kB",
+        "clients, narrow: keep cubic: fixed is worse for under 100 kB",
+        "clients, cubic: no difference between cubic and cubic: under 100 kB",
+    ];
+    for (sentence, begin) in sentences.iter().zip(begins) {
+        assert!(sentence.as_str().unwrap().starts_with(begin), "{sentence}");
+    }
+    assert_eq!(sentences.len(), 3);
+    // A row each in the table, before the sentences.
+    let rows = |word: &str| printed.lines().filter(|line| line.contains(word)).count();
+    assert!(rows("better") >= 1 && rows("worse") >= 1, "{printed}");
+    for name in ["wide", "narrow"] {
+        let row = printed.find(&format!("clients, {name}")).unwrap();
+        assert!(row < printed.find("clients, wide: use").unwrap(), "{printed}");
+    }
+}
+
+/// The page of the same question has a row for each, under its own name.
+#[test]
+fn the_page_has_a_row_for_each_controller_under_test() {
+    let text = mix("bbr", "cubic", CLEAN, "\"50 kB\"", "1 s").replacen(
+        "[[flow]]",
+        "[[flow]]\nname = \"third\"\ncc = \"reno\"\nworkload = { mix = { arrival_interval = \
+         \"1 s\", process = \"clients\", sizes = \"50 kB\" } }\n[[flow]]",
+        1,
+    );
+    let folder = folder_with("a.toml", &text.replacen("\"60 s\"", "\"20 s\"", 1));
+    expect(folder.path(), "run a.toml --out out", 0);
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let page = page.replace("&#x2f;", "/");
+    let rows: Vec<usize> = ["clients, reno: reno / cubic", "clients, bbr: bbr / cubic"]
+        .iter()
+        .map(|name| page.find(&format!("<b>{name}</b>")).unwrap_or_else(|| panic!("{name}")))
+        .collect();
+    assert!(rows[0] < rows[1]);
+}
+
 /// The classes are the documented ones, and nearly empty ones are merged with a neighbour.
 #[test]
 fn rare_sizes_stand_in_one_row() {

@@ -77,6 +77,47 @@ fn the_plane_of_a_ranking_is_written() {
     }
 }
 
+/// The drawing of a sweep is that of its page: each cell and each bar of the file is
+/// there, mark by mark. It belongs to sweeps alone.
+#[test]
+fn the_values_of_a_sweep_are_drawn() {
+    let directory = run();
+    let of = |arguments: &[&str]| knee(directory.path(), arguments);
+    let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+    let vary = ["--vary", "flow.main.cc=bbr,reno", "--vary", "link.bottleneck.buffer=1 BDP,2 BDP"];
+    for (out, varied) in [("bars", &vary[..2]), ("map", &vary[..])] {
+        let line = ["sweep", "first.toml", "--set", "duration=5 s", "--repeat", "2", "--out", out];
+        let swept = of(&[&line, varied].concat());
+        assert!(swept.status.success(), "{}", String::from_utf8_lossy(&swept.stderr));
+        let file = format!("{out}.svg");
+        let measure = ["--measure", "goodput_bps", "--out", &file];
+        let done = of(&[&["plot", out, "--what", "values"], &measure[..]].concat());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let (svg, page) = (read(&file), read(&format!("{out}/report.html")));
+        assert!(svg.contains("Mbit/s") && !svg.contains("var(--"), "{svg}");
+        let drawn: Vec<&str> = svg
+            .lines()
+            .filter_map(|line| match line.split_once("</title><rect") {
+                Some((_, cell)) => cell.strip_suffix("</g>"),
+                None => line.starts_with("<rect class=\"bar").then_some(line),
+            })
+            .collect();
+        assert_eq!(drawn.len(), if out == "map" { 4 } else { 2 }, "{svg}");
+        assert!(drawn.iter().all(|mark| page.contains(mark)), "{drawn:?}");
+    }
+    for (arguments, advice) in [
+        (["plot", "run", "--what", "values"].as_slice(), "knee sweep"),
+        (&["plot", "map", "--what", "queue"], "--what values"),
+        (&["plot", "map", "--what", "values", "--measure", "speed"], "goodput_bps"),
+        (&["plot", "map", "--what", "values", "--flow", "other"], "it has"),
+        (&["plot", "run", "--what", "delay", "--measure", "goodput_bps"], "--what values"),
+    ] {
+        let refused = of(&[arguments, &["--out", "none.svg"]].concat());
+        let told = String::from_utf8_lossy(&refused.stderr).to_string();
+        assert!(refused.status.code() == Some(2) && told.contains(advice), "{told}");
+    }
+}
+
 /// Without the feature, PNG is refused with advice; with it, the file is a PNG of the requested
 /// size (W3C PNG, 5.2 and 11.2.2: signature, then IHDR).
 #[test]

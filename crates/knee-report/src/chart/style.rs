@@ -5,7 +5,7 @@
 const RULES: &str = include_str!("../../assets/figure.css");
 
 /// Colours on paper: Okabe and Ito (2008), distinguishable with colour blindness and in grey.
-const PAPER: [(&str, &str); 32] = [
+const PAPER: [(&str, &str); 35] = [
     ("raised", "#fff"),
     ("text", "#111"),
     ("quiet", "#444"),
@@ -35,6 +35,9 @@ const PAPER: [(&str, &str); 32] = [
     ("tint-red", "#eaae80"),
     ("tint-sky", "#ddf0fb"),
     ("tint-none", "none"),
+    ("heat", "#4ba3d3"),
+    ("worse", "#ee9a5c"),
+    ("none-ground", "#f0f1f2"),
     ("region-app", "#f0f6fb"),
     ("region-bandwidth", "#fdf6e8"),
     ("region-buffer", "#fbeceb"),
@@ -48,9 +51,10 @@ pub(crate) fn style() -> String {
 
 /// Returns the rules for a separate file, with the colours for paper inserted: not every SVG
 /// renderer supports variables.
-pub(crate) fn on_paper() -> String {
-    let mut rules = String::with_capacity(RULES.len());
-    let mut rest = RULES;
+pub(crate) fn on_paper(more: &str) -> String {
+    let all = [RULES, more].concat();
+    let mut rules = String::with_capacity(all.len());
+    let mut rest = all.as_str();
     while let Some((before, after)) = rest.split_once("var(--") {
         let Some((name, after)) = after.split_once(')') else { break };
         let colour = PAPER.iter().find(|(known, _)| *known == name);
@@ -72,6 +76,6 @@ mod tests {
         let missing: Vec<&str> =
             names.filter(|name| !PAPER.iter().any(|(known, _)| known == name)).collect();
         assert_eq!(missing, Vec::<&str>::new());
-        assert!(!on_paper().contains("var("));
+        assert!(!on_paper("").contains("var("));
     }
 }

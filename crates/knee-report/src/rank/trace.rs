@@ -1,7 +1,7 @@
 //! A recorded link: its capacity as an area, and what left it as a line over it, as
 //! `mm-throughput-graph` of Mahimahi does.
 
-use crate::drawing::{Axis, Drawing};
+use crate::drawing::{Axis, Drawing, Plot};
 use crate::scatter::{COLOURS, colour};
 use knee_record::{RankSummary, RankTrace};
 
@@ -58,11 +58,18 @@ pub(super) fn drawing(summary: &RankSummary, trace: &RankTrace, width: f64) -> D
     let mut at = LEFT + 120.0;
     for (place, name, rates) in drawn(summary, trace) {
         let class = format!("curve c{}", place % COLOURS);
-        drawing.line(class.clone(), &places(rates));
+        drawing.curve(class.clone(), &places(rates), name);
         drawing.line(class, &[(at, 14.0), (at + 20.0, 14.0)]);
         drawing.words("name", "start", (at + 25.0, 18.0), name);
         drawing.dot(colour(place), at + 10.0, 14.0, String::new());
         at += 45.0 + 6.5 * name.chars().count() as f64;
     }
+    drawing.plot(Plot {
+        frame: [LEFT, TOP, right, BOTTOM],
+        x: Some([x.low, x.high]),
+        y: Some([y.low, y.high]),
+        both: false,
+        units: ["s", "Mbit/s"],
+    });
     drawing
 }

@@ -1,0 +1,162 @@
+//! Values over two settings: a map with a cell for each place. The cells are drawn by
+//! themselves, so that a page can show another view within the same map.
+
+use super::readings::{Readings, Value, View, along};
+use crate::drawing::{Drawing, escaped};
+
+/// Width and height of a cell, with the gap to the next one.
+const CELL: (f64, f64) = (120.0, 42.0);
+const GAP: f64 = 3.0;
+/// Above the first row: the name of the key to the right, and its values.
+const HEAD: f64 = 46.0;
+/// Characters of a name at the head of a column and of a row, and about how wide one is.
+const COLUMN_CHARACTERS: usize = 17;
+const ROW_CHARACTERS: usize = 30;
+const CHARACTER: f64 = 6.7;
+/// Where values span this, equal ratios look equally far apart.
+const SPAN: f64 = 30.0;
+/// Ratios that have the full colour at least.
+const REACH: f64 = 1.1;
+
+/// How deep each value's colour is.
+pub(super) enum Shades {
+    /// From the lowest to the highest, linear or by ratios.
+    Values { low: f64, high: f64, by_ratio: bool },
+    /// To both sides of one, up to the logarithm of a ratio.
+    Ratios { reach: f64, less_is_better: bool },
+}
+
+impl Shades {
+    /// For all values of a view.
+    pub(super) fn new(readings: &Readings<'_>, view: &View, all: &[f64]) -> Shades {
+        if view.base.is_some() {
+            let reaches = all.iter().filter(|value| **value > 0.0).map(|value| value.ln().abs());
+            let reach = reaches.fold(REACH.ln(), f64::max);
+            return Shades::Ratios { reach, less_is_better: readings.less_is_better(view) };
+        }
+        let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Shades::Values { low, high, by_ratio: low > 0.0 && high / low > SPAN }
+    }
+
+    /// Class and opacity.
+    fn of(&self, value: f64) -> (&'static str, f64) {
+        match *self {
+            Shades::Values { low, high, .. } if high <= low => ("heat", 0.4),
+            Shades::Values { low, high, by_ratio: true } => {
+                ("heat", (value / low).ln() / (high / low).ln())
+            }
+            Shades::Values { low, high, .. } => ("heat", (value - low) / (high - low)),
+            Shades::Ratios { .. } if value <= 0.0 => ("heat", 0.0),
+            Shades::Ratios { reach, less_is_better } => {
+                let part = value.ln() / reach;
+                let class = if (part < 0.0) == less_is_better { "heat" } else { "worse" };
+                (class, part.abs().min(1.0))
+            }
+        }
+    }
+}
+
+/// What is in a cell, around its middle.
+pub(super) fn cell(value: Option<&Value>, shades: &Shades) -> String {
+    let ground = |class: &str, opacity: &str| {
+        let (width, height) = (CELL.0 - GAP, CELL.1 - GAP);
+        format!(
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{height}\" \
+             rx=\"3\"{opacity}/>",
+            -width / 2.0,
+            -height / 2.0
+        )
+    };
+    let Some(value) = value else { return ground("blank", "") + "<text y=\"4\">–</text>" };
+    let [main, more] = value.text.each_ref().map(|text| escaped(text));
+    let (class, opacity) = match value.middle {
+        None => ("never", String::new()),
+        Some(middle) => {
+            let (class, part) = shades.of(middle);
+            (class, format!(" fill-opacity=\"{:.2}\"", 0.06 + 0.94 * part))
+        }
+    };
+    let class = if value.best { format!("{class} best") } else { class.to_string() };
+    let star = if value.best { "★ " } else { "" };
+    let bold = if value.best { " class=\"front\"" } else { "" };
+    let words = match more.is_empty() {
+        true => format!("<text{bold} y=\"4\">{star}{main}</text>"),
+        false => format!(
+            "<text{bold} y=\"-2\">{star}{main}</text><text class=\"more\" y=\"13\">{more}</text>"
+        ),
+    };
+    ground(&class, &opacity) + &words
+}
+
+/// Where no scenario can be.
+fn impossible() -> String {
+    cell(None, &Shades::Ratios { reach: 1.0, less_is_better: true }).replace('–', "not possible")
+}
+
+/// The size of a map with one key to the right and another one downwards.
+pub(super) fn size(readings: &Readings<'_>, [x, y]: [usize; 2]) -> (f64, f64) {
+    let keys = &readings.summary.keys;
+    let (columns, rows) = (keys[x].values.len() as f64, keys[y].values.len() as f64);
+    let width = row_head(readings, y) + columns * CELL.0 + GAP;
+    // The name of the key to the right may be longer than one column.
+    let title = row_head(readings, y) + characters(&keys[x].name, 2) * CHARACTER + GAP;
+    (width.max(title), HEAD + rows * CELL.1 + GAP)
+}
+
+fn row_head(readings: &Readings<'_>, y: usize) -> f64 {
+    let key = &readings.summary.keys[y];
+    let names = key.values.iter().map(|value| characters(&short(value, ROW_CHARACTERS), 0));
+    names.fold(characters(&key.name, 2), f64::max) * CHARACTER + 16.0
+}
+
+fn characters(text: &str, more: usize) -> f64 {
+    (text.chars().count() + more) as f64
+}
+
+fn short(text: &str, characters: usize) -> String {
+    match text.chars().count() > characters {
+        true => text.chars().take(characters - 1).chain(['…']).collect(),
+        false => text.to_string(),
+    }
+}
+
+/// Draws a map below `top`, everything but two keys as at a place. `contents` of a point,
+/// by its number: as [`cell`] has it, or nothing where a page puts it in.
+pub(super) fn draw(
+    drawing: &mut Drawing,
+    top: f64,
+    readings: &Readings<'_>,
+    (place, [x, y]): (&[usize], [usize; 2]),
+    contents: &dyn Fn(usize) -> String,
+) {
+    let keys = &readings.summary.keys;
+    let left = row_head(readings, y);
+    let middle = |column: usize| left + (column as f64 + 0.5) * CELL.0;
+    drawing.words("quiet", "start", (left + GAP, top + 16.0), format!("{} →", keys[x].name));
+    drawing.words("quiet", "end", (left - 8.0, top + 38.0), format!("{} ↓", keys[y].name));
+    for (column, name) in keys[x].values.iter().enumerate() {
+        let at = (middle(column), top + 38.0);
+        drawing.words("head", "middle", at, short(name, COLUMN_CHARACTERS));
+    }
+    for (row, name) in keys[y].values.iter().enumerate() {
+        let height = top + HEAD + (row as f64 + 0.5) * CELL.1;
+        drawing.words("head", "end", (left - 8.0, height + 4.0), short(name, ROW_CHARACTERS));
+        for column in 0..keys[x].values.len() {
+            let place = along(&along(place, y, row), x, column);
+            let name = readings.named(&place, &readings.axes);
+            let at = (middle(column), height);
+            match (readings.number(&place), readings.reason(&place)) {
+                (Some(point), _) => drawing.cell(at, Some(point), name, contents(point)),
+                (None, Some(why)) => {
+                    drawing.cell(at, None, format!("{name}: {why}"), impossible());
+                }
+                (None, None) => {
+                    let words = format!("{name}: not run yet");
+                    let nothing = Shades::Ratios { reach: 1.0, less_is_better: true };
+                    drawing.cell(at, None, words, cell(None, &nothing));
+                }
+            }
+        }
+    }
+}
