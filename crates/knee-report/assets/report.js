@@ -309,7 +309,7 @@
     return [`${figures(Charts.valueAt(spec.x, place, left, right))} ${unitX}`, ...told].join("\n");
   }
   function tell(svg, event) {
-    const part = event.target.closest?.(".cell, rect, polygon, circle");
+    const part = event.target.closest?.(".cell") ?? event.target.closest?.("rect, polygon, circle");
     const text = svg && (textOf(closestDot(svg, event)) || curvesAt(svg, event) || (part && svg.contains(part) && textOf(part)));
     tip.hidden = !text;
     if (!text) return;

@@ -111,14 +111,16 @@ pub fn sweep_page(summary: &SweepSummary) -> Result<String, ReportError> {
         true => {
             let first = first(&readings);
             let shown = shown(&readings, &first.view());
-            let charts = Value::from_safe_string(charts(&readings, &first, &shown));
+            let charts = charts(&readings, &first, &shown);
             let says = shown.says.clone();
             let legend = Value::from_safe_string(shown.legend);
             let points: Vec<Point> = points(&readings);
             let points = Value::from_safe_string(json_in_html(&points)?);
             minijinja::context! {
-                sweep, assets, there, charts, says, legend, points,
+                sweep, assets, there, says, legend, points,
                 map => first.y.is_some(),
+                zooms => first.y.is_none() && charts.contains("data-frame"),
+                charts => Value::from_safe_string(charts.clone()),
                 choices => choices(&readings, &first),
                 held => held(&readings, &first),
             }
@@ -286,7 +288,7 @@ impl Shown {
             Drawn::Chart(Some(drawing)) => drawing.inline(),
             Drawn::Chart(None) => String::new(),
         };
-        [&escaped(&self.says), &self.legend, &drawn].map(String::as_str).join("\n")
+        [&escaped(&words::unbroken(&self.says)), &self.legend, &drawn].map(String::as_str).join("\n")
     }
 }
 
@@ -312,11 +314,11 @@ fn shown(readings: &Readings<'_>, view: &View) -> Shown {
         let found = values.iter().find(|(middle, _)| *middle == wanted);
         found.map_or_else(String::new, |(_, value)| value.text[0].clone())
     };
-    let ramp = match (&shades, axes.len()) {
-        _ if values.is_empty() => None,
-        (_, 1) => None,
-        (Shades::Values { low, high, .. }, _) => Some((text(*low), "up", text(*high))),
-        (Shades::Ratios { reach, less_is_better }, _) => {
+    let ramp = match &shades {
+        _ if axes.len() == 1 || values.is_empty() => None,
+        Shades::Values { low, high, .. } if low >= high => None,
+        Shades::Values { low, high, .. } => Some((text(*low), "up", text(*high))),
+        Shades::Ratios { reach, less_is_better } => {
             let class = if *less_is_better { "less" } else { "more" };
             Some((times((-reach).exp()), class, times(reach.exp())))
         }

@@ -6,11 +6,11 @@ use crate::drawing::{Axis, Drawing, Plot};
 
 const WIDTH: f64 = 560.0;
 /// Frame of a line.
-const HEIGHT: f64 = 330.0;
+const HEIGHT: f64 = 338.0;
 const LEFT: f64 = 92.0;
-const RIGHT: f64 = WIDTH - 24.0;
+const RIGHT: f64 = WIDTH - 38.0;
 const TOP: f64 = 16.0;
-const BOTTOM: f64 = HEIGHT - 46.0;
+const BOTTOM: f64 = HEIGHT - 54.0;
 /// A bar with its name above it.
 const ROW: f64 = 46.0;
 /// Room for the value beside the longest bar.
@@ -142,7 +142,7 @@ fn line(
     for (at, row) in &sorted {
         if at - last >= NAMES_APART {
             last = *at;
-            drawing.words("tick", "middle", (*at, BOTTOM + 18.0), row.name);
+            drawing.words("tick", "middle", (*at, BOTTOM + 23.0), row.name);
         }
     }
     let middle = 0.5 * (LEFT + RIGHT);
