@@ -1,7 +1,7 @@
 //! Page of repeats: results over all seeds.
 
 use crate::error::Error;
-use crate::words::{NONE, is_headline, named};
+use crate::words::{NONE, is_headline, named, titled};
 use knee_record::{Answers, Interval, MixAnswer, RepeatSummary};
 use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
 
@@ -24,7 +24,8 @@ pub(crate) fn repeat_page(
         tables.push(table(repeats, title, |name| part(name) == begin));
     }
     tables.retain(|table| !table.rows.is_empty());
-    let sentences = answers.map_or_else(String::new, sentences);
+    // What it was asked comes first, else the measures of all flows together.
+    let sentences = answers.map_or_else(|| headline(repeats), sentences);
     let seeds = repeats.seeds.first().zip(repeats.seeds.last());
     let seeds = seeds.map_or_else(String::new, |(first, last)| format!("{first} to {last}"));
     let about = format!(
@@ -54,6 +55,25 @@ fn sentences(answers: &Answers) -> String {
     paths.chain(mixes).collect::<Vec<_>>().join("\n")
 }
 
+/// Measures of all flows together in a sentence, each with its interval.
+fn headline(repeats: &RepeatSummary) -> String {
+    let said = ["goodput_bps", "rtt_us.p95", "jain", "retransmit_ratio"].map(|name| {
+        let interval = repeats.measures.get(name)?;
+        let show = |value: f64| named(name, value);
+        let ends = interval.low.zip(interval.high).map(|(low, high)| (show(low), show(high)));
+        let ends = ends.filter(|(low, high)| low != high);
+        let ends = ends.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+        Some(format!("{} {}{ends}", titled(name), show(interval.mean)))
+    });
+    let mut said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    if let Some(first) = said.get(..1).map(str::to_uppercase) {
+        said.replace_range(..1, &first);
+        let seeds = repeats.seeds.len();
+        said += &format!(": means over {seeds} seeds with 95 % intervals.");
+    }
+    said
+}
+
 fn table(repeats: &RepeatSummary, title: &str, of: impl Fn(&str) -> bool) -> Comparison {
     let shown = repeats
         .measures
@@ -78,7 +98,7 @@ fn row(name: &str, interval: &Interval) -> Vec<String> {
     let show = |value: f64| named(name, value);
     let ends = interval.low.zip(interval.high);
     vec![
-        name.to_string(),
+        titled(name),
         show(interval.mean),
         ends.map_or(NONE.into(), |(low, high)| format!("{} to {}", show(low), show(high))),
         show(interval.median),

@@ -73,6 +73,42 @@ pub fn named(name: &str, value: f64) -> String {
     }
 }
 
+/// Returns the name of a number of a summary for people: `bbr[0]: RTT, median` for
+/// `flow.bbr[0].rtt_us.p50`. Names that are not known stay.
+pub fn titled(name: &str) -> String {
+    const TITLES: [(&str, &str); 17] = [
+        ("page.load_us", "page load time"),
+        ("video.bitrate_bps", "video, bitrate"),
+        ("video.stall_us", "video, stalled"),
+        ("video.startup_us", "video, start-up time"),
+        ("completion_over_best_path", "completion over that of the best path"),
+        ("transfers.all.completion_us.mean", "transfers, mean time"),
+        ("transfers.all.completion_us.p95", "transfers, 95th percentile of the time"),
+        ("goodput_bps", "goodput"),
+        ("rtt_us.p50", "RTT, median"),
+        ("rtt_us.p95", "RTT, 95th percentile"),
+        ("standing_queue_us", "standing queue"),
+        ("queueing_delay_us.p95", "queueing delay, 95th percentile"),
+        ("retransmit_ratio", "bytes sent again"),
+        ("utilisation", "utilisation"),
+        ("drops", "packets dropped"),
+        ("jain", "fairness (Jain's index)"),
+        ("completion_us", "completion time"),
+    ];
+    for (end, title) in TITLES {
+        let Some(of) = name.strip_suffix(end) else { continue };
+        let parts = ["group.", "flow.", "link."];
+        let of = parts.iter().find_map(|part| of.strip_prefix(part)).unwrap_or(of);
+        match of.strip_suffix('.') {
+            Some(of) => return format!("{of}: {title}"),
+            None if of.is_empty() => return title.to_string(),
+            // The end of a longer name.
+            None => {}
+        }
+    }
+    name.to_string()
+}
+
 /// Formats the difference of two numbers of a summary. Fractions differ by percentage points, since
 /// 2 % more of 50 % would be 51 %.
 pub fn change(name: &str, by: f64) -> String {
@@ -128,6 +164,14 @@ pub fn is_headline(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_names_for_people() {
+        assert_eq!(titled("goodput_bps"), "goodput");
+        assert_eq!(titled("flow.bbr[0].rtt_us.p50"), "bbr[0]: RTT, median");
+        assert_eq!(titled("link.a.b.drops"), "a.b: packets dropped");
+        assert_eq!(titled("flow.x.min_rtt_us.p50"), "flow.x.min_rtt_us.p50");
+    }
 
     #[test]
     fn names_say_the_unit() {

@@ -149,7 +149,10 @@ fn facts(report: &ObservedReport) -> Vec<String> {
     let time = |unix_s: u64| rfc3339(unix_s).replace('T', " ").replace(":00Z", "");
     let mut facts = vec![
         format!("{} to {} UTC", time(report.from_unix_s), time(report.to_unix_s)),
-        format!("{} minutes observed", count(report.minutes)),
+        match report.minutes {
+            1 => "1 minute observed".to_string(),
+            minutes => format!("{} minutes observed", count(minutes)),
+        },
         format!(
             "{} reports lost, {}",
             count(report.lost_reports),

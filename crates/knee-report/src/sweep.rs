@@ -288,7 +288,9 @@ impl Shown {
             Drawn::Chart(Some(drawing)) => drawing.inline(),
             Drawn::Chart(None) => String::new(),
         };
-        [&escaped(&words::unbroken(&self.says)), &self.legend, &drawn].map(String::as_str).join("\n")
+        [&escaped(&words::unbroken(&self.says)), &self.legend, &drawn]
+            .map(String::as_str)
+            .join("\n")
     }
 }
 

@@ -267,7 +267,7 @@ fn repeats_have_a_page_with_groups() {
     let page = fs::read(at.join("three/report.html")).unwrap();
     expect(at, "report three", 0);
     let again = String::from_utf8(fs::read(at.join("three/report.html")).unwrap()).unwrap();
-    assert!(again.contains("group.bbr.goodput_bps") && !page.is_empty());
+    assert!(again.contains("<td>bbr: goodput</td>") && !page.is_empty());
     // With many flows, a single run shows its groups first.
     let printed = expect(at, "run a.toml --out plain", 0);
     assert!(printed.contains("bbr × 9") && !printed.contains("bbr[0]"), "{printed}");

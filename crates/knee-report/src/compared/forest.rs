@@ -108,7 +108,7 @@ impl<'p> Plan<'p> {
             true => format!("{}, {group}", one.measure.title),
             false => one.measure.title.clone(),
         };
-        drawing.words("front", "start", (4.0, top + 13.0), title);
+        drawing.words("name front", "start", (4.0, top + 13.0), title);
         for (at, against) in one.against.iter().enumerate().skip(1) {
             let y = top + TITLE + self.row * (at as f64 - 0.5);
             self.add_row(drawing, one, (at, against.as_ref()), y);
@@ -130,7 +130,7 @@ impl<'p> Plan<'p> {
         );
         let y = match self.narrow {
             true => {
-                drawing.words("quiet", "start", (12.0, y - 2.0), format!("{name}: {said}"));
+                drawing.words("name quiet", "start", (12.0, y - 2.0), format!("{name}: {said}"));
                 y + ROW - 6.0
             }
             false => {

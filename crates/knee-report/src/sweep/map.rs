@@ -50,7 +50,8 @@ impl Shades {
             Shades::Ratios { .. } if value <= 0.0 => ("heat", 0.0),
             Shades::Ratios { reach, less_is_better } => {
                 let part = value.ln() / reach;
-                let class = if (part < 0.0) == less_is_better { "heat" } else { "worse" };
+                let better = part == 0.0 || (part < 0.0) == less_is_better;
+                let class = if better { "heat" } else { "worse" };
                 (class, part.abs().min(1.0))
             }
         }
