@@ -27,7 +27,7 @@
     if (isMap) {
       if (map !== axes.join(".")) charts.innerHTML = held.get(`map ${(map = axes.join("."))}`).textContent;
       for (const cell of charts.querySelectorAll(".cell[data-point]")) {
-        cell.innerHTML = drawn[cell.dataset.point] ?? "";
+        cell.innerHTML = (drawn[cell.dataset.point] ?? "").replace("~", charts.dataset.outline);
         cell.setAttribute("role", "button");
         cell.setAttribute("tabindex", "0");
         cell.setAttribute("aria-pressed", "false");

@@ -25,6 +25,8 @@ const OWN_STYLE: &str = include_str!("../assets/sweep.css");
 /// What is in the drawings of a sweep alone.
 const FIGURE_STYLE: &str = include_str!("../assets/sweep-figure.css");
 const OWN_SCRIPT: &str = include_str!("../assets/sweep.js");
+/// In place of a cell's outline: no value and no unit has it.
+const OUTLINE_SIGN: &str = "~";
 /// Between the maps of a file of its own.
 const BETWEEN: f64 = 34.0;
 
@@ -117,7 +119,7 @@ pub fn sweep_page(summary: &SweepSummary) -> Result<String, ReportError> {
             let points: Vec<Point> = points(&readings);
             let points = Value::from_safe_string(json_in_html(&points)?);
             minijinja::context! {
-                sweep, assets, there, says, legend, points,
+                sweep, assets, there, outline => map::OUTLINE, says, legend, points,
                 map => first.y.is_some(),
                 zooms => first.y.is_none() && charts.contains("data-frame"),
                 charts => Value::from_safe_string(charts.clone()),
@@ -281,10 +283,11 @@ fn held(readings: &Readings<'_>, first: &First) -> Vec<Held> {
 }
 
 impl Shown {
-    /// As the page holds it: a line in words, the legend in one, and what is drawn.
+    /// As the page holds it: a line in words, the legend in one, and what is drawn. The
+    /// outline of cells, which are most of a page, is a sign that the script replaces.
     fn lines(&self) -> String {
         let drawn = match &self.drawn {
-            Drawn::Cells(cells) => cells.join("\n"),
+            Drawn::Cells(cells) => cells.join("\n").replace(map::OUTLINE, OUTLINE_SIGN),
             Drawn::Chart(Some(drawing)) => drawing.inline(),
             Drawn::Chart(None) => String::new(),
         };

@@ -7,6 +7,8 @@ use crate::drawing::{Drawing, escaped};
 /// Width and height of a cell, with the gap to the next one.
 const CELL: (f64, f64) = (120.0, 42.0);
 const GAP: f64 = 3.0;
+/// The outline of every cell, around its middle. A page has it once.
+pub(super) const OUTLINE: &str = r#"x="-58.5" y="-19.5" width="117" height="39" rx="3""#;
 /// Above the first row: the name of the key to the right, and its values.
 const HEAD: f64 = 46.0;
 /// Characters of a name at the head of a column and of a row, and about how wide one is.
@@ -60,15 +62,8 @@ impl Shades {
 
 /// What is in a cell, around its middle.
 pub(super) fn cell(value: Option<&Value>, shades: &Shades) -> String {
-    let ground = |class: &str, opacity: &str| {
-        let (width, height) = (CELL.0 - GAP, CELL.1 - GAP);
-        format!(
-            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{height}\" \
-             rx=\"3\"{opacity}/>",
-            -width / 2.0,
-            -height / 2.0
-        )
-    };
+    let ground =
+        |class: &str, opacity: &str| format!("<rect class=\"{class}\" {OUTLINE}{opacity}/>");
     let Some(value) = value else { return ground("blank", "") + "<text y=\"4\">–</text>" };
     let [main, more] = value.text.each_ref().map(|text| escaped(text));
     let (class, opacity) = match value.middle {
@@ -158,6 +153,42 @@ pub(super) fn draw(
                     drawing.cell(at, None, words, cell(None, &nothing));
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between two cells there is the gap, wherever they are.
+    #[test]
+    fn a_cell_fills_its_place_but_for_the_gap() {
+        let (width, height) = (CELL.0 - GAP, CELL.1 - GAP);
+        let (left, top) = (-width / 2.0, -height / 2.0);
+        let outline =
+            format!("x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" rx=\"3\"");
+        assert_eq!(OUTLINE, outline);
+    }
+
+    /// Over more than SPAN times equal ratios are equally far apart: 10 is in the middle
+    /// between 1 and 100.
+    #[test]
+    fn shades_are_by_ratio_over_a_wide_span() {
+        let (low, by_ratio) = (1.0, true);
+        let wide = Shades::Values { low, high: 100.0, by_ratio };
+        assert!((wide.of(10.0).1 - 0.5).abs() < 1e-12);
+        let narrow = Shades::Values { low, high: 3.0, by_ratio: false };
+        assert_eq!(narrow.of(2.0), ("heat", 0.5));
+    }
+
+    /// Half and twice are equally deep, to either side of what is better.
+    #[test]
+    fn ratios_are_better_or_worse_around_one() {
+        for (less_is_better, half, twice) in [(true, "heat", "worse"), (false, "worse", "heat")] {
+            let shades = Shades::Ratios { reach: 2f64.ln(), less_is_better };
+            assert_eq!((shades.of(0.5), shades.of(2.0)), ((half, 1.0), (twice, 1.0)));
+            assert_eq!(shades.of(1.0), ("heat", 0.0));
         }
     }
 }
