@@ -86,7 +86,7 @@ fn the_values_of_a_sweep_are_drawn() {
     let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
     let vary = ["--vary", "flow.main.cc=bbr,reno", "--vary", "link.bottleneck.buffer=1 BDP,2 BDP"];
     for (out, varied) in [("bars", &vary[..2]), ("map", &vary[..])] {
-        let line = ["sweep", "first.toml", "--set", "duration=5 s", "--repeat", "2", "--out", out];
+        let line = ["sweep", "first.toml", "--set", "duration=10 s", "--repeat", "2", "--out", out];
         let swept = of(&[&line, varied].concat());
         assert!(swept.status.success(), "{}", String::from_utf8_lossy(&swept.stderr));
         let file = format!("{out}.svg");
