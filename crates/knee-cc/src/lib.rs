@@ -363,6 +363,7 @@ mod cubic;
 mod dctcp;
 mod extremes;
 mod fixed;
+mod gcc;
 mod held_back;
 mod hystart_plus_plus;
 mod ledbat;

@@ -4,7 +4,7 @@
 //! a program adds its own to a [`Registry`].
 
 use crate::{
-    Controller, Init, balia, bbr, bbr3, copa, cubic, dctcp, fixed, ledbat, lia, olia, prague,
+    Controller, Init, balia, bbr, bbr3, copa, cubic, dctcp, fixed, gcc, ledbat, lia, olia, prague,
     remycc, reno, vegas, vivace,
 };
 use knee_registry::{Given, Selection, SelectionError, Settings};
@@ -24,7 +24,7 @@ pub type Entry = knee_registry::Entry<Build>;
 /// Controllers by name: those of this crate, and those that a program registers.
 pub type Registry = knee_registry::Registry<Build>;
 
-static ENTRIES: [Entry; 15] = [
+static ENTRIES: [Entry; 16] = [
     balia::ENTRY,
     bbr::ENTRY,
     bbr3::ENTRY,
@@ -32,6 +32,7 @@ static ENTRIES: [Entry; 15] = [
     cubic::ENTRY,
     dctcp::ENTRY,
     fixed::ENTRY,
+    gcc::ENTRY,
     ledbat::ENTRY,
     lia::ENTRY,
     olia::ENTRY,
@@ -58,6 +59,7 @@ impl knee_registry::Build for Build {
         match entry.name {
             name if name == remycc::ENTRY.name => remycc::check(settings),
             name if name == bbr::ENTRY.name => bbr::check(settings),
+            name if name == gcc::ENTRY.name => gcc::check(settings),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 
 mod pipe;
 
-use knee_cc::{Selection, SelectionError, Value, build, check, controllers};
+use knee_cc::{Decision, Selection, SelectionError, Value, build, check, controllers};
 
 fn refused(selection: Selection) -> SelectionError {
     let by_check = check(&selection).unwrap_err();
@@ -37,6 +37,7 @@ fn every_controller_and_preset_builds_with_its_defaults() {
             "cubic",
             "dctcp",
             "fixed",
+            "gcc",
             "ledbat++",
             "lia",
             "olia",
@@ -49,7 +50,9 @@ fn every_controller_and_preset_builds_with_its_defaults() {
     );
     for name in names {
         let built = build(&Selection::named(name), pipe::init(1)).unwrap();
-        assert_eq!(built.decision().window, 10 * pipe::MSS, "{name}");
+        // A call has a rate and no window.
+        let window = if name == "gcc" { Decision::NO_WINDOW } else { 10 * pipe::MSS };
+        assert_eq!(built.decision().window, window, "{name}");
     }
 }
 
@@ -66,8 +69,8 @@ fn a_mistyped_controller_is_told_the_nearest() {
     assert_eq!(
         error.advice,
         "write one of \"balia\", \"bbr\", \"bbr-low-delay\", \"bbr3\", \"bbr3-linux\", \
-         \"bbr3-loss-v2\", \"copa\", \"cubic\", \"dctcp\", \"fixed\", \"ledbat++\", \"lia\", \"olia\", \"prague\", \
-         \"remycc\", \"reno\", \"vegas\", \"vivace\""
+         \"bbr3-loss-v2\", \"copa\", \"cubic\", \"dctcp\", \"fixed\", \"gcc\", \"ledbat++\", \"lia\", \"olia\", \
+         \"prague\", \"remycc\", \"reno\", \"vegas\", \"vivace\""
     );
 }
 
@@ -126,6 +129,24 @@ fn a_preset_is_its_parameters() {
     );
     let gentle = Selection::named("bbr-low-delay").with("shrink_window", Value::Switch(false));
     assert_eq!(check(&gentle), Ok(()));
+}
+
+/// Rates have units and bounds, and a least rate above the greatest is none.
+#[test]
+fn rates_of_a_call_have_units() {
+    let gcc = |name: &str, value: &str| Selection::named("gcc").with(name, text(value));
+    let built = build(&gcc("max_rate", "200 kbit/s"), pipe::init(1)).unwrap();
+    let rate = built.decision().pacing_rate.unwrap();
+    assert_eq!(rate.as_bits_per_second(), 200_000, "the start is within the bounds");
+    for wrong in ["2", "2 Mbit", "1 kbit/s", "2 MB"] {
+        let error = refused(gcc("max_rate", wrong));
+        assert_eq!(error.advice, "write a rate from \"10 kbit/s\" to \"1000 Gbit/s\"", "{wrong}");
+    }
+    assert_eq!(
+        refused(gcc("min_rate", "3 Mbit/s")).to_string(),
+        "min_rate of gcc is 3 Mbit/s, above its max_rate of 2 Mbit/s: \
+         set min_rate to max_rate or less"
+    );
 }
 
 /// A window has a unit and is at least one packet; only a scenario can resolve a BDP.

@@ -1,7 +1,7 @@
 //! Parameters of algorithms: declared, checked and read.
 
 use crate::{SelectionError, Value, did_you_mean};
-use knee_units::{BufferSize, Bytes, Fraction, Time};
+use knee_units::{BufferSize, Bytes, Fraction, Rate, Time};
 
 /// A parameter that a scenario may set.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,13 @@ pub enum Kind {
         /// Largest.
         max: Bytes,
     },
+    /// A data rate with its unit in the range, bounds included.
+    Rate {
+        /// Slowest.
+        min: Rate,
+        /// Fastest.
+        max: Rate,
+    },
     /// A fraction in per cent.
     Part,
     /// A list of `count` numbers, each in the range, bounds included.
@@ -93,6 +100,7 @@ impl Kind {
                 "a size with its unit, such as \"10 kB\"".to_owned()
             }
             Kind::Size { min, max } => format!("a size from \"{min}\" to \"{max}\""),
+            Kind::Rate { min, max } => format!("a rate from \"{min}\" to \"{max}\""),
             Kind::Part => "a part from \"0 %\" to \"100 %\"".to_owned(),
             Kind::Numbers { count, min, max } => {
                 format!("a list of {count} numbers from {min} to {max}")
@@ -126,6 +134,10 @@ impl Kind {
             (Kind::Size { min, max }, Value::Text(text)) => {
                 let size: Bytes = text.parse().ok()?;
                 (min..=max).contains(&size).then_some(Setting::Size(size))
+            }
+            (Kind::Rate { min, max }, Value::Text(text)) => {
+                let rate: Rate = text.parse().ok()?;
+                (min..=max).contains(&rate).then_some(Setting::Rate(rate))
             }
             (Kind::Part, Value::Text(text)) => {
                 let part: Fraction = text.parse().ok()?;
@@ -172,6 +184,7 @@ enum Setting {
     Duration(Option<Time>),
     Window(BufferSize),
     Size(Bytes),
+    Rate(Rate),
     Part(Fraction),
     Numbers(Vec<f64>),
     File(String),
@@ -283,6 +296,7 @@ impl Settings {
                 Setting::Duration(None) => Value::Text("off".to_owned()),
                 Setting::Window(size) => Value::Text(size.to_string()),
                 Setting::Size(size) => Value::Text(size.to_string()),
+                Setting::Rate(rate) => Value::Text(rate.to_string()),
                 Setting::Part(part) => Value::Text(part.to_string()),
                 Setting::Numbers(list) => Value::Numbers(list.clone()),
                 Setting::File(text) => Value::Text(text.clone()),
@@ -297,6 +311,14 @@ impl Settings {
         match self.get(name) {
             Setting::Size(size) => Some(*size),
             Setting::Unset => None,
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    /// A [`Kind::Rate`].
+    pub fn rate(&self, name: &str) -> Rate {
+        match self.get(name) {
+            Setting::Rate(rate) => *rate,
             other => unreachable!("{name} is declared as {other:?}"),
         }
     }
@@ -370,6 +392,7 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
         | Kind::Window
         | Kind::Time { .. }
         | Kind::Size { .. }
+        | Kind::Rate { .. }
         | Kind::Part
         | Kind::File => Value::Text(text.to_owned()),
         Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),

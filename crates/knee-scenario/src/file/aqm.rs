@@ -5,7 +5,7 @@ use crate::source::Reading;
 use crate::tree::{Key, Kind as NodeKind, Node, Span};
 use knee_link::AqmEntry;
 use knee_registry::{Kind, Parameter};
-use knee_units::{Bytes, Fraction, Time};
+use knee_units::{Bytes, Fraction, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, json};
 use std::borrow::Cow;
@@ -120,6 +120,7 @@ fn read_parameter(
             knee_registry::Value::Text(Time::read(node, reading)?.to_string())
         }
         Kind::Size { .. } => knee_registry::Value::Text(Bytes::read(node, reading)?.to_string()),
+        Kind::Rate { .. } => knee_registry::Value::Text(Rate::read(node, reading)?.to_string()),
         Kind::Part => knee_registry::Value::Text(Fraction::read(node, reading)?.to_string()),
         Kind::Count { .. } => knee_registry::Value::Number(u64::read(node, reading)? as f64),
         Kind::Number { .. } => knee_registry::Value::Number(f64::read(node, reading)?),
@@ -219,6 +220,7 @@ fn property(declared: &[(&str, &Parameter)], generator: &mut SchemaGenerator) ->
     let mut schema = match declared.first().map(|(_, parameter)| parameter.kind) {
         Some(Kind::Time { .. } | Kind::Duration) => generator.subschema_for::<Time>(),
         Some(Kind::Size { .. }) => generator.subschema_for::<Bytes>(),
+        Some(Kind::Rate { .. }) => generator.subschema_for::<Rate>(),
         Some(Kind::Part) => generator.subschema_for::<Fraction>(),
         Some(Kind::Count { .. }) => generator.subschema_for::<u64>(),
         Some(Kind::Number { .. }) => generator.subschema_for::<f64>(),
