@@ -26,7 +26,7 @@ SCENARIOS = [
     "home", "slow", "fast", "near", "far", "shallow", "deep", "lossy", "mobile", "two-rtts",
 ]
 # A constant window, and controllers of several paths.
-LEFT_OUT = {"fixed", "lia", "olia", "balia"}
+LEFT_OUT = {"fixed", "gcc", "lia", "olia", "balia"}
 BEGIN, END = "<!-- compared: begin -->", "<!-- compared: end -->"
 
 # Key, name, meaning, number of digits, and format.

@@ -36,10 +36,12 @@ and CI checks that it is up to date.
 | `?` | unclear: more seeds would tell |
 | `x` | could not be tried |
 
-`fixed`, which does what it is told, is left out. `lia`, `olia` and `balia` couple several paths,
-which flows have in 7.10 alone. `dctcp` and `prague` meet marks in two cases alone.
+`fixed`, which does what it is told, is left out, and so is `gcc`, the rate of a video call, which
+is 2 Mbit/s at most. `lia`, `olia` and `balia` couple several paths, which flows have in 7.10 alone.
+`dctcp` and `prague` meet marks in two cases alone.
 """
 
+LEFT_OUT = {"fixed", "gcc"}
 SIGNS = {"better": "+", "alike": "=", "worse": "-", "unclear": "?", None: "x"}
 
 
@@ -55,7 +57,7 @@ def controllers(knee):
     """Returns the names of all controllers and presets, in the order of the program."""
     listed = run(knee, "list", "controllers", "--format", "text")
     names = re.findall(r"^(?:preset )?([a-z]\S*): ", listed, re.MULTILINE)
-    return [name for name in names if name != "fixed"]
+    return [name for name in names if name not in LEFT_OUT]
 
 
 def signs(line):

@@ -131,7 +131,7 @@ fn a_preset_is_its_parameters() {
     assert_eq!(check(&gentle), Ok(()));
 }
 
-/// Rates have units and bounds, and a least rate above the greatest is none.
+/// Rates have units and bounds, and `min_rate` may not exceed `max_rate`.
 #[test]
 fn rates_of_a_call_have_units() {
     let gcc = |name: &str, value: &str| Selection::named("gcc").with(name, text(value));

@@ -109,7 +109,7 @@ fn evaluated(fault: Fault) -> Evaluation {
     algorithms.controllers.register("weak", make).unwrap();
     let algorithms = Arc::new(algorithms);
     let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
-    let sections = ["5.1.1", "5.1.2", "5.2.1", "7.2", "7.6", "7.10"];
+    let sections = ["5.1.1", "5.1.2", "5.2.1", "5.2.2", "7.2", "7.6", "7.10"];
     let settings = EvaluateSettings {
         candidate: "weak".to_string(),
         with: Vec::new(),

@@ -48,3 +48,18 @@ fn beside_reno_they_take_what_they_promise() {
         assert!(run.goodput() > 0.95 * 50.0 * PAYLOAD, "{name}");
     });
 }
+
+/// A call over 1 Mbit/s and 50 ms, whose receiver acknowledges every second segment as
+/// any other: it uses the link with tens of milliseconds of queue (Carlucci et al., MMSys
+/// 2016) in a buffer of 300, and loses nothing.
+#[test]
+fn a_call_uses_the_link_with_a_short_queue() {
+    let run = Dumbbell::new(1.0, 50.0).buffer("6 BDP").flows("gcc", 1).lasting(120.0, 40.0).run();
+    let used = run.goodput() / PAYLOAD;
+    let queue = run.median_rtt() - 50.0;
+    println!("gcc: {used:.3} of the link, {queue:.1} ms");
+    assert!(used > 0.85, "{used}");
+    // A packet takes 12 ms.
+    assert!(queue < 50.0, "{queue} ms");
+    assert_eq!(run.retransmitted(), 0.0);
+}

@@ -59,7 +59,8 @@ const BPF: &str = if cfg!(feature = "bpf") {
 };
 
 /// Controllers of Knee that neither a Linux release nor Knee's BPF programs provide.
-const LINUX_LACKS: [&str; 7] = ["balia", "copa", "ledbat++", "lia", "olia", "prague", "vivace"];
+const LINUX_LACKS: [&str; 8] =
+    ["balia", "copa", "gcc", "ledbat++", "lia", "olia", "prague", "vivace"];
 
 /// Advice on how to load a controller that the kernel lacks.
 fn way_to_load(name: &str) -> &'static str {
