@@ -84,7 +84,12 @@ fn the_values_of_a_sweep_are_drawn() {
     let directory = run();
     let of = |arguments: &[&str]| knee(directory.path(), arguments);
     let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
-    let vary = ["--vary", "flow.main.cc=bbr,reno", "--vary", "link.bottleneck.buffer=1 BDP,2 BDP"];
+    let vary = [
+        "--vary",
+        "link.bottleneck.buffer=1 BDP,2 BDP",
+        "--vary",
+        "link.bottleneck.rate=5 Mbit/s,10 Mbit/s",
+    ];
     for (out, varied) in [("bars", &vary[..2]), ("map", &vary[..])] {
         let line = ["sweep", "first.toml", "--set", "duration=10 s", "--repeat", "2", "--out", out];
         let swept = of(&[&line, varied].concat());
