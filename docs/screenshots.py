@@ -15,8 +15,8 @@ FIVE = DOCS.parent / "studies" / "improved-bbr" / "five-flows.toml"
 RANK = "rank coexist.toml --cc bbr,bbr3,reno,copa --repeat 10"
 # Name, the command below the README's question, the page, width and height.
 PICTURES = [
-    ("answer-mix", "mix", "run mix.toml", 1280, 715),
-    ("answer-compare", "coexist", RANK, 1280, 690),
+    ("answer-mix", "mix", "run mix.toml", 1280, 684),
+    ("answer-compare", "coexist", RANK, 1280, 736),
     ("answer-links", "two-links", "run two-links.toml", 1100, 370),
     ("report", "first", f"run {FIVE}", 1280, 1500),
 ]
