@@ -87,6 +87,57 @@ fn who_harms_and_who_starves_is_named() {
     assert!(!words(&vegas, "5.2.1", "others").contains(&"worse".to_string()));
 }
 
+/// RTT in ms, 99th percentile, and part sent again, of the constant real-time flow beside CUBIC.
+fn beside_cubic(at: &Path, out: &str, sets: &[&str]) -> (f64, f64) {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../evaluation/constant.toml");
+    let mut command = knee(at);
+    command.args(["run", file, "--out", out, "--set", "flow.candidate.cc=cubic"]);
+    for set in sets {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary = json(&at.join(out).join("summary.json"));
+    let claims = summary["claims"].as_array().unwrap();
+    let measured = |id: &str| {
+        let claim = claims.iter().find(|claim| claim["id"] == id).unwrap();
+        claim["measured"].as_f64().unwrap()
+    };
+    (1000.0 * measured("constant-rtt"), measured("constant-resent"))
+}
+
+/// Section 5.2.2: 8 BDP of a path of 40 ms hold 320 ms, which CUBIC fills and the real-time
+/// flow waits for. With a queue of its own it waits for a packet of the other and its own
+/// (1.2 ms each at 10 Mbit/s).
+#[test]
+fn a_real_time_flow_waits_for_the_queue_that_it_shares() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = ["link.bottleneck.buffer=8 BDP"];
+    let (rtt, _) = beside_cubic(folder.path(), "deep", &deep);
+    assert!((340.0..365.0).contains(&rtt), "{rtt} ms");
+    let fair = ["link.bottleneck.buffer=8 BDP", "link.bottleneck.aqm=fq-codel"];
+    let (rtt, resent) = beside_cubic(folder.path(), "fair", &fair);
+    assert!((41.0..44.0).contains(&rtt), "{rtt} ms");
+    assert_eq!(resent, 0.0);
+}
+
+/// A window that nothing makes smaller takes rate and packets from a real-time flow; BBR, whose
+/// queue is a BDP at most, leaves it a shorter one than CUBIC in a deep buffer, and makes it lose
+/// more in a shallow one.
+#[test]
+fn what_harms_a_real_time_flow_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let fixed = evaluated(at, FIXED, &["5.2.2"], "fixed");
+    for claim in ["constant-resent", "constant-rate", "call-rate"] {
+        assert_eq!(words(&fixed, "5.2.2", claim), ["worse"; 3], "{claim}");
+    }
+    let bbr = evaluated(at, "bbr", &["5.2.2"], "bbr");
+    assert_eq!(words(&bbr, "5.2.2", "constant-rtt"), ["better", "better", "alike"]);
+    assert_eq!(words(&bbr, "5.2.2", "call-rtt"), ["better", "better", "alike"]);
+    assert_eq!(words(&bbr, "5.2.2", "constant-resent"), ["worse", "worse", "alike"]);
+}
+
 #[test]
 fn the_same_bytes_whatever_the_jobs_and_the_worst_case_runs() {
     let folder = tempfile::tempdir().unwrap();
