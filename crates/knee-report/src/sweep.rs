@@ -79,7 +79,7 @@ struct Shown {
 }
 
 enum Drawn {
-    Chart(Option<Drawing>),
+    Chart(Option<Box<Drawing>>),
     /// By the number of the point.
     Cells(Vec<String>),
 }
@@ -158,7 +158,7 @@ pub fn sweep_svg(
     let nothing = || format!("no run has {}", readings.measure(&view).title);
     let drawing = match (shown(&readings, &view).drawn, first.y) {
         (Drawn::Cells(cells), Some(y)) => all_maps(&readings, [first.x, y], &cells),
-        (Drawn::Chart(Some(drawing)), _) => drawing,
+        (Drawn::Chart(Some(drawing)), _) => *drawing,
         _ => return Err(nothing()),
     };
     Ok(drawing.styled_file(pixels, FIGURE_STYLE))
@@ -308,7 +308,7 @@ fn shown(readings: &Readings<'_>, view: &View) -> Shown {
     let middles: Vec<f64> = values.iter().map(|(middle, _)| *middle).collect();
     let shades = Shades::new(readings, view, &middles);
     let drawn = match axes.as_slice() {
-        [only] => Drawn::Chart(chart::drawing(readings, view, *only)),
+        [only] => Drawn::Chart(chart::drawing(readings, view, *only).map(Box::new)),
         _ => {
             let points = summary.points.iter();
             let cell = |at: &[usize]| map::cell(readings.value(view, at).as_ref(), &shades);
