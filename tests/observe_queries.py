@@ -5,9 +5,9 @@
 
 Observes this host for a few seconds into FOLDER, opens connections over loopback meanwhile,
 and runs every SQL block of the page with DuckDB. Then runs a mix on the simulator and, if
-possible, on the kernel, and reads the files of all of them as one table with DuckDB and
-Polars, without a cast. Fails if a query fails or gives no row, if the rows of the
-connections made here lack bytes, or if a table lacks rows.
+possible, on the kernel, and reads the files of all three as one table with DuckDB and
+Polars, without a cast. Fails if a query fails or returns no row, if the rows of the
+connections made here do not add up to the bytes sent, or if a table lacks rows.
 """
 
 import os
@@ -41,7 +41,7 @@ name = "clients"
 cc = "cubic"
 workload = { mix = { arrival_interval = "50 ms", sizes = { median = "30 kB", sigma = 1.0, max = "1 MB" } } }
 '''
-# Large enough for several ticks of any kernel.
+# Bytes of each transfer. The large ones last for several timer ticks of any kernel.
 SIZES = [100_000_000] * 3 + [10_000] * 20
 
 
@@ -62,7 +62,7 @@ def main():
         observer = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        # Its first line says that it listens.
+        # The observer prints its first line once it is listening.
         print(observer.stderr.readline().strip())
         listener = socket.create_server(("127.0.0.1", 0))
         server = threading.Thread(target=serve, args=(listener,))

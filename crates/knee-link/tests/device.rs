@@ -20,16 +20,16 @@ fn fair(device: Option<Device>) -> Config {
     Config { aqm, device, delay, ..plain() }
 }
 
-/// A flow has 100 packets of 1.2 ms waiting; a packet of another flow enters at
-/// 3 ms, during the transmission of the third, which ends at 3.6 ms.
+/// Returns the arrival time of a second flow's packet. It enters at 3 ms, while packets of the
+/// first flow, 1.2 ms each, are waiting; the third of them is in transmission until 3.6 ms.
 fn arrival_of_another(device: Option<Device>) -> Time {
     let mut offers = vec![Offer { at: us(0), size: 1500, flow: 1 }; 100];
     offers.push(Offer { at: us(3_000), size: 1500, flow: 2 });
     run(fair(device), &offers).delivered_at(100).expect("delivered")
 }
 
-/// The sparse flow goes first, but behind everything in the device: itself, the
-/// one in transmission and n - 1 others.
+/// The packet of the sparse flow overtakes those waiting above the device, but not those in it:
+/// the one in transmission and n - 1 others.
 #[test]
 fn a_sparse_flow_waits_behind_the_ring() {
     assert_eq!(arrival_of_another(None), us(4_800));
@@ -49,8 +49,8 @@ fn a_limit_in_bytes_is_exceeded_by_less_than_a_packet() {
     }
 }
 
-/// CoDel sees only the delay above the device: with 50 packets in the ring and
-/// 40 in total it never drops, although the last waits 47 ms.
+/// CoDel sees only the delay above the device: if all waiting packets (35 at most) fit into a ring
+/// of 50, it never drops, although the last one waits 40 ms.
 #[test]
 fn codel_is_blind_for_the_ring() {
     let codel = Codel { target: us(5_000), interval: us(10_000), ecn: false };

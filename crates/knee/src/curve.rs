@@ -34,7 +34,7 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// One row for each window, with the difference between grounds.
+/// Returns one row for each window, with the difference between grounds.
 fn table(path: &CurvePath, measured: &[Measured]) -> Table {
     let (sim, real): (Vec<_>, Vec<_>) = measured.iter().partition(|one| one.ground == SIMULATOR);
     let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">sent again"];
@@ -74,7 +74,7 @@ fn table(path: &CurvePath, measured: &[Measured]) -> Table {
     table
 }
 
-/// A window in units of another quantity.
+/// Formats a window as a multiple of the segment size or the BDP.
 fn segments(value: f64, digits: usize) -> Cell {
     Cell::shown(format!("{value:.digits$}"), value)
 }

@@ -10,7 +10,8 @@ use knee_units::Time;
 /// Rounds that the maximum covers, once the pipe has been full.
 const ROUNDS: u32 = 10;
 
-/// The same before that, when an old excess soon becomes small.
+/// Rounds that the maximum covers before that: while rates grow, an old excess is
+/// soon small beside a new one.
 const ROUNDS_IN_STARTUP: u32 = 1;
 
 /// State of the estimate.

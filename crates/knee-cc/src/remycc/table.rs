@@ -113,7 +113,7 @@ enum Node {
 /// A rule table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleTable {
-    /// How it was made: keys and values, in the order of the file.
+    /// How the table was made: keys and values, in the order of the file.
     pub provenance: Vec<(String, String)>,
     nodes: Vec<Node>,
 }
@@ -143,8 +143,8 @@ impl RuleTable {
         RuleTable { provenance: Vec::new(), nodes: vec![Node::Rule(action)] }
     }
 
-    /// Returns the number of the rule for a memory. Rules are numbered by
-    /// nodes, so numbers have gaps.
+    /// Returns the number of the rule for a memory. It is the index of the rule's
+    /// node, so the numbers have gaps where splits are.
     #[inline]
     pub fn find(&self, memory: &Memory) -> usize {
         let mut at = 0;
@@ -298,7 +298,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads up to the line `rules`.
+    /// Reads the provenance, up to and including the line `rules`.
     fn provenance(&mut self) -> Result<Vec<(String, String)>, TableError> {
         let mut found: Vec<(String, String)> = Vec::new();
         loop {

@@ -104,7 +104,7 @@ impl SideAgainst {
     }
 }
 
-/// Formats a difference; fractions differ by percentage points.
+/// Formats a difference; that of two fractions is given in percentage points.
 fn difference(unit: Unit, value: f64) -> String {
     let sign = if value > 0.0 { "+" } else { "" };
     let shown = unit.show(value);
