@@ -32,7 +32,7 @@ pub struct Bounds {
     pub rate_bps: [f64; 2],
 }
 
-/// Loss and cross traffic below this part of their range are zero.
+/// A coordinate of loss or cross traffic below this fraction of its range means none.
 const NONE_BELOW: f64 = 0.4;
 /// Probability that a parameter of a neighbour is drawn anew.
 const REDRAWN: f64 = 0.1;
@@ -41,8 +41,8 @@ const CROSS_MAX: f64 = 0.5;
 const BUFFER_BDP: [f64; 2] = [0.05, 8.0];
 
 impl Bounds {
-    /// Derives the bounds from the lowest RTT, the offered load of all connections and the highest
-    /// throughput of one (bit/s).
+    /// Derives the bounds from the lowest RTT, the offered load of all connections (bit/s) and the
+    /// highest throughput of a single one (bit/s).
     pub fn new(rtt_s: f64, load_bps: f64, best_bps: f64) -> Bounds {
         let low = load_bps.max(0.7 * best_bps);
         Bounds { rtt_s, rate_bps: [low, 12.0 * low] }
@@ -81,8 +81,8 @@ pub(crate) fn anywhere(rng: &mut ChaCha8Rng) -> Point {
     std::array::from_fn(|_| unit(rng))
 }
 
-/// A neighbour of a point, sometimes with a parameter from anywhere; reflected at the borders of
-/// the space.
+/// Returns a neighbour of a point, sometimes with a parameter redrawn from its whole range.
+/// Coordinates beyond a border of the space are reflected.
 pub(crate) fn near(point: &Point, spread: f64, rng: &mut ChaCha8Rng) -> Point {
     std::array::from_fn(|dimension| {
         if chance(rng, REDRAWN) {

@@ -25,7 +25,7 @@ const QUESTIONS: usize = 128;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time after which an idle connection is closed (RFC 7766, section 6.2.3).
 const IDLE: Duration = Duration::from_secs(30);
-/// Type of the record that tells the sender's capabilities (RFC 6891, section 6.1.2).
+/// Type of the record that states the sender's capabilities (RFC 6891, section 6.1.2).
 const OPT: u16 = 41;
 
 /// Answers questions over UDP.

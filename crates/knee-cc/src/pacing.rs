@@ -57,7 +57,7 @@ pub(crate) fn smooth_burst(rate: u64, mss: u32) -> u32 {
 /// so that pacing is never the limit.
 pub(crate) const TWICE: u64 = 200;
 pub(crate) const FASTER: u64 = 120;
-/// The same for controllers that want pacing to be the limit.
+/// The factor for controllers that want pacing to be the limit.
 pub(crate) const EXACTLY: u64 = 100;
 
 /// Returns the pacing rate of a window-based controller: `percent` percent of

@@ -1,8 +1,8 @@
-//! Reads and writes columns of Parquet files: all code that depends on the format.
+//! Reads and writes columns of Parquet files. All code that depends on the format is here.
 //!
-//! Most of the code generated for Parquet is its encodings, for each type of value. They are
+//! Most of the machine code for Parquet is its encodings, once for each type of value. They are
 //! instantiated only here, so that they can be optimised while the crates above, which know what
-//! the columns mean, compile quickly: public items are generic only over iterators.
+//! the columns mean, compile quickly. Public items are therefore generic only over iterators.
 //!
 //! This crate never knows a table of Knee, never names a path, and never creates a file.
 

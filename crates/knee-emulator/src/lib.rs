@@ -7,7 +7,7 @@
 //! 2. an [`Emulation`]: the links, and a route from each device to another;
 //! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`] makes punctual if the
 //!    host permits it;
-//! 4. an [`Outcome`], which tells how punctual it was.
+//! 4. an [`Outcome`], which states how punctual it was.
 //!
 //! `tests/router.rs` does all four.
 //!

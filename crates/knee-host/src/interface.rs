@@ -65,7 +65,7 @@ impl Routing {
     ///
     /// # Errors
     ///
-    /// As [`Routing::bring_up`].
+    /// The errors of [`Routing::bring_up`].
     pub fn bring_up_loopback(&mut self) -> Result<(), HostError> {
         let mut message = link_message(Interface(1));
         message.header.flags = LinkFlags::Up;
@@ -77,7 +77,7 @@ impl Routing {
     ///
     /// # Errors
     ///
-    /// As [`Routing::bring_up`], and if the device has the address already.
+    /// The errors of [`Routing::bring_up`], and an address that the device already has.
     pub fn add_address(
         &mut self,
         interface: Interface,

@@ -50,7 +50,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// As [`Namespace::enter`], errors of the work, and [`HostError::Panicked`].
+    /// The errors of [`Namespace::enter`], errors of the work, and [`HostError::Panicked`].
     pub fn within<T: Send, E: From<HostError> + Send>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send,

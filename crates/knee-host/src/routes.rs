@@ -370,7 +370,7 @@ impl Routes {
     ///
     /// # Errors
     ///
-    /// As [`Routes::add`].
+    /// The errors of [`Routes::add`].
     pub fn remove(&mut self, route: &Route) -> Result<bool, HostError> {
         let message = RouteNetlinkMessage::DelRoute(route.message.clone());
         let what = format!("remove the route to {}", route.destination);
@@ -381,7 +381,7 @@ impl Routes {
     ///
     /// # Errors
     ///
-    /// As [`Routes::add`].
+    /// The errors of [`Routes::add`].
     pub fn add_rule(&mut self, rule: &Rule) -> Result<(), HostError> {
         self.change("add a routing rule", RouteNetlinkMessage::NewRule(rule.message()), true)
     }
@@ -390,7 +390,7 @@ impl Routes {
     ///
     /// # Errors
     ///
-    /// As [`Routes::add`].
+    /// The errors of [`Routes::add`].
     pub fn remove_rule(&mut self, rule: &Rule) -> Result<bool, HostError> {
         let message = RouteNetlinkMessage::DelRule(rule.message());
         gone(self.change("remove a routing rule", message, false), libc::ENOENT)

@@ -32,7 +32,7 @@ pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), 
 ///
 /// # Errors
 ///
-/// As [`run`], except for errors that only making the network reveals.
+/// The same errors as [`run`], except those that show only when the network is created.
 pub fn check_scenario(scenario: &Scenario) -> Result<(), KernelError> {
     settings(scenario).map(drop)
 }
@@ -48,7 +48,7 @@ fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
     Settings::new(scenario)
 }
 
-/// Controllers that are unloaded when this is dropped or the process ends.
+/// Registers the BPF controllers; they are unloaded when the result is dropped or the process ends.
 #[cfg(feature = "bpf")]
 fn register_bpf_controllers(
     settings: &Settings,

@@ -24,7 +24,7 @@ pub const PACKETS: &str = "packets.csv";
 pub const REPEAT: &str = "repeat.json";
 /// Comparison of the simulator with the kernel.
 pub const FIDELITY: &str = "fidelity.json";
-/// The same as a Markdown table.
+/// Comparison of the simulator with the kernel, as a Markdown table.
 pub const MARKDOWN: &str = "fidelity.md";
 /// Results of studies.
 pub const STUDIES: &str = "reproduce.json";
@@ -32,11 +32,11 @@ pub const STUDIES: &str = "reproduce.json";
 pub const SWEEP: &str = "sweep.json";
 /// Results of a ranking.
 pub const RANK: &str = "rank.json";
-/// The same by run.
+/// Results of a ranking by run.
 pub const RANK_TABLE: &str = "rank.parquet";
 /// Results of an evaluation.
 pub const EVALUATION: &str = "evaluation.json";
-/// The same by run.
+/// Results of an evaluation by run.
 pub const EVALUATION_TABLE: &str = "evaluation.parquet";
 /// Agreement of grounds on an evaluation.
 pub const GROUNDS: &str = "grounds.json";

@@ -55,10 +55,10 @@ pub enum EvaluateError {
 type Made = Vec<EvaluationRow>;
 
 impl Lab {
-    /// Evaluates, and writes table, document, page and the worst-case scenarios into `directory`,
-    /// after a stop what there is so far. The directory must have been [`Lab::claim`]ed.
+    /// Evaluates, and writes table, document, page and the worst-case scenarios into `directory`;
+    /// if stopped, writes what there is so far. The directory must have been [`Lab::claim`]ed.
     ///
-    /// A failed run or an unknown candidate is no error: the affected lines give the reason.
+    /// A failed run or an unknown candidate is not an error: the affected lines give the reason.
     ///
     /// # Errors
     /// A file that cannot be written.

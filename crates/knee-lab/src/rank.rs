@@ -84,7 +84,7 @@ pub(crate) struct Carried {
 }
 
 impl Lab {
-    /// Ranks, and writes table, document and page into `directory`, after a stop for the runs so
+    /// Ranks, and writes table, document and page into `directory`; if stopped, for the runs so
     /// far. The directory must have been [`Lab::claim`]ed.
     ///
     /// # Errors

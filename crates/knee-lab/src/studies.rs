@@ -193,7 +193,7 @@ mod tests {
         scenarios.fold(says, |text, run| text + &run.scenario.resolved)
     }
 
-    /// The same for conclusions: figures come from the source or from a claim's set-up.
+    /// Figures in a study's conclusion occur in its summary or in the statements of its claims.
     #[test]
     fn conclusions_hold_no_figures_of_their_own() {
         for study in built_in_studies().into_iter().map(|name| load(name).unwrap().study) {

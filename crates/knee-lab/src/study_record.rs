@@ -34,7 +34,7 @@ pub struct StudyRecord {
     pub name: String,
     /// Title.
     pub title: String,
-    /// Where the claims stand.
+    /// Source of the claims.
     pub source: String,
     /// What is studied; can be empty.
     pub about: String,

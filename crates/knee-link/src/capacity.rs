@@ -49,7 +49,8 @@ impl Capacity {
         (self.work_between(from, until) / WORK_PER_BYTE) as u64
     }
 
-    /// Returns the same including the fraction of the last byte.
+    /// Returns the bytes that could leave after `from` and until `until`, including
+    /// the fraction of the last one.
     pub fn bytes(&self, from: Time, until: Time) -> f64 {
         self.work_between(from, until) as f64 / WORK_PER_BYTE as f64
     }

@@ -38,7 +38,7 @@ pub(crate) fn heard(info: &TcpInfo) -> Ended {
     }
 }
 
-/// The same from its row.
+/// Contribution of a connection to aggregates, from its row.
 pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
     let us = |ns: Option<u64>| ns.unwrap_or(0) / 1000;
     Ended {

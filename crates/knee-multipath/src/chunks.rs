@@ -334,7 +334,7 @@ mod tests {
         ]
     }
 
-    /// The same chunk by chunk: the length of each and whether it waits.
+    /// A model of [`Chunks`]: a list of all chunks, each with its length and whether it waits.
     #[derive(Default)]
     struct Plain {
         chunks: Vec<(u64, bool)>,

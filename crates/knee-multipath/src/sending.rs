@@ -1,12 +1,12 @@
 //! The sending end of a multipath connection, above its paths.
 //!
-//! It needs from a path only what any datagram path can provide: that it sends,
+//! It needs from a path only what any datagram path can provide: a way to send,
 //! its RTT, window and bytes in flight, when it was last heard from, and what
 //! it delivered. TCP subflows are one kind of path, QUIC paths another.
 //!
-//! Priority: first, on another path, data whose path fell silent or is gone;
-//! then what the scheduler chooses; then, if nothing new may be sent,
-//! reinjection of data that a slower path would deliver later.
+//! Data whose path fell silent or is gone comes first, and is sent on another
+//! path. What the scheduler chooses comes next. If nothing new may be sent,
+//! data that a slower path would deliver later is reinjected.
 
 use crate::chunks::{Chunk, Chunks};
 use crate::silence::{Silence, SilenceRule};
@@ -60,7 +60,7 @@ pub struct Assignment<P> {
     /// First byte within the connection, in the order of cutting; for a source
     /// with a single stream, the data sequence number.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u16,
 }
 
@@ -88,8 +88,8 @@ pub struct Sending<S: Source> {
     /// Packets that paths lost, or that silent or removed paths hold, in the
     /// order of detection.
     stranded: VecDeque<u64>,
-    /// For each path, every packet before this was given to it or delivered.
-    /// Packets that it lost stay behind: they are in `stranded`.
+    /// For each path, the number of a packet such that all before it were given to
+    /// this path or delivered. Those that the path lost are in `stranded`.
     repeat_from: [u64; PATHS_MAX],
     present: PathSet,
     silence: Silence,
@@ -97,9 +97,9 @@ pub struct Sending<S: Source> {
     penalty: Option<usize>,
     /// The path to which the head of new data was last given, if the scheduler keeps to it.
     kept: Option<usize>,
-    /// A packet that the current decision still gives to these paths.
+    /// A packet, and the paths to which the current decision has yet to give it.
     copies: Option<(u64, PathSet)>,
-    /// When a packet becomes overdue that a path with room would then repeat.
+    /// When the next packet becomes overdue, so that a path with room repeats it.
     overdue_at: Time,
     counters: MultipathCounters,
 }
@@ -255,7 +255,7 @@ impl<S: Source> Sending<S> {
         (0..paths.len()).map(|path| self.timer_of(path, paths)).min().unwrap_or(Time::MAX)
     }
 
-    /// Returns when it is due because of one of them.
+    /// Returns when [`on_timer`](Self::on_timer) is due because of this path.
     #[inline]
     pub fn timer_of(&self, path: usize, paths: &[Path]) -> Time {
         self.silence.deadline_of(path, paths).unwrap_or(Time::MAX)
@@ -310,8 +310,8 @@ impl<S: Source> Sending<S> {
     }
 
     /// Returns what to give to which path now; `None` if there is nothing until
-    /// something changes, or until [`overdue_at`](Self::overdue_at). To be
-    /// called again after each assignment was carried out.
+    /// something changes, or until [`overdue_at`](Self::overdue_at). Must be
+    /// called again after each assignment has been carried out.
     #[inline(always)]
     pub fn assign(&mut self, now: Time, paths: &[Path]) -> Option<Assignment<S::Piece>> {
         self.kept = None;
@@ -427,8 +427,8 @@ impl<S: Source> Sending<S> {
             .then(|| Oldest { holder: usize::from(first.holder), sent_on: first.sent_on })
     }
 
-    /// Returns the oldest outstanding packet before the first waiting one that
-    /// was never given to the path.
+    /// Returns the oldest packet that is outstanding and was never given to this
+    /// path, among those before the first waiting one.
     #[inline]
     fn find_repeat(&mut self, path: usize) -> Option<u64> {
         let from = &mut self.repeat_from[path];
@@ -550,9 +550,8 @@ impl<S: Source> Sending<S> {
     /// that should already have been acknowledged, but by no more than the possible
     /// lateness of an acknowledgement, has probably arrived and is not repeated.
     ///
-    /// A packet that waits behind data held by its path will be late if the
-    /// path has turned out to be slow since: it counts as overdue from the time
-    /// at which that is known.
+    /// A packet that waits behind other data on its path will be late if the path
+    /// has become slow since. It may be repeated as soon as that is known.
     ///
     /// A scheduler that plans the order has given the slower paths data that is
     /// due when they deliver it. Data not acknowledged when it is due
@@ -609,8 +608,9 @@ fn assignment<P: Copy>(path: usize, number: u64, chunk: &Chunk<P>) -> Assignment
     Assignment { path, chunk: number, piece: chunk.piece, offset: chunk.offset, len: chunk.len }
 }
 
-/// Returns the path with the lowest RTT among those selected, or with the least
-/// to carry first. A backup counts only if no other path is left, ready or not.
+/// Returns the fastest of the selected paths, judged by the RTT, or by the time needed for
+/// the data in flight if that is longer. A backup counts only if there is no other path,
+/// ready or not.
 fn fastest(paths: &[Path], among: impl Fn(&Path) -> bool) -> Option<usize> {
     let waits = paths.iter().any(|path| path.status == Status::Active);
     let may = |path: &Path| !(waits && path.status == Status::Backup);

@@ -125,7 +125,7 @@ impl HostDefault {
     ///
     /// # Errors
     ///
-    /// As [`HostDefault::allows`], or a refusal by the kernel. Nothing has changed then.
+    /// The errors of [`HostDefault::allows`], or a refusal by the kernel. Nothing has changed then.
     pub fn set(&self, controller: &str) -> Result<(), PolicyError> {
         let state = self.allows(controller)?;
         let path = self.root.join(OWN);

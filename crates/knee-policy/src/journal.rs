@@ -143,7 +143,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// As [`Journal::hold`], except [`PolicyError::Held`].
+    /// The errors of [`Journal::hold`], except [`PolicyError::Held`].
     pub fn read(path: &Path) -> Result<Recorded, PolicyError> {
         match open(path, false) {
             Ok(mut file) => read(&mut file, path),
@@ -161,7 +161,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// As [`Journal::hold`].
+    /// The errors of [`Journal::hold`].
     #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
     pub fn hold_next(path: &Path) -> Result<(Journal, Recorded), PolicyError> {
         let step = Duration::from_millis(10);
@@ -181,7 +181,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// As [`Journal::hold`].
+    /// The errors of [`Journal::hold`].
     #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
     pub fn take_over(path: &Path) -> Result<(Journal, Recorded), PolicyError> {
         let (mut signal, step) = (Some(Signal::SIGTERM), Duration::from_millis(50));

@@ -18,7 +18,7 @@ const TABLE_MIN: u32 = 256;
 /// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX`).
 const NAME_MAX: usize = 15;
 
-/// A policy as it stands in a file.
+/// A policy as written in a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Knee policy")]
@@ -61,7 +61,7 @@ enum ActuatorName {
     Bpf,
 }
 
-/// A group as it stands in a file.
+/// A group as written in a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GroupFile {

@@ -31,7 +31,7 @@ pub struct Episode {
     begun: u32,
     /// Once a packet from here on is acknowledged, the losses of the recovery have been repaired.
     repeated: u32,
-    /// The same for packets that were sent later and are lost.
+    /// Value that `repeated` takes for packets that were sent later and are lost.
     later: Option<u32>,
     /// Successor of the highest acknowledged order.
     acknowledged: u32,

@@ -84,7 +84,7 @@ impl ConnectionFile {
     /// Writes the remaining rows and moves the file to its path.
     ///
     /// # Errors
-    /// As [`ConnectionFile::push`].
+    /// The errors of [`ConnectionFile::push`].
     pub fn finish(self) -> Result<(), Error> {
         self.table.finish(&Names::default())
     }

@@ -127,7 +127,8 @@ impl PathRate {
         links.min_by(f64::total_cmp)
     }
 
-    /// Returns the same between two moments, interpolated as counters are.
+    /// Returns the IP bytes that the path allows between two moments, interpolated as counters are;
+    /// `None` if unlimited.
     pub(crate) fn bytes_between(&self, begin: Moment, end: Moment) -> Option<f64> {
         let links = self.links.iter().map(|link| {
             let until = |time: u64| link.capacity.bytes(Time::ZERO, Time::from_nanos(time));

@@ -23,25 +23,25 @@ pub trait SampleSink {
     /// Takes a row of a path of a flow.
     ///
     /// # Errors
-    /// As [`SampleSink::flow`].
+    /// The errors of [`SampleSink::flow`].
     fn path(&mut self, row: &FlowSample) -> Result<(), Error>;
 
     /// Takes a row of a link.
     ///
     /// # Errors
-    /// As [`SampleSink::flow`].
+    /// The errors of [`SampleSink::flow`].
     fn link(&mut self, row: &LinkSample) -> Result<(), Error>;
 
     /// Takes a row of a traffic class of a link.
     ///
     /// # Errors
-    /// As [`SampleSink::flow`].
+    /// The errors of [`SampleSink::flow`].
     fn class(&mut self, row: &ClassSample) -> Result<(), Error>;
 
     /// Takes the row of a connection that has ended or was cut off.
     ///
     /// # Errors
-    /// As [`SampleSink::flow`].
+    /// The errors of [`SampleSink::flow`].
     fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error>;
 }
 
@@ -188,7 +188,7 @@ impl fmt::Debug for Recording {
 /// there is replaced; other files are left alone.
 ///
 /// # Errors
-/// As [`Recording::finish`].
+/// The errors of [`Recording::finish`].
 pub fn write_run(
     dir: &Path,
     manifest: &Manifest,

@@ -124,7 +124,7 @@ fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error
 /// Reads only the manifest of a run.
 ///
 /// # Errors
-/// As [`read_run`].
+/// The errors of [`read_run`].
 pub fn read_manifest(dir: &Path) -> Result<Manifest, Error> {
     let path = dir.join(MANIFEST);
     match read_json(&path, crate::manifest::SCHEMA) {
@@ -139,7 +139,7 @@ pub fn read_manifest(dir: &Path) -> Result<Manifest, Error> {
 /// Reads only the summary of a run.
 ///
 /// # Errors
-/// As [`read_run`].
+/// The errors of [`read_run`].
 pub fn read_summary(dir: &Path) -> Result<Summary, Error> {
     read_manifest(dir)?;
     read_json(&dir.join(SUMMARY), crate::summary::SCHEMA)

@@ -118,7 +118,7 @@ impl Drawing {
         Drawing::sized(WIDTH, height, label)
     }
 
-    /// Creates a drawing of another width than the usual one.
+    /// Creates a drawing whose width differs from [`WIDTH`].
     pub(crate) fn sized(width: f64, height: f64, label: &str) -> Drawing {
         Drawing { width, height, label: label.to_string(), ..Drawing::default() }
     }
@@ -333,7 +333,8 @@ impl Drawing {
         self.levels_at(axis, [left, right], 4.0, title);
     }
 
-    /// Does the same for a frame that is not the leftmost: the title begins at `title_at`.
+    /// Adds the lines of [`Drawing::levels`] to a frame that is not the leftmost; the title begins
+    /// at `title_at`.
     pub(crate) fn levels_at(
         &mut self,
         axis: &Axis,

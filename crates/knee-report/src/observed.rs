@@ -60,7 +60,7 @@ pub fn observed_page(report: &ObservedReport, command: &str) -> Result<String, R
 /// ([`observed_style`]), its script at `page.js`.
 ///
 /// # Errors
-/// As [`observed_page`].
+/// The errors of [`observed_page`].
 pub fn observed_live(body: &str) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("live.html", LIVE)?;
@@ -78,7 +78,7 @@ pub fn observed_style() -> String {
 /// whenever connections have ended.
 ///
 /// # Errors
-/// As [`observed_page`].
+/// The errors of [`observed_page`].
 pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("body.html", BODY)?;

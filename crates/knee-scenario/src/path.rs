@@ -18,8 +18,8 @@ impl Scenario {
         self.round_trip(path, &smallest.unwrap_or_default(), (Time::ZERO, self.duration))
     }
 
-    /// Returns the same for the segments of one flow, over the fastest of its paths, while the flow
-    /// may last.
+    /// Returns the base RTT for the segments of one flow, over the fastest of its paths. Rates and
+    /// delays before the flow's start do not count.
     pub fn flow_base_rtt(&self, flow: usize) -> Time {
         let flow = &self.flows[flow];
         let life = (flow.start, self.duration);

@@ -59,15 +59,15 @@ fn a_window_in_bdp_becomes_packets() {
 fn one_bdp_is_rate_times_smallest_propagation() {
     // 8 x 10 Mbit/s x (20 + 40) ms = 8 x 75 kB; the other path is longer.
     assert_eq!(buffer_of(&changed("\n", "\n")), Buffer::Bytes(600_000));
-    // If the other path is the shorter: 10 Mbit/s x (10 + 20 + 100) ms.
+    // With the other path as the shorter one: 10 Mbit/s x (10 + 20 + 100) ms.
     let long = changed("reverse_delay = \"40 ms\"", "reverse_delay = \"200 ms\"");
     assert_eq!(buffer_of(&long), Buffer::Bytes(8 * 162_500));
     // The default is one BDP.
     assert_eq!(buffer_of(&changed("buffer = \"8 BDP\"\n", "")), Buffer::Bytes(75_000));
-    // A trace counts by its mean: 4500 B in 9 ms = 500 B/ms, times 60 ms.
+    // The rate of a trace is its mean: 4500 B in 9 ms = 500 B/ms, times 60 ms.
     let trace = changed("\"10 Mbit/s\"", "{ trace = \"lte.down\" }");
     assert_eq!(buffer_of(&trace), Buffer::Bytes(8 * 30_000));
-    // Steps count by the first.
+    // The rate of steps is the first one.
     let steps = "[{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"1 s\", rate = \"9 Mbit/s\" }]";
     assert_eq!(buffer_of(&changed("\"10 Mbit/s\"", steps)), Buffer::Bytes(60_000));
     assert_eq!(buffer_of(&changed("8 BDP", "200 packets")), Buffer::Packets(200));
@@ -527,8 +527,8 @@ fn a_run_of_a_study_has_several_seeds() {
     }
 }
 
-/// The offset of a trace is given, drawn from seed and name, or absent; a drawn one stays in the
-/// resolved scenario as written.
+/// The offset of a trace is given, drawn from seed and name, or absent; the resolved scenario keeps
+/// `random` as written.
 #[test]
 fn a_trace_begins_at_its_offset() {
     let offset = |text: &str| {

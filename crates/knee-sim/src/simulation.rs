@@ -224,7 +224,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.advance(&packet);
     }
 
-    /// Does the same for a link that may have no packet to deliver.
+    /// Handles the event of a link that may have no packet to deliver.
     #[inline(never)]
     fn poll_link(&mut self, link: usize) {
         let LinkState { link: state, armed } = &mut self.links[link];
@@ -469,7 +469,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
-    /// Does the same for a sender that may have other data to send. Returns the
+    /// Sends for a sender that may also have data to retransmit. Returns the
     /// deadline of its timer.
     #[inline(never)]
     fn pump_any(&mut self, index: usize, ends: usize) -> Time {

@@ -28,7 +28,7 @@ impl Reduction {
 
     /// Sets the window after an ACK that delivered `delivered` bytes.
     /// `progress` means that it advanced the cumulative point and marked
-    /// nothing lost, so that one segment more may be sent than was delivered
+    /// nothing lost, so that one more segment may be sent than was delivered
     /// (the RFC's slow-start reduction bound).
     pub fn on_ack(
         &mut self,

@@ -85,7 +85,7 @@ impl Rack {
         self.on_original_delivered(now, sent.sent_at, sent.order);
     }
 
-    /// Does the same for a segment that was never retransmitted.
+    /// Records a delivered segment that was never retransmitted.
     #[inline]
     pub fn on_original_delivered(&mut self, now: Time, sent_at: Time, order: u32) {
         if self.rtt == Time::ZERO || after(order, self.order) {
@@ -244,8 +244,8 @@ impl Rack {
         }
     }
 
-    /// Returns when the last of the first transmissions was sent, from the cursor
-    /// on, that may still turn out lost: the timer waits for all of them.
+    /// Returns when the last first transmission, from the cursor on, was sent that
+    /// may still turn out lost: the timer waits for all of them.
     fn last_waiting(&self, board: &mut Scoreboard, mut last: Time) -> Time {
         let mut number = self.cursor;
         // Segments sent at the same time as the delivered one need no search.
@@ -262,7 +262,7 @@ impl Rack {
         last
     }
 
-    /// Does the same for retransmissions.
+    /// Returns when the last retransmission was sent that may still turn out lost.
     fn last_retransmission(&self, board: &mut Scoreboard, mut last: Time) -> Time {
         for &(number, order) in &self.retransmissions {
             if last >= self.sent_at || !self.overtook(order) {

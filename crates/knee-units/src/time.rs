@@ -75,8 +75,8 @@ impl Time {
     pub const fn from_secs(n: u64) -> Time {
         Time(n * NANOS_PER_SECOND)
     }
-    /// Creates a time of `seconds` seconds, rounded to the nearest nanosecond; negative and NaN
-    /// give zero.
+    /// Creates a time of `seconds` seconds, rounded to the nearest nanosecond; negative values and
+    /// NaN give zero.
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Time {
         Time((seconds * NANOS_PER_SECOND as f64).round() as u64)

@@ -283,7 +283,7 @@ proptest! {
         }
     }
 
-    /// The same with texts that resemble valid files.
+    /// A text that resembles a page file is accepted, or refused at one of its lines.
     #[test]
     fn nothing_near_a_page_makes_it_panic(
         text in "name,bytes,after\n([a-d]{1,2},[0-9]{1,20},([a-d]{1,2} ?){0,3}\"?\n){0,8}",

@@ -9,7 +9,7 @@ pub fn stops(handle: Handle) -> Result<(), Failure> {
     stops_with(handle, "Stopping; what there is will be kept. Once more to stop at once.")
 }
 
-/// As [`stops`], with a different message.
+/// Does what [`stops`] does, with a different message.
 pub fn stops_with(handle: Handle, words: &'static str) -> Result<(), Failure> {
     ctrlc::set_handler(move || interrupted(&handle, words))
         .map_err(|error| Failure::Host(format!("cannot listen for Ctrl-C: {error}"), String::new()))

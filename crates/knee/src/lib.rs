@@ -72,8 +72,8 @@ pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
     main_with_algorithms(typed, Algorithms::built_in().clone().into(), BTreeMap::new())
 }
 
-/// The same with additional algorithms that `knee evaluate` accepts by name; records name
-/// the class of those in `brought`.
+/// Runs `knee` as [`main_with`] does, with additional algorithms that `knee evaluate` accepts by
+/// name; records name the class of those in `brought`.
 pub fn main_with_algorithms(
     typed: impl IntoIterator<Item = OsString>,
     algorithms: Arc<Algorithms>,

@@ -38,7 +38,7 @@ fn plain(text: &str) -> Cow<'_, str> {
     printable(text, |c| c == '\n')
 }
 
-/// The same, also keeping colours: `ESC [`, numbers, `m`.
+/// Escapes hidden characters except line breaks and colours (`ESC [`, numbers, `m`).
 fn coloured(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let mut shown = plain(parts.next().unwrap_or("")).into_owned();

@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// The same with colours, which take no room; and no line ends in spaces that would wrap.
+    /// Every width is kept, with and without colours, which take no room.
     #[test]
     fn no_line_is_wider_than_the_terminal() {
         let plain = |line: &str| {

@@ -59,7 +59,7 @@ fn devices_and_pipes_are_not_read() {
     }
 }
 
-/// The same in place of a run's output.
+/// What is not a regular file is refused in place of a run's output, too.
 #[test]
 fn records_that_are_no_files() {
     let folder = folder_with("a.toml", SMALL);

@@ -17,8 +17,8 @@ const THRESHOLD_MAX: u64 = 256;
 /// Time threshold in eighths of an RTT, 9/8 (RFC 9002, section 6.1.2), and its maximum.
 const EIGHTHS: u64 = 9;
 const EIGHTHS_MAX: u64 = 16;
-/// Maximum distance of the next number from the largest acknowledged one, as two bytes can tell
-/// apart.
+/// Maximum distance of the next number from the largest acknowledged one, so that two bytes
+/// identify a number.
 pub const AHEAD_MAX: u64 = 1 << 15;
 
 /// State of a datagram.
@@ -148,7 +148,7 @@ impl<C: Copy> Outstanding<C> {
     /// lost. `delay` is how long the peer held the ACK back.
     ///
     /// # Errors
-    /// [`NeverSent`], and nothing is changed.
+    /// [`NeverSent`]; nothing has changed then.
     pub fn on_ack(
         &mut self,
         now: Time,

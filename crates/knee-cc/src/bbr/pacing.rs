@@ -20,7 +20,7 @@ const SINGLE_PACKET_RATE: u64 = 150_000;
 /// segmentation offload, less headers.
 const LARGEST_BURST: u64 = 65_536 - 1 - 320;
 
-/// The same in packets (the width of a counter in Linux).
+/// Largest burst in packets (the width of a counter in Linux).
 const LARGEST_GOAL: u32 = 127;
 
 /// The current pacing rate.

@@ -24,7 +24,7 @@ const GAIN: u32 = UNIT / 2;
 pub(super) struct MinRtt {
     /// `min_rtt`, the model's; [`Time::MAX`] while unknown.
     pub(super) value: Time,
-    /// The same in microseconds, for products.
+    /// `min_rtt` in microseconds, for products.
     pub(super) us: u64,
     stamp: Time,
     /// `probe_rtt_min_delay`: the minimum of the last five seconds.

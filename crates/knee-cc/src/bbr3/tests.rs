@@ -46,7 +46,7 @@ impl ByHand {
         by_hand
     }
 
-    /// Cruising, after several rounds at [`RATE`].
+    /// A controller that is cruising, after several rounds at [`RATE`].
     fn cruising() -> ByHand {
         let mut by_hand = ByHand::new();
         for _ in 0..10 {
@@ -56,7 +56,7 @@ impl ByHand {
         by_hand
     }
 
-    /// In an upward probe.
+    /// A controller that is probing upwards.
     fn probing() -> ByHand {
         let mut by_hand = ByHand::cruising();
         for _ in 0..40 {

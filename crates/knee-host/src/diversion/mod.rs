@@ -55,7 +55,7 @@ impl Diversion {
     /// Checks whether the rules could be installed, without diverting anything even briefly.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin), except for a table of another process.
+    /// The errors of [`begin`](Self::begin), except for a table of another process.
     pub fn check(settings: &DiversionSettings) -> Result<(), HostError> {
         Diversion::make(settings, CHECKED, OWNED | DORMANT).map(drop)
     }

@@ -37,7 +37,7 @@ pub struct Announced {
 ///
 /// # Errors
 ///
-/// As [`allow_subflows`], and if one of them is announced already.
+/// The errors of [`allow_subflows`], and an address that is already announced.
 pub fn announce(addresses: &[Announced]) -> Result<(), HostError> {
     let mut manager = PathManager::open()?;
     // Number zero is the address with which a connection begins.

@@ -84,7 +84,7 @@ pub(super) struct Planned {
 }
 
 impl<'g> Evaluate<'g> {
-    /// Plans an evaluation. An unknown candidate is no error: its lines say so.
+    /// Plans an evaluation. An unknown candidate is not an error: its lines say so.
     ///
     /// # Errors
     /// An [`EvaluateError`]; a defect in Knee's own scenarios.

@@ -43,7 +43,7 @@ impl Cell {
         Cell::over(name, factors, &link("bottleneck", &rate, factors), flows)
     }
 
-    /// The same over a given link.
+    /// A cell of flows over a given link, in scenario syntax, with a count for each controller.
     pub fn over(name: &str, factors: Factors, link: &str, flows: &[(&str, usize)]) -> Cell {
         let path = path("main", "bottleneck", factors.rtt_ms);
         let mut body = format!("{link}{path}");

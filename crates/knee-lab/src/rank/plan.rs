@@ -307,7 +307,7 @@ fn selection(
     Ok(found.ok_or_else(missing)?.controller)
 }
 
-/// The named files, and the scenarios of named folders in order of their names: `*.toml`, except
+/// Returns the named files and the scenarios in the named folders, sorted by name: `*.toml`, except
 /// files of studies.
 ///
 /// # Errors
@@ -316,7 +316,7 @@ pub fn scenario_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     Ok(found_files(named)?.into_iter().map(|(file, _)| file).collect())
 }
 
-/// The same files, each with whether it comes from a folder.
+/// Returns the files of [`scenario_files`], each with whether it comes from a folder.
 fn found_files(named: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Error> {
     let mut files = Vec::new();
     for path in named {
@@ -343,8 +343,8 @@ impl<'g> Rank<'g> {
     /// ranked are skipped and listed in [`Rank::not_ranked`].
     ///
     /// # Errors
-    /// As [`Rank::new`] for files that are named directly; the error of a folder's first file if
-    /// none can be ranked.
+    /// The errors of [`Rank::new`] for files that are named directly; the error of a folder's first
+    /// file if none can be ranked.
     pub fn of_files(named: &[PathBuf], settings: &RankSettings<'g>) -> Result<Rank<'g>, Error> {
         let files = found_files(named)?;
         let own = files.iter().filter(|(_, brought)| !brought);

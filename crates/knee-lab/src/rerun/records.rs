@@ -43,8 +43,8 @@ fn equal(one: &Path, other: &Path) -> Result<bool, Error> {
     Ok(read(one)? == read(other)?)
 }
 
-/// The numbers that differ between two summaries: headline numbers, then the others, both in
-/// descending order of difference.
+/// Returns the numbers that differ between two summaries: headline numbers, then the others, both
+/// in descending order of difference.
 fn differing(first: &Path, second: &Path) -> Result<Vec<Difference>, Error> {
     let folder = |path: &Path| path.parent().map(Path::to_path_buf).unwrap_or_default();
     let (first, second) = (read_summary(&folder(first))?, read_summary(&folder(second))?);
@@ -56,7 +56,7 @@ fn differing(first: &Path, second: &Path) -> Result<Vec<Difference>, Error> {
     Ok(all)
 }
 
-/// Names of the records in a folder and in those of its repeats.
+/// Returns the names of the records in a folder and in those of its repeats.
 fn records(directory: &Path) -> Result<BTreeSet<String>, Error> {
     let is_record = |name: &str| name.ends_with(".parquet") || RECORDS.contains(&name);
     let mut found = BTreeSet::new();

@@ -26,7 +26,7 @@ def drive(tasks, given, own, executor, workers: int | None, batch: int | None) -
     if executor == "serial":
         return _knee.SweepPlan.make(given, tasks, own)
     begun = time.perf_counter()
-    # The first run tells how long one takes, and reveals errors common to all.
+# The first run shows how long one takes, and reveals errors common to all.
     made = _knee.SweepPlan.make(given, tasks[:1], own)
     took = time.perf_counter() - begun
     if batch is None:

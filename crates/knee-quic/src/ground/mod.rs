@@ -74,7 +74,7 @@ pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), 
 ///
 /// # Errors
 ///
-/// As [`run`], except for errors that only making the network reveals.
+/// The same errors as [`run`], except those that show only when the network is created.
 pub fn check_scenario(scenario: &Scenario) -> Result<(), QuicError> {
     settings::flows(scenario).map(|_: Vec<FlowSettings>| ())
 }

@@ -66,7 +66,7 @@ pub struct RankSummary {
     pub traces: Vec<RankTrace>,
 }
 
-/// How a candidate stands to the others by power.
+/// How a candidate compares with the others by power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RankWord {
@@ -88,7 +88,7 @@ pub struct RankEntry {
     pub candidate: String,
     /// Power alone, geometric mean over the scenarios; 1 at the knee.
     pub power: Option<Interval>,
-    /// How it stands to the others.
+    /// How it compares with the others.
     pub word: RankWord,
     /// Its power against that of the first, in pairs of the same seed; null
     /// for the first.

@@ -70,7 +70,7 @@ enum Measure {
 impl Measure {
     const BOTH: [Measure; 2] = [Measure::Throughput, Measure::Time];
 
-    /// Throughput applies to 3 MB and more, time below that.
+    /// Whether the measure applies to a size class: throughput from 3 MB on, time below that.
     fn counts_for(self, cell: &ObservedCell) -> bool {
         let large =
             matches!(cell.class.as_str(), "3 MB and more" | "3 to 30 MB" | "30 MB and more");

@@ -77,7 +77,7 @@ pub fn names() -> Vec<&'static str> {
     schedulers().iter().flat_map(|e| std::iter::once(e.name).chain(presets(e))).collect()
 }
 
-/// The same, and each switch of each scheduler inverted.
+/// All schedulers and presets, and each scheduler with one of its switches inverted.
 pub fn selections() -> Vec<Selection> {
     let turned = schedulers().iter().flat_map(|entry| {
         let switches = entry.parameters.iter().filter(|it| matches!(it.kind, Kind::Switch));

@@ -7,8 +7,8 @@ use knee_units::Time;
 
 /// Fraction of the measured throughput that is assumed (`bandwidthSafetyFactor`).
 const SAFETY: f64 = 0.9;
-/// The same in the insufficient-buffer rule (`throughputSafetyFactor`), and how many segments that
-/// rule ignores at the start (`segmentIgnoreCount`).
+/// Fraction of the throughput that the insufficient-buffer rule assumes (`throughputSafetyFactor`),
+/// and the number of segments that this rule ignores at the start (`segmentIgnoreCount`).
 const INSUFFICIENT_SAFETY: f64 = 0.7;
 const INSUFFICIENT_IGNORES: u32 = 2;
 /// Throughput assumed for the first segment, before any measurement, bit/s

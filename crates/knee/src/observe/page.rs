@@ -12,7 +12,7 @@ pub use shown::listen;
 #[cfg(not(feature = "live"))]
 pub enum Place {}
 
-/// Names the build that supports it.
+/// Fails with the advice to use a build that supports the page.
 #[cfg(not(feature = "live"))]
 pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure> {
     Err(Failure::Usage(
@@ -25,7 +25,7 @@ pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure>
 
 #[cfg(not(feature = "live"))]
 impl Place {
-    /// Unreachable.
+    /// Never called, because there is no such place.
     pub fn show(self, _observer: &mut Observer) -> Result<(), Failure> {
         match self {}
     }

@@ -32,7 +32,7 @@ pub const RECOVERIES: [Recovery; 5] = [
     Recovery::Loss,
 ];
 
-/// Columns; bytes and nanoseconds. `-` is an RTT that was not measured.
+/// Columns, in bytes and nanoseconds. `-` is an RTT that was not measured.
 const HEADER: &str = "incident,now,next_departure,in_flight,delivered,lost,srtt,min_rtt,\
     recovery,app_limited,sample_delivered,sample_prior_delivered,interval,rtt,\
     sample_app_limited,ack_delayed,newly_acked,newly_lost,prior_in_flight";
@@ -133,7 +133,7 @@ fn pair(first: u64, second: u64) -> u64 {
 }
 
 impl Step {
-    /// `enum step_kind`.
+    /// Returns the step's value of `enum step_kind`.
     fn kind(&self) -> u64 {
         match self.incident {
             Incident::Event(Event::Established) => 0,
@@ -146,7 +146,7 @@ impl Step {
         }
     }
 
-    /// `struct step`.
+    /// Returns the step as the words of a `struct step`.
     pub fn words(&self, seed: u64, initial_window: u64) -> [u64; WORDS] {
         let (sample, connection) = (&self.sample, &self.connection);
         let recovery = RECOVERIES.iter().position(|known| *known == connection.recovery).unwrap();
