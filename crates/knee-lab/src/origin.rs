@@ -17,7 +17,7 @@ pub const SCHEMA: &str = "knee-origin/1";
 /// Size limit of an input, bytes.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
 
-/// What a folder was made from.
+/// The inputs from which a folder was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// `knee-origin/1`.
@@ -32,7 +32,7 @@ pub struct Origin {
     pub ground: String,
     /// The scenarios, in the order in which they were named.
     pub scenarios: Vec<KeptScenario>,
-    /// What was to be done with them.
+    /// Settings of the command.
     pub settings: OriginSettings,
 }
 
@@ -56,11 +56,11 @@ pub struct KeptFile {
     pub sha256: String,
 }
 
-/// The settings of a sweep or a ranking, as the command line has them.
+/// Settings of a sweep or a ranking, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OriginSettings {
-    /// Of `knee sweep`.
+    /// Settings of `knee sweep`.
     Sweep {
         /// Keys with their values.
         vary: Vec<String>,
@@ -70,25 +70,25 @@ pub enum OriginSettings {
         seed: Option<u64>,
         /// Runs at each point; null: one.
         repeat: Option<u64>,
-        /// Whether combinations that cannot be were left out.
+        /// Whether invalid combinations were left out.
         skip_invalid: bool,
         /// The key whose values the headline compares; null: the one varied last.
         #[serde(default)]
         about: Option<String>,
     },
-    /// Of `knee rank`.
+    /// Settings of `knee rank`.
     Rank {
         /// The candidates.
         cc: Vec<String>,
-        /// Beside whom.
+        /// Controllers beside which they ran.
         against: Vec<String>,
         /// Keys that were set.
         set: Vec<String>,
-        /// The flow whose place they took; null: the first.
+        /// The flow whose place the candidates took; null: the first.
         flow: Option<String>,
         /// Seed of the first repeat; null: the scenarios'.
         seed: Option<u64>,
-        /// Runs of each.
+        /// Number of runs of each combination.
         repeat: u64,
     },
 }

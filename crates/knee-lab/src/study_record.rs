@@ -12,22 +12,22 @@ use std::path::Path;
 /// Schema name of the document.
 pub const SCHEMA: &str = "knee-reproduce/1";
 
-/// What came out of studies.
+/// Results of studies.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRecords {
     /// `knee-reproduce/1`.
     pub schema: String,
-    /// In the order in which they were named.
+    /// The studies, in the order in which they were named.
     pub studies: Vec<StudyRecord>,
-    /// The worst verdict among the runs: were they sound.
+    /// The worst verdict among the runs, on whether they were sound.
     pub verdict: Verdict,
-    /// Whether every claim came out as on record.
+    /// Whether every claim has its recorded outcome.
     pub as_recorded: bool,
-    /// The line that repeats it all.
+    /// Command that repeats all studies.
     pub command: String,
 }
 
-/// What came out of a study.
+/// Results of a study.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRecord {
     /// Short name.
@@ -36,42 +36,42 @@ pub struct StudyRecord {
     pub title: String,
     /// Source of the claims.
     pub source: String,
-    /// What is studied; can be empty.
+    /// Subject of the study; can be empty.
     pub about: String,
-    /// What came of it on the simulator, in a paragraph; can be empty.
+    /// Conclusion from the results on the simulator, one paragraph; can be empty.
     #[serde(default)]
     pub conclusion: String,
     /// Claims over its runs and models, then those of each run.
     pub claims: Vec<ClaimOutcome>,
     /// Its runs on the simulator.
     pub runs: Vec<RunRecord>,
-    /// What came out on the kernel; absent where it was not asked for.
+    /// Results on the kernel; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<GroundRecord>,
-    /// What came out on other grounds, by name; absent where none was asked for.
+    /// Results on other grounds, by name; absent if none was requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub grounds: BTreeMap<String, GroundRecord>,
-    /// The line that repeats the study.
+    /// Command that repeats the study.
     pub command: String,
 }
 
-/// What came out of a study on a ground beside the simulator.
+/// Results of a study on a ground other than the simulator.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroundRecord {
-    /// The claims, in the order of the simulator's.
+    /// The claims, in the same order as on the simulator.
     pub claims: Vec<ClaimOutcome>,
-    /// The runs that the ground could make.
+    /// Runs that were possible on the ground.
     pub runs: Vec<RunRecord>,
-    /// Those that it could not.
+    /// Runs that were not possible on it.
     pub not_run: Vec<NotRun>,
 }
 
-/// A run that a ground cannot make.
+/// A run that is not possible on a ground.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NotRun {
     /// Name in the study.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -113,13 +113,13 @@ impl StudyRecords {
     }
 }
 
-/// What came out of a run of a study.
+/// Results of a run of a study.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Name in the study.
     pub name: String,
-    /// Its directory below that of the document, with `/`.
+    /// Directory, relative to that of the document, with `/` as separator.
     pub directory: String,
-    /// As in the directory's `summary.json`.
+    /// The contents of the directory's `summary.json`.
     pub summary: Summary,
 }

@@ -29,7 +29,7 @@ pub struct PolicyFile {
     /// Rises with each change; a host that takes only signed policies takes none with a
     /// lower one.
     version: Option<u64>,
-    /// When it is no longer to be applied, in UTC: `2027-01-31T00:00:00Z`.
+    /// Time from which the policy no longer applies, in UTC: `2027-01-31T00:00:00Z`.
     #[schemars(with = "Option<String>")]
     expires: Option<Spanned<Datetime>>,
     /// What the draw of the held-out prefixes begins with; hosts with the same seed hold
@@ -51,7 +51,7 @@ pub struct PolicyFile {
     groups: Vec<GroupFile>,
 }
 
-/// By what a policy is carried out.
+/// Mechanism that carries out a policy.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ActuatorName {
@@ -68,7 +68,7 @@ struct GroupFile {
     /// A name for reports.
     #[schemars(with = "String")]
     name: Spanned<String>,
-    /// Where its clients are: `203.0.113.0/24`, `2001:db8::/32`.
+    /// Prefixes of its clients: `203.0.113.0/24`, `2001:db8::/32`.
     #[schemars(with = "Vec<String>")]
     prefixes: Vec<Spanned<String>>,
     /// Ports at this host. Default: all.

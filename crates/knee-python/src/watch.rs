@@ -12,8 +12,8 @@ use crate::errors::refused;
 /// Interval of checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs `work` on another thread with the interpreter released. Ctrl-C stops it through its handle,
-/// and is raised once it has ended.
+/// Runs `work` on another thread with the interpreter released. Ctrl-C stops the work through its
+/// handle; the exception is raised once the work has ended.
 pub fn watched<T: Send>(
     py: Python<'_>,
     handle: &Handle,

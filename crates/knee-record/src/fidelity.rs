@@ -98,19 +98,19 @@ pub struct Fidelity {
     pub name: String,
     /// Seed of both runs.
     pub seed: u64,
-    /// The ground that the simulator is compared with; where it is not said, the kernel.
-    /// All that is called the kernel's here is its.
+    /// The ground that the simulator is compared with; if absent, the kernel. Fields named
+    /// `kernel` hold this ground's values.
     #[serde(default = "kernel")]
     pub ground: String,
     /// Release of the kernel.
     pub kernel_release: Option<String>,
-    /// The run on the simulator.
+    /// Verdict on the run on the simulator, and its probes.
     pub sim: GroundRun,
-    /// The run on the kernel.
+    /// Verdict on the run on the kernel, and its probes.
     pub kernel: GroundRun,
-    /// What both have, all flows together first, then each group.
+    /// Measures that both grounds have: all flows together first, then each group.
     pub measures: Vec<Agreement>,
-    /// The simulator against further grounds; left out where there are none.
+    /// Comparisons of the simulator with further grounds; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Fidelity>,
 }
@@ -119,10 +119,10 @@ fn kernel() -> String {
     "kernel".to_string()
 }
 
-/// How a run went on its ground.
+/// Health of a run on its ground.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroundRun {
-    /// Was the run sound.
+    /// Whether the run was sound.
     pub verdict: Verdict,
     /// Why it was not.
     pub verdict_reason: Option<String>,
@@ -133,35 +133,35 @@ pub struct GroundRun {
 /// A measure on both grounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
-    /// As claims write it: `goodput`, `smoothed_rtt_p50` …
+    /// Name of the measure as in claims: `goodput`, `smoothed_rtt_p50` …
     pub measure: String,
-    /// Flows that are measured; `*`: all.
+    /// Group of flows; `*`: all.
     pub of: String,
     /// Unit of the numbers.
     pub unit: Unit,
-    /// On the simulator, over repeats their median; null: it did not come
-    /// about.
+    /// Value on the simulator, or the median of its repeats; null: the event did
+    /// not occur.
     pub sim: Option<f64>,
-    /// Least and most of the simulator's repeats; null: it ran once.
+    /// Minimum and maximum of the simulator's repeats; null: it ran once.
     pub sim_range: Option<[f64; 2]>,
-    /// On the kernel, over repeats their median; null: it did not come about.
+    /// Value on the kernel, or the median of its repeats; null: the event did not occur.
     pub kernel: Option<f64>,
-    /// Least and most of the kernel's repeats; null: it ran once.
+    /// Minimum and maximum of the kernel's repeats; null: it ran once.
     pub kernel_range: Option<[f64; 2]>,
-    /// `sim - kernel`; null where one of them is.
+    /// `sim - kernel`; null if either is null.
     pub difference: Option<f64>,
-    /// The same over `kernel`; null also where that is zero.
+    /// `difference` over `kernel`; null also if `kernel` is zero.
     pub relative: Option<f64>,
-    /// How much it may be, in words.
+    /// Largest permitted difference, in words.
     pub tolerance: String,
-    /// Two standard errors of the difference of the medians; null: a ground
-    /// ran once.
+    /// Two standard errors of the difference of the medians; null if a ground
+    /// ran only once.
     pub noise: Option<f64>,
-    /// Whether it is no more than that, or over repeats no more than their
-    /// noise; null: a run is invalid and proves nothing.
+    /// Whether the difference is within the tolerance or, with repeats, within
+    /// their noise; null if a run is invalid.
     pub within: Option<bool>,
-    /// The difference over what it may be: above one it is too large; null as
-    /// `difference` is.
+    /// The fraction of the tolerance that the difference uses: above one it is
+    /// too large; null if `difference` is null.
     pub tolerance_used: Option<f64>,
 }
 

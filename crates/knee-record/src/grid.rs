@@ -17,27 +17,27 @@ pub const JUDGED: [&str; 3] = ["goodput", "smoothed_rtt_p50", "retransmit_ratio_
 /// Number of worst cells named.
 const WORST: usize = 10;
 
-/// What came out of a grid of scenarios.
+/// Results of a grid of scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FidelityGrid {
     /// `knee-fidelity-grid/2`.
     pub schema: String,
     /// Release of the kernel.
     pub kernel_release: Option<String>,
-    /// Cells of the grid that were asked for.
+    /// Number of requested cells.
     pub planned: usize,
-    /// Cells that count: runs on both grounds are there that are not invalid.
+    /// Number of cells that count: those with a run on each ground that is not invalid.
     pub compared: usize,
-    /// Those of them that agree: each measure is within its tolerance, or
+    /// Number of counted cells that agree: each measure is within its tolerance, or
     /// differs by less than the runs' noise.
     pub within: usize,
-    /// Those of them with each measure within its tolerance.
+    /// Number of counted cells with each measure within its tolerance.
     pub within_tolerance: usize,
-    /// Over the cells that count, one entry per measure.
+    /// Medians over the counted cells, one entry per measure.
     pub medians: Vec<GridMedian>,
-    /// Names of the cells that use most of a tolerance, the worst first.
+    /// Names of the cells with the largest differences relative to the tolerance, worst first.
     pub worst: Vec<String>,
-    /// Names of the cells that prove nothing.
+    /// Names of the cells with only invalid runs on the kernel.
     pub invalid: Vec<String>,
     /// All cells that ran on both grounds, in the order of the grid.
     pub cells: Vec<GridCell>,
@@ -46,7 +46,7 @@ pub struct FidelityGrid {
 /// A cell of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GridCell {
-    /// Name, also of its directory.
+    /// Name of the cell and of its directory.
     pub name: String,
     /// Rate of the link.
     pub rate_bps: f64,
@@ -56,30 +56,30 @@ pub struct GridCell {
     pub buffer_bdp: f64,
     /// Independent loss on the link, `0..=1`.
     pub loss_ratio: f64,
-    /// Flows.
+    /// Number of flows.
     pub flows: usize,
-    /// Their controllers.
+    /// Controllers of the flows.
     pub cc: String,
-    /// How each run on the kernel went.
+    /// Verdict on each run on the kernel.
     pub kernel_runs: Vec<Verdict>,
-    /// What both grounds gave.
+    /// Comparison of the two grounds.
     pub fidelity: Fidelity,
 }
 
-/// A measure over all cells that count.
+/// A measure over all counted cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GridMedian {
-    /// The measure.
+    /// Name of the measure.
     pub measure: String,
-    /// Cells that have it.
+    /// Number of cells that have the measure.
     pub cells: usize,
-    /// Those of them that agree.
+    /// Number of these cells that agree.
     pub within: usize,
-    /// Median of the differences' sizes: as parts of the kernel's value, of
-    /// ratios as they are.
+    /// Median of the absolute differences: relative to the kernel's value, or for
+    /// ratios the plain difference.
     pub median_size: f64,
-    /// Median of the differences with their sign; above zero the simulator
-    /// says more.
+    /// Median of the signed differences; positive if the simulator's values are
+    /// larger.
     pub median: f64,
 }
 

@@ -10,7 +10,7 @@ pub const OBSERVED_REPORT_SCHEMA: &str = "knee-observed-report/1";
 /// Bins of the heat map per decade of size and of time.
 pub const OBSERVED_BINS: f64 = 8.0;
 
-/// The connections of a host that ended within a time.
+/// The connections of a host that ended within a period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedReport {
     /// `knee-observed-report/1`.
@@ -40,12 +40,12 @@ pub struct ObservedReport {
     pub large: ObservedCell,
     /// Those below 3 MB that had payload acknowledged.
     pub small: ObservedCell,
-    /// By class of sizes and controller.
+    /// Connections by size class and controller.
     pub controllers: Vec<ObservedCell>,
     /// By group, size (below 3 MB, or 3 MB and more) and controller, the group with the
     /// most bytes first; empty: no groups were given.
     pub groups: Vec<ObservedCell>,
-    /// By hour of the day (UTC); hours in which nothing was observed are left out.
+    /// Connections by hour of the day (UTC); hours in which nothing was observed are left out.
     pub hours: Vec<ObservedHour>,
     /// Connections by size, busy time and hour of the day.
     pub heat: Vec<ObservedBin>,
@@ -53,15 +53,15 @@ pub struct ObservedReport {
     pub providers: Vec<ObservedProvider>,
     /// Prefixes of that table that are longer than what was kept of the addresses.
     pub prefixes_too_long: u64,
-    /// How it went over time.
+    /// Time series.
     pub course: ObservedCourse,
-    /// Two periods or two controllers beside each other, where it was asked for.
+    /// Comparison of two periods or two controllers, if requested.
     pub beside: Option<ObservedBeside>,
-    /// Objects of an access log, where one was given.
+    /// Objects of an access log, if one was given.
     pub objects: Option<ObservedObjects>,
 }
 
-/// Connections that are alike.
+/// Connections of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedCell {
     /// Group of the clients' prefixes; empty: all.
@@ -80,7 +80,7 @@ pub struct ObservedCell {
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Part of the busy time that the receiver's window limited; none: no busy time.
+    /// Fraction of the busy time that the receiver's window limited; none: no busy time.
     pub receive_limited_ratio: Option<f64>,
     /// Acknowledged payload over busy time, of each connection, bit/s.
     pub throughput_bps: Option<ObservedSpread>,
@@ -123,7 +123,7 @@ pub struct ObservedHour {
     pub small: ObservedCell,
 }
 
-/// A field of the heat map: powers of ten in steps of 1/8.
+/// A bin of the heat map; its sides are an eighth of a power of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedBin {
     /// Hour of the day (UTC).
@@ -151,7 +151,7 @@ pub struct ObservedProvider {
     pub small: ObservedCell,
 }
 
-/// How it went over time.
+/// Time series.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedCourse {
     /// Length of a step, seconds.
@@ -160,16 +160,16 @@ pub struct ObservedCourse {
     pub points: Vec<ObservedPoint>,
 }
 
-/// A step of the course.
+/// A step of the time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedPoint {
     /// Its start, seconds since 1970 (UTC).
     pub unix_s: u64,
-    /// Minutes of it that were observed.
+    /// Minutes in it that were observed.
     pub minutes: u64,
     /// Connections that ended.
     pub connections: u64,
-    /// Payload that they had acknowledged.
+    /// Payload of theirs that was acknowledged.
     pub acked_bytes: u64,
     /// Payload that they sent, retransmissions included.
     pub sent_bytes: u64,
@@ -182,7 +182,7 @@ pub struct ObservedPoint {
 /// Two sets of connections, by group and size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedBeside {
-    /// What each of them is: a period, or a controller.
+    /// Name of each set: a period, or a controller.
     pub names: [String; 2],
     /// Whether two controllers are compared; otherwise two periods.
     pub of_controllers: bool,
@@ -199,14 +199,14 @@ pub struct ObservedObjects {
     pub passed_over: u64,
     /// Objects whose connection was found.
     pub joined: u64,
-    /// By class of the object's size and controller.
+    /// Objects by size class and controller.
     pub cells: Vec<ObservedObjectCell>,
 }
 
-/// Objects of a class of sizes under a controller.
+/// Objects of a size class under a controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedObjectCell {
-    /// Class of the object's size.
+    /// Size class of the objects.
     pub class: String,
     /// Controller of the connection; empty: not seen.
     pub controller: String,

@@ -406,7 +406,7 @@ impl Axis {
     }
 }
 
-/// Returns the next larger of 1, 2, 5 times a power of ten.
+/// Rounds a value up to 1, 2 or 5 times a power of ten.
 fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough * 0.999);

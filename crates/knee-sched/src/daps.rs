@@ -86,7 +86,7 @@ struct Slot {
     window: u64,
     /// Packets of all windows sent within the plan.
     planned: u64,
-    /// Packets sent of these.
+    /// Packets of `planned` that were sent.
     given: u64,
 }
 
@@ -121,8 +121,8 @@ impl Plan {
     }
 
     /// Returns the unsent packets of `other` that arrive before the next one of
-    /// `path`. Of windows that arrive together the faster path's is first, as
-    /// in the paper's algorithm 1.
+    /// `path`. If two windows arrive together, that of the faster path comes
+    /// first, as in the paper's algorithm 1.
     fn arriving_before(&self, other: usize, path: usize) -> u64 {
         let (own, theirs) = (&self.slots[path], &self.slots[other]);
         if theirs.planned == 0 {

@@ -27,7 +27,7 @@ pub struct FlowState {
     pub sums: Sums,
     /// Counters of connections that have been forgotten.
     pub totals: Totals,
-    /// The same by path, for a multipath flow.
+    /// Counters of connections that have been forgotten, by path, for a multipath flow.
     pub totals_by_path: Vec<Totals>,
     /// Whether connections are forgotten as soon as they end.
     pub transient: bool,

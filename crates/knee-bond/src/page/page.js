@@ -7,7 +7,7 @@ const SECONDS = 120;
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d00", "#777777"];
 const SVG = "http://www.w3.org/2000/svg";
 
-/** By peer and link: its colour, its counts, and its rates so far: [time, bit/s]. */
+/** The colour, counts and past rates ([time, bit/s]) of each link, by peer and name. */
 const links = new Map();
 let before = null;
 
@@ -42,7 +42,7 @@ function span(seconds) {
   return part ? `${Math.floor(seconds / part[0])} ${part[1]}` : `${Math.floor(seconds)} s`;
 }
 
-/** A cell with a text; what a name holds is never read as HTML. */
+/** Adds a cell with a text, which is never interpreted as HTML. */
 function cell(row, text, kind) {
   const made = row.insertCell();
   made.textContent = text;
@@ -121,14 +121,14 @@ function drawn(name, attributes, text) {
   return made;
 }
 
-/** The next of 1, 2, 5, 10 … above a value. */
+/** Rounds a value up to 1, 2 or 5 times a power of ten. */
 function rounded(value) {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1000)));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value);
 }
 
 function draw(now) {
-  // As wide as the page lets it, so that its letters are as large as the others.
+  // Use the full width of the page, so that the text is as large as elsewhere.
   const width = at("plot").clientWidth;
   at("plot").setAttribute("viewBox", `0 0 ${width} 200`);
   const [left, right, top, bottom] = [70, width - 10, 10, 175];

@@ -26,7 +26,7 @@ pub struct Applications<'a> {
     flows: Vec<RunningFlow<'a>>,
     payload: Vec<u8>,
     buffer: Vec<u8>,
-    /// Records, of which flows and paths are filled in as they end.
+    /// Records; those of flows, paths and objects are added at the end.
     records: Records,
     connections: Connections,
 }
@@ -134,7 +134,7 @@ impl<'a> Applications<'a> {
         Ok(())
     }
 
-    /// Detects closed connections that are acknowledged to their end.
+    /// Detects connections that are closed and whose data has all been acknowledged.
     fn look_for_ends(&mut self, flow: usize) -> Result<(), KernelError> {
         for at in (0..self.flows[flow].live.len()).rev() {
             let state = &mut self.flows[flow];

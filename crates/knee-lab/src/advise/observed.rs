@@ -123,7 +123,8 @@ fn span_s(rows: &[ConnectionRecord]) -> f64 {
     first.zip(last).map_or(0.0, |(first, last)| last.saturating_sub(first) as f64 / 1e9)
 }
 
-/// A live host writes a row only when a connection closes; a run also writes one at its end.
+/// Whether the row's connection has ended. A live host writes a row only when a connection closes;
+/// a run also writes one for each connection that is open at its end.
 fn has_ended(row: &ConnectionRecord) -> bool {
     row.flow.is_none() || row.completion_ns.is_some()
 }

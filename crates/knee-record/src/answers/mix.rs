@@ -172,22 +172,22 @@ impl Tally {
 /// First and last size class of a row of the answer.
 type Range = (usize, usize);
 
-/// Which controller for which traffic.
+/// The answer to which controller suits which traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixAnswer {
     /// The pairs that were compared.
     pub pairs: Vec<MixPair>,
-    /// One row per pair and class of sizes.
+    /// One row per pair and size class.
     pub classes: Vec<MixClass>,
-    /// The longest queue on the way of each pair, 95th percentile of its delay,
-    /// seconds: what all others wait there, with all under test and with all
-    /// under control; mean over the seeds.
+    /// For each pair, the 95th percentile of the delay of the longest queue on its
+    /// path, seconds, which delays all other traffic there: with all transfers
+    /// under test, and with all under control; mean over the seeds.
     pub queue_s: Vec<[f64; 2]>,
-    /// For each pair what to do, and what that rests on.
+    /// For each pair, what to do and the evidence for it.
     pub sentences: Vec<String>,
 }
 
-/// A class of sizes of a pair, compared.
+/// Comparison of a size class of a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixClass {
     /// Name of the pair.
@@ -198,20 +198,20 @@ pub struct MixClass {
     pub at_least_bytes: Option<u64>,
     /// All sizes are below this; null: any.
     pub below_bytes: Option<u64>,
-    /// Transfers that finished on both sides, all seeds.
+    /// Number of transfers that finished on both sides, over all seeds.
     pub transfers: u64,
     /// Transfers that the end of the run cut off, under test and under control.
     pub cut_off: [u64; 2],
-    /// Throughput counts, not completion time.
+    /// Whether throughput is compared, not completion time.
     pub throughput: bool,
     /// Mean of all transfers, under test and under control, bit/s or seconds.
     pub means: [f64; 2],
     /// Test over control, in pairs of the same seed; probability and interval
     /// are corrected for all classes together.
     pub compared: Paired,
-    /// Test beside control.
+    /// How the controller under test compares with the control.
     pub effect: Effect,
-    /// Sent again over sent, under test and under control.
+    /// Retransmitted over sent bytes, under test and under control.
     pub sent_again: [f64; 2],
     /// Half under each in one run, test over control: who takes from whom.
     pub split: Option<Paired>,

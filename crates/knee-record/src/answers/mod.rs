@@ -22,16 +22,16 @@ const NEGLIGIBLE: f64 = 0.01;
 /// An interval that extends further than this from equality leaves the question open.
 const OPEN: f64 = 0.05;
 
-/// What the alternatives of a scenario came to.
+/// Results of the alternatives of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
     /// `knee-answers/1`.
     pub schema: String,
     /// Seeds with which each alternative ran.
     pub seeds: Vec<u64>,
-    /// Of each group of flows over several paths: together, or one alone.
+    /// For each group of flows over several paths: all paths together, or one alone.
     pub paths: Vec<PathsAnswer>,
-    /// Which controller for which traffic; null: no two mixes share a process.
+    /// Which controller suits which traffic; null: no two mixes share a process.
     pub mix: Option<MixAnswer>,
 }
 
@@ -55,15 +55,15 @@ pub fn read_answers(path: &Path) -> Result<Answers, Error> {
     read_json(path, SCHEMA)
 }
 
-/// What one alternative is beside another, chance considered.
+/// How one alternative compares with another, taking chance into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// It is better.
+    /// The alternative is better.
     Better,
-    /// It is worse.
+    /// The alternative is worse.
     Worse,
-    /// Neither, or by less than 1 %.
+    /// Neither is better, or only by less than 1 %.
     NoDifference,
 }
 

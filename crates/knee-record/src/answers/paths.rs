@@ -80,7 +80,7 @@ pub struct PathsRun {
 pub struct PathUse {
     /// Its name.
     pub name: String,
-    /// Part of the payload that it carried, mean over the runs.
+    /// Share of the payload that it carried, mean over the runs.
     pub share: f64,
     /// Median smoothed RTT, mean over the runs, seconds; null: no sample.
     pub rtt_s: Option<f64>,
@@ -110,9 +110,9 @@ fn path_use(run: &RunView<'_>, flow: &FlowView<'_>, path: &PathView<'_>) -> Path
 pub struct PathsOutcome {
     /// Its paths.
     pub paths: Vec<String>,
-    /// The value of each seed; null: it did not come about within the run.
+    /// The value for each seed; null: the event did not occur within the run.
     pub values: Vec<Option<f64>>,
-    /// Mean and 95 % interval; null where a value is.
+    /// Mean and 95 % interval; null if a value is null.
     pub interval: Option<Interval>,
 }
 
@@ -147,27 +147,27 @@ impl PathsOutcome {
 pub struct PathsAnswer {
     /// The group.
     pub flow: String,
-    /// The measure, as claims name it.
+    /// Name of the measure, as in claims.
     pub measure: String,
-    /// Its unit.
+    /// Unit of the measure.
     pub unit: Unit,
-    /// Over all paths.
+    /// Result over all paths together.
     pub together: PathsOutcome,
-    /// Over each path alone.
+    /// Result over each path alone.
     pub alone: Vec<PathsOutcome>,
-    /// The best of these, by its place.
+    /// Index of the best entry of `alone`.
     pub best_alone: usize,
     /// Together over the best alone, in pairs of the same seed; probability and
-    /// interval are corrected for the choice among all that are alone.
+    /// interval are corrected for the choice of the best.
     pub compared: Paired,
-    /// Together, beside the best alone.
+    /// How all paths together compare with the best one alone.
     pub effect: Effect,
     /// How the paths were used together.
     pub used: Vec<PathUse>,
-    /// Time that a byte waited at the receiver for one of another path, mean,
+    /// Mean time that a byte waited at the receiver for data of another path,
     /// seconds.
     pub waited_s: f64,
-    /// All of it in a sentence or two.
+    /// The answer in one or two sentences.
     pub sentence: String,
 }
 

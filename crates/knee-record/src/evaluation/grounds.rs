@@ -12,7 +12,7 @@ const SCHEMA: &str = "knee-evaluation-grounds/1";
 pub struct EvaluationsCompared {
     /// `knee-evaluation-grounds/1`.
     pub schema: String,
-    /// The line that repeats it.
+    /// Command that repeats the comparison.
     pub command: String,
     /// The first ground with each of the others.
     pub compared: Vec<EvaluationGrounds>,
@@ -39,13 +39,13 @@ impl EvaluationsCompared {
 /// How far two grounds agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationGrounds {
-    /// The grounds: the one that the other is compared with first.
+    /// The two grounds; the second is compared with the first.
     pub grounds: [String; 2],
-    /// The controllers, of which every two are compared.
+    /// The controllers, which are compared in pairs.
     pub controllers: Vec<String>,
-    /// Every two of them in every line that has values on both grounds.
+    /// Each pair of controllers in each line that has values on both grounds.
     pub pairs: Vec<GroundsPair>,
-    /// Pairs that agree.
+    /// Number of pairs that agree.
     pub agree: usize,
     /// Lines without a value of some controller on one of the grounds: section and
     /// title.
@@ -57,7 +57,7 @@ pub struct EvaluationGrounds {
 pub struct GroundsPair {
     /// Section of RFC 9743.
     pub section: String,
-    /// What the line is.
+    /// Title of the line.
     pub title: String,
     /// The two controllers.
     pub controllers: [String; 2],

@@ -19,7 +19,7 @@ use std::path::Path;
 /// Schema name of `evaluation.json`.
 pub(crate) const SCHEMA: &str = "knee-evaluation/1";
 
-/// Which of two values of a line one would rather have.
+/// Which of two values of a line is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LineBetter {
@@ -36,7 +36,7 @@ pub struct EvaluationLine {
     pub section: String,
     /// Title of the section.
     pub section_title: String,
-    /// Id of the claim in the scenarios whose value it takes.
+    /// Id of the claim in the scenarios that gives the line its values.
     pub claim: String,
     /// What it is.
     pub title: String,
@@ -49,11 +49,11 @@ pub struct EvaluationLine {
     /// What is added to every value, in the measure's unit, so that next to
     /// nothing counts as nothing.
     pub floor: f64,
-    /// The cases whose values it takes: scenario, and what is set in it.
+    /// The cases that give the line its values: scenario, and what is set in it.
     pub cases: Vec<String>,
 }
 
-/// What was evaluated, and how.
+/// What an evaluation runs, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationPlan {
     /// The line that repeats it.
@@ -75,11 +75,11 @@ pub struct EvaluationPlan {
     /// Scenarios that the search for the worst case of each metric tried; null:
     /// there was no search.
     pub search: Option<usize>,
-    /// What each section asks, in Knee's words.
+    /// What each section asks for, in Knee's words.
     pub asks: Vec<SectionAsks>,
-    /// What is not tried yet.
+    /// What is not tested yet.
     pub not_tried: Vec<NotTried>,
-    /// Runs to be done.
+    /// Number of planned runs.
     pub runs_planned: usize,
 }
 
@@ -88,25 +88,25 @@ fn simulator() -> String {
     "sim".to_string()
 }
 
-/// What a section asks.
+/// What a section asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SectionAsks {
     /// Section of RFC 9743.
     pub section: String,
     /// Its title.
     pub title: String,
-    /// What it asks, in Knee's words.
+    /// What it asks for, in Knee's words.
     pub asks: String,
 }
 
-/// What a section asks that nothing here tries yet.
+/// Something that a section asks for and that no run tests yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NotTried {
     /// Section of RFC 9743, or a draft.
     pub section: String,
     /// What is missing.
     pub what: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -131,11 +131,11 @@ pub struct EvaluationRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationWord {
-    /// Better for certain, and by more than the margin.
+    /// Certainly better, by more than the margin.
     Better,
     /// The difference is within the margin.
     Alike,
-    /// Worse for certain, and by more than the margin.
+    /// Certainly worse, by more than the margin.
     Worse,
     /// The interval reaches beyond the margin and includes no difference:
     /// more seeds would tell.
@@ -169,9 +169,9 @@ pub struct EvaluationAgainst {
 pub struct EvaluationSeed {
     /// The seed.
     pub seed: u64,
-    /// The candidate's; null: a case has none.
+    /// The candidate's value; null: a case has none.
     pub candidate: Option<f64>,
-    /// The standards', in their order.
+    /// The standards' values, in their order.
     pub standards: Vec<Option<f64>>,
 }
 
@@ -201,45 +201,45 @@ pub struct WorstFound {
     pub unit: Unit,
     /// Which way is good.
     pub better: LineBetter,
-    /// Scenarios that were tried, those of minimising included.
+    /// Number of scenarios that were tried, including those for minimising.
     pub tried: usize,
-    /// The worst one, minimised: scenario, and what is set in it; empty: none
+    /// The worst case, minimised: scenario, and what is set in it; empty if none
     /// could be tried.
     pub case: String,
-    /// The candidate's value in it.
+    /// The candidate's value in the worst case.
     pub candidate: Option<f64>,
     /// The standards' values, in their order.
     pub standards: Vec<f64>,
     /// The candidate's value over the standards', geometric mean.
     pub ratio: Option<f64>,
-    /// The same in the worst of the evaluation's own cases; null: they have no
+    /// This ratio in the worst of the evaluation's own cases; null: they have no
     /// such line.
     pub fixed_ratio: Option<f64>,
-    /// Whether the search found one at least as bad.
+    /// Whether the search found a case at least as bad as that.
     pub as_bad_as_fixed: Option<bool>,
     /// The scenario in the folder of the evaluation that runs it: `knee run`.
     pub scenario: String,
 }
 
-/// What came out of a line.
+/// Results of a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationOutcome {
     /// What was measured.
     #[serde(flatten)]
     pub line: EvaluationLine,
-    /// Against each standard.
+    /// The candidate against each standard.
     pub against: Vec<EvaluationAgainst>,
-    /// Whether it is worse than each of them.
+    /// Whether the candidate is worse than each of them.
     pub worse_than_all: bool,
     /// Why the candidate has no value in some case; null: it has all.
     pub could_not_be_tried: Option<String>,
-    /// Where it does worst.
+    /// The case in which the candidate does worst.
     pub worst: Option<WorstCase>,
-    /// Seed by seed.
+    /// Values of each seed.
     pub seeds: Vec<EvaluationSeed>,
 }
 
-/// What came out of an evaluation.
+/// Results of an evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// `knee-evaluation/1`.
@@ -247,11 +247,11 @@ pub struct Evaluation {
     /// What was evaluated.
     #[serde(flatten)]
     pub plan: EvaluationPlan,
-    /// Runs that this is made of: fewer than planned after an interrupt.
+    /// Number of runs that the results include; fewer than planned after an interrupt.
     pub runs_finished: usize,
-    /// Line by line.
+    /// Results of each line.
     pub lines: Vec<EvaluationOutcome>,
-    /// Worst cases that were found by search; empty: there was none.
+    /// Worst cases found by search; empty if there was no search.
     #[serde(default)]
     pub searched: Vec<WorstFound>,
 }

@@ -15,17 +15,17 @@ pub(crate) const SCHEMA: &str = "knee-rank/1";
 /// What was ranked, and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranking {
-    /// The line that repeats it.
+    /// Command that repeats the ranking.
     pub command: String,
     /// Controllers that are ranked, as typed.
     pub candidates: Vec<String>,
     /// Controllers beside which each candidate runs.
     pub rivals: Vec<String>,
-    /// Where.
+    /// Scenarios in which they run.
     pub scenarios: Vec<RankScenario>,
     /// Seeds of each run.
     pub repeats: u64,
-    /// Runs to be done.
+    /// Number of planned runs.
     pub runs_planned: usize,
 }
 
@@ -42,7 +42,7 @@ pub struct RankScenario {
     pub left_out: Vec<String>,
 }
 
-/// What came out of a ranking.
+/// Results of a ranking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSummary {
     /// `knee-rank/1`.
@@ -50,19 +50,19 @@ pub struct RankSummary {
     /// What was ranked.
     #[serde(flatten)]
     pub ranking: Ranking,
-    /// Runs that this is made of: fewer than planned after an interrupt.
+    /// Number of runs that the results include; fewer than planned after an interrupt.
     pub runs_finished: usize,
     /// The answer in a few sentences.
     pub says: String,
     /// Whether a seed changes anything in these scenarios.
     pub seeds_matter: bool,
-    /// Comparisons with the first, for which the probabilities are corrected
-    /// together.
+    /// Number of comparisons with the first candidate, for which the probabilities
+    /// are corrected together.
     pub comparisons: usize,
     /// One entry per candidate, the one with the most power first.
     pub entries: Vec<RankEntry>,
-    /// Recorded links: capacity and what left, of each candidate alone, with
-    /// the first seed.
+    /// Capacity and throughput of the recorded links, for each candidate alone,
+    /// with the first seed.
     pub traces: Vec<RankTrace>,
 }
 
@@ -70,17 +70,17 @@ pub struct RankSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RankWord {
-    /// More power than any other one.
+    /// It has more power than any other candidate.
     Best,
-    /// Nobody has more, but somebody may have as much.
+    /// No candidate has more power, but another may have as much.
     NoDifference,
-    /// Another one has more.
+    /// Another candidate has more power.
     Worse,
-    /// One run cannot tell.
+    /// Unknown, because there is only one run.
     Unknown,
 }
 
-/// What came out for a candidate. Means over all scenarios, with their
+/// Results of a candidate. Means over all scenarios, with their
 /// intervals over the seeds; null where it has no such value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankEntry {
@@ -93,12 +93,12 @@ pub struct RankEntry {
     /// Its power against that of the first, in pairs of the same seed; null
     /// for the first.
     pub against_first: Option<Paired>,
-    /// Alone: part of what the path could deliver that was delivered, `0..=1`.
+    /// Alone: fraction of the path's capacity that was delivered, `0..=1`.
     pub used: Option<Interval>,
     /// Alone: 95th percentile of the RTT over the RTT of the empty path,
     /// geometric mean over the scenarios.
     pub stretch: Option<Interval>,
-    /// Nobody uses more of the path with less delay.
+    /// Whether no candidate uses more of the path with less delay.
     pub on_front: bool,
     /// Alone: bytes sent again over bytes sent.
     pub retransmit_ratio: Option<Interval>,
@@ -107,15 +107,15 @@ pub struct RankEntry {
     /// Beside itself: until both stay within a quarter of their fair share for
     /// two seconds; over the runs in which they do.
     pub convergence_s: Option<Interval>,
-    /// Runs beside itself in which they never do.
+    /// Number of runs beside itself in which they never do.
     pub never_converged: usize,
-    /// Runs beside itself.
+    /// Number of runs beside itself.
     pub runs_beside_itself: usize,
     /// Its share beside each rival; a half is fair.
     pub takes: Vec<Option<Interval>>,
-    /// For each seed `used` and `stretch` over all scenarios, for the plane.
+    /// For each seed, `used` and `stretch` over all scenarios, for the chart.
     pub overall: Vec<[f64; 2]>,
-    /// Scenario by scenario.
+    /// Results in each scenario.
     pub places: Vec<RankPlace>,
 }
 
@@ -147,7 +147,7 @@ pub struct RankTrace {
     pub link: String,
     /// Length of a bin, seconds.
     pub bin_s: f64,
-    /// What the link allowed, bin by bin, IP bit/s.
+    /// Capacity of the link in each bin, IP bit/s.
     pub capacity_bps: Vec<u64>,
     /// What left the link, bin by bin, IP bit/s; in the order of the
     /// candidates, empty where the run is not there.

@@ -53,9 +53,9 @@ pub struct SweepRun {
 pub struct GroupMeasures {
     /// Its name.
     pub group: String,
-    /// By the name of the table's column; without those that it has not.
+    /// Measures by the name of the table's column; those that the group lacks are left out.
     pub measures: BTreeMap<String, f64>,
-    /// Measures that wait for what did not come about during the run.
+    /// Measures of an event that did not occur during the run.
     pub never: Vec<String>,
 }
 

@@ -14,52 +14,52 @@ pub(crate) const SCHEMA: &str = "knee-sweep/1";
 /// A setting that varies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepKey {
-    /// As `--set` writes it: `flow.main.cc`.
+    /// Name as for `--set`: `flow.main.cc`.
     pub name: String,
-    /// Its values as typed, in that order.
+    /// Its values, as typed and in that order.
     pub values: Vec<String>,
 }
 
-/// What came out of a sweep.
+/// Results of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepSummary {
     /// `knee-sweep/1`.
     pub schema: String,
     /// Title of the scenario.
     pub name: String,
-    /// The line that repeats or resumes it.
+    /// Command that repeats or resumes the sweep.
     pub command: String,
-    /// The line that repeats one run of it, without the settings of a point.
+    /// Command that repeats one run of the sweep, without the settings of a point.
     pub command_of_a_run: String,
-    /// What varies.
+    /// The settings that vary.
     pub keys: Vec<SweepKey>,
     /// The key whose values the headline compares, from zero; null: none was named.
     #[serde(default)]
     pub about: Option<usize>,
-    /// Runs at each point.
+    /// Number of runs at each point.
     pub repeats: u64,
-    /// Runs to be done, and runs done: fewer after an interrupt.
+    /// Number of planned runs.
     pub runs_planned: usize,
-    /// Runs that `points` is made of.
+    /// Number of runs that `points` includes; fewer than planned after an interrupt.
     pub runs_finished: usize,
-    /// What is measured; only what some run has.
+    /// Measures that at least one run has.
     pub measures: Vec<SweepMeasure>,
     /// Names of the groups of flows; of several, `*` stands for all flows.
     pub groups: Vec<String>,
-    /// In the order of the values, the last key's first.
+    /// Points in the order of the values, the last key varying fastest.
     pub points: Vec<SweepPoint>,
     /// Which values of a key are better, everything else being equal: of
     /// each key with two to ten values, by each measure of each group.
     #[serde(default)]
     pub verdicts: Vec<SweepVerdict>,
-    /// Combinations that no scenario can have.
+    /// Combinations that are not valid scenarios.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What came out at a point.
+/// Results at a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
-    /// For each key, which of its values, from zero.
+    /// Index of each key's value, from zero.
     pub at: Vec<usize>,
     /// Seeds of its finished runs.
     pub seeds: Vec<u64>,
@@ -85,10 +85,10 @@ pub struct PointMeasure {
     pub never: usize,
 }
 
-/// A combination that no scenario can have.
+/// A combination that is not a valid scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// For each key, which of its values, from zero.
+    /// Index of each key's value, from zero.
     pub at: Vec<usize>,
     /// What is wrong with it.
     pub reason: String,

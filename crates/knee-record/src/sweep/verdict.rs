@@ -14,7 +14,7 @@ const VALUES_MAX: usize = 10;
 /// What a measure says about the values of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepVerdict {
-    /// Whose values are compared: which of the keys, from zero.
+    /// Index of the key whose values are compared, from zero.
     pub key: usize,
     /// Group of flows.
     pub group: String,
@@ -37,28 +37,27 @@ pub struct SweepVerdict {
 /// The values of a key at one combination of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPlace {
-    /// For each key, which of its values, from zero; of the key that is
-    /// compared always zero.
+    /// Index of each key's value, from zero; for the compared key always zero.
     pub at: Vec<usize>,
-    /// The value that is better than each other one; null: none is.
+    /// The value that is better than every other; null: none is.
     pub best: Option<usize>,
     /// Values than which no other one is better.
     pub leading: Vec<usize>,
     /// Repeats with which a difference of 5 % would be found in 80 % of
     /// cases; null where nothing is known of the spread, or nothing differs.
     pub repeats_advised: Option<u64>,
-    /// Each value with each other one.
+    /// Each pair of values.
     pub pairs: Vec<SweepPair>,
 }
 
 /// Two values of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPair {
-    /// The first: which of the key's values, from zero.
+    /// Index of the first value, from zero.
     pub value: usize,
-    /// The second, with which it is compared.
+    /// Index of the second value, with which the first is compared.
     pub against: usize,
-    /// What their runs say.
+    /// Comparison of their runs.
     #[serde(flatten)]
     pub compared: Paired,
 }
