@@ -21,7 +21,7 @@ const HEADER: usize = 12;
 const PLAIN: usize = 512;
 /// Maximum number of concurrent questions over UDP; more are dropped, and asked again.
 const QUESTIONS: usize = 128;
-/// Time limit of a question; the asker has repeated it by then.
+/// Time limit of a question; whoever asked has repeated it by then.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time after which an idle connection is closed (RFC 7766, section 6.2.3).
 const IDLE: Duration = Duration::from_secs(30);
@@ -120,7 +120,7 @@ pub fn fitting(question: &[u8], answer: Vec<u8>) -> Vec<u8> {
     cut
 }
 
-/// Returns the largest answer, in bytes, that the asker takes over UDP.
+/// Returns the largest answer, in bytes, that the question allows over UDP.
 fn room(question: &[u8]) -> usize {
     let told = || {
         let record = question.get(questions_end(question)?..)?;

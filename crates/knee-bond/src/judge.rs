@@ -2,7 +2,7 @@
 //! sent over it, and the bundle delivers in order, so all of it waits. Such a link is left out
 //! while another one does better, and tried again later.
 //!
-//! Leaving a link out makes it dearer than any other ([`LEFT_OUT`]), which both ends learn of: it
+//! Leaving a link out makes it costlier than any other ([`LEFT_OUT`]), which both ends learn of: it
 //! is used when nothing else works. Each end judges its own sending. Times are arguments.
 
 use crate::engine::Engine;

@@ -143,8 +143,8 @@ impl Quotas {
         }
     }
 
-    /// Returns why an interface may carry nothing more, or `None` if it may. It stops before its
-    /// cap by what may be in flight, and stays stopped until the next reset.
+    /// Returns why an interface may carry nothing more, or `None` if it may. It stops short of its
+    /// cap by the amount that may be in flight, and stays stopped until the next reset.
     pub fn spent(&self, interface: &str) -> Option<String> {
         let cap = self.caps.get(interface)?;
         let count = self.counts.get(interface)?;

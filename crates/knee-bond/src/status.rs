@@ -183,10 +183,11 @@ impl StatusSocket {
         Ok(StatusSocket { listener, path: path.to_owned() })
     }
 
-    /// Serves the state to each asker, and shots to a recorder for as long as it listens.
+    /// Serves the state to each process that asks, and shots to a recorder for as long as it
+    /// listens.
     pub async fn serve(self, state: impl Fn() -> Status, shooting: Rc<Shooting>) {
         while let Ok((mut asker, _)) = self.listener.accept().await {
-            // Askers of earlier versions send nothing.
+            // Earlier versions send nothing when they ask.
             let mut said = [0; REQUEST_MAX];
             let asked = timeout(PATIENCE, asker.read(&mut said)).await;
             let said = &said[..asked.ok().and_then(Result::ok).unwrap_or(0)];
@@ -196,7 +197,7 @@ impl StatusSocket {
                 continue;
             }
             let text = serde_json::to_vec(&state()).unwrap_or_default();
-            // Fails if the asker went away.
+            // Fails if the other process went away.
             let _ = asker.write_all(&text).await;
         }
     }

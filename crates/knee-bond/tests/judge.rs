@@ -4,7 +4,7 @@
 use knee_bond::judge::{Judge, Seen, Verdict};
 use knee_units::Time;
 
-/// A link that loses so many of a hundred packets, with its RTT in ms.
+/// A link that loses this many of a hundred packets, with its RTT in ms.
 #[derive(Clone, Copy)]
 struct Course {
     per_second: u64,

@@ -110,7 +110,7 @@ pub enum Frame<'b> {
         /// Numbers that arrived.
         ranges: AckRanges,
     },
-    /// Tells that an ACK of the path arrived that covered everything below a number.
+    /// States that an ACK of the path arrived that covered everything below a number.
     AckAck {
         /// The path.
         path: usize,
@@ -144,7 +144,7 @@ pub enum Frame<'b> {
         /// Error code.
         code: u64,
     },
-    /// Tells how the sender wants a path to be used.
+    /// States how the sender wants a path to be used.
     Status {
         /// The path.
         path: usize,

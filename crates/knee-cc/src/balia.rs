@@ -57,7 +57,7 @@ impl Coupling for Balia {
     }
 }
 
-/// Returns the ratio of the fastest path's rate to the own path's.
+/// Returns the ratio of the fastest path's rate to this path's.
 fn alpha(paths: &Paths) -> f64 {
     paths.largest(Path::rate) / paths.own().rate()
 }

@@ -27,7 +27,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Stands for the own path while no path is known: the formulas depend only
+    /// Stands for this path while no path is known: the formulas depend only
     /// on ratios between paths.
     const ALONE: Path = Path { window: 1.0, rtt: 1.0, loss_interval: 0.0 };
 
@@ -37,10 +37,10 @@ impl Path {
     }
 }
 
-/// The connection's paths with a known RTT, including the own path.
+/// The connection's paths with a known RTT, including this path.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
-    /// The first entry is the own path.
+    /// The first entry is this path.
     paths: [Path; PATHS_MAX],
     count: usize,
 }
@@ -69,7 +69,7 @@ impl Paths {
         }
     }
 
-    /// Updates the own window, which may have changed since the peers were shown.
+    /// Updates this path's window, which may have changed since the peers were shown.
     fn set_own_window(&mut self, window: &Window) {
         self.paths[0].window = f64::from(window.segments);
     }
@@ -102,10 +102,10 @@ impl Paths {
 
 /// How a connection's paths are coupled.
 pub(crate) trait Coupling: Clone + Debug + Send + 'static {
-    /// Segments by which the own window grows per segment acknowledged on its
-    /// path in congestion avoidance; negative if it shrinks.
+    /// Segments by which this path's window grows per segment acknowledged on it in
+    /// congestion avoidance; negative if it shrinks.
     fn increase(&self, paths: &Paths) -> f64;
-    /// Fraction of the own window by which a loss on its path reduces it.
+    /// Fraction of this path's window by which a loss on it reduces the window.
     fn decrease(&self, _paths: &Paths) -> f64 {
         0.5
     }

@@ -36,7 +36,7 @@ pub(crate) trait Growth: Clone + Debug + Send + 'static {
     /// Whether segments are paced at exactly the window per round trip, in bursts
     /// of at most 250 us; otherwise pacing, if any, is a fifth faster, as in Linux.
     const SMOOTH: bool = false;
-    /// Receives all the connection's paths; `mss` is that of the own path.
+    /// Receives all the connection's paths; `mss` is that of this path.
     fn peers(&mut self, _peers: &[Peer], _own: usize, _mss: u32) {}
     /// Processes a sample before the window grows by it.
     fn observe(&mut self, _window: &mut Window, _sample: &Sample, _connection: &Connection) {}

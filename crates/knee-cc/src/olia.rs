@@ -53,7 +53,7 @@ impl Coupling for Olia {
     }
 }
 
-/// Returns the own path's share of the window moved between paths.
+/// Returns this path's share of the window moved between paths.
 fn alpha(paths: &Paths) -> f64 {
     let largest = paths.largest(|path| path.window);
     let best = paths.largest(quality);

@@ -72,7 +72,7 @@ pub struct TcpInfo {
     pub reorderings: Option<u32>,
     /// Retransmission timeouts.
     pub timeouts: u16,
-    /// The same, if the kernel counts them all (Linux 6.7).
+    /// Retransmission timeouts of the whole connection, if the kernel counts them (Linux 6.7).
     pub total_timeouts: Option<u16>,
 }
 

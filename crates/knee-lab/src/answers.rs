@@ -37,7 +37,7 @@ impl Questions {
         Questions { paths: paths(scenario), processes, pairs }
     }
 
-    /// Returns processes of exactly two mixes, and the same as pairs; drops the others.
+    /// Returns the processes that have exactly two mixes, and the pairs of these; drops the others.
     pub(crate) fn into_pairs(self) -> (Vec<MixProcess>, Vec<MixPair>) {
         let two = self.processes.into_iter().filter(|process| process.flows.len() == 2);
         let pairs = self.pairs.into_iter().filter(|pair| pair.flows.is_empty());

@@ -2,7 +2,7 @@
 //! is due to congestion control, the time beyond it to scheduling.
 //!
 //! Path i alone, always backlogged under the same controller, delivers F_i(t) bytes by t. A file of
-//! S bytes over all paths is fully acknowledged at the earliest at the least t with
+//! S bytes over all paths is fully acknowledged no earlier than the least t with
 //!
 //! ```text
 //! sum of F_i(t - back_i - join_i) >= S

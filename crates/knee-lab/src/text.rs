@@ -109,8 +109,8 @@ pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
     scenario.files.iter().map(|file| (file.written.as_str(), &*file.bytes))
 }
 
-/// Loads files beside the given file, named as it is: relative to the working directory, with
-/// invalid UTF-8 replaced.
+/// Loads files from the folder of the given file. Their names are built like its own: relative to
+/// the working directory, with invalid UTF-8 replaced.
 #[derive(Debug)]
 pub struct Beside<'p>(pub &'p Path);
 

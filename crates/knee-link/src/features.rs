@@ -15,7 +15,7 @@ pub(crate) struct Features<P> {
     gate: Gate,
     outages: Outages,
     entry_aqm: EntryAqm,
-    /// Holds the packets, if it is decided late which one leaves next.
+    /// Queue discipline that decides only on departure which packet leaves next.
     discipline: Option<Discipline<P>>,
     /// Queue of the device below the discipline.
     device: Option<Device>,

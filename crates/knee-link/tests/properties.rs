@@ -383,8 +383,8 @@ proptest! {
         prop_assert_eq!(&with(Aqm::FqCodel(fq_codel)), &drop_tail);
     }
 
-    /// A device changes when a packet is handed over, and thereby what is
-    /// dropped, but not when it is transmitted.
+    /// A device changes when a packet is handed over, and so which packets are
+    /// dropped, but not when a packet is transmitted.
     #[test]
     fn a_device_costs_the_wire_nothing(
         rate in rate_model(), device in device(), mut offers in offers(),

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use std::path::PathBuf;
 
-/// Why connections cannot be observed, or no longer.
+/// Why connections cannot be observed, or can no longer be.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The host refuses or lacks something.

@@ -172,7 +172,7 @@ fn what_a_path_lost_goes_next_on_the_best_path() {
     assert_eq!(sending.assign(Time::ZERO, &paths).unwrap().chunk, 3, "then new data");
 }
 
-/// Reports of losses that are none: of data that has arrived, that another path
+/// Reports of losses that are not losses: of data that has arrived, that another path
 /// holds as well, that the path was never given.
 #[test]
 fn what_is_not_lost_to_the_connection_is_not_sent_again() {

@@ -26,21 +26,21 @@ pub struct PolicyFile {
     /// A name for reports.
     #[schemars(with = "String")]
     name: Spanned<String>,
-    /// Rises with each change; a host that takes only signed policies takes none with a
-    /// lower one.
+    /// Version, which rises with each change. A host that accepts only signed policies
+    /// accepts none with a lower version.
     version: Option<u64>,
     /// Time from which the policy no longer applies, in UTC: `2027-01-31T00:00:00Z`.
     #[schemars(with = "Option<String>")]
     expires: Option<Spanned<Datetime>>,
-    /// What the draw of the held-out prefixes begins with; hosts with the same seed hold
-    /// out the same. Default: 1.
+    /// Seed of the draw of the held-out prefixes; hosts with the same seed hold out the
+    /// same prefixes. Default: 1.
     #[serde(default = "one")]
     seed: u64,
     /// First of the routing tables to use; one more for each port. Default: 7222.
     #[schemars(with = "Option<u32>")]
     table: Option<Spanned<u32>>,
-    /// By what it is carried out: "route" or "bpf". Default: "bpf", where the host has what
-    /// that needs.
+    /// Mechanism that carries out the policy: "route" or "bpf". Default: "bpf", if the host
+    /// supports it.
     actuator: Option<ActuatorName>,
     /// Whether connections that are open get the controller too, which only BPF programs
     /// can do. Default: false.
@@ -78,11 +78,11 @@ struct GroupFile {
     /// The kernel's name of a congestion controller: `bbr`.
     #[schemars(with = "String")]
     controller: Spanned<String>,
-    /// The controller that an experiment compares with: the one in use. Only `knee steer
-    /// run` asks for it.
+    /// The controller in use, with which an experiment compares. Only `knee steer run` needs
+    /// it.
     #[schemars(with = "Option<String>")]
     control: Option<Spanned<String>>,
-    /// Share of the addresses that keep what they have, for good: `5%`. Default: 5%.
+    /// Share of the addresses that permanently keep their controller: `5%`. Default: 5%.
     #[schemars(with = "Option<String>")]
     hold_out: Option<Spanned<String>>,
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Schema name of the document.
 pub const SCHEMA: &str = "knee-fidelity-grid/2";
 
-/// Measures by which a cell is judged. The time until flows converge is not among them, because in
-/// a run of a few seconds it is chance.
+/// Measures by which a cell is judged. The time until flows converge is not among them, because it
+/// is a matter of chance in a run of a few seconds.
 pub const JUDGED: [&str; 3] = ["goodput", "smoothed_rtt_p50", "retransmit_ratio_total"];
 
 /// Number of worst cells named.

@@ -24,7 +24,7 @@ pub struct ObservedReport {
     pub valid: bool,
     /// Connections that ended.
     pub connections: u64,
-    /// Of these, connections of which this end sent no payload.
+    /// Of these, connections on which this end sent no payload.
     pub silent: u64,
     /// Reports that the kernel had no room for.
     pub lost_reports: u64,
@@ -51,7 +51,7 @@ pub struct ObservedReport {
     pub heat: Vec<ObservedBin>,
     /// By provider, the one with the most bytes first; empty: no table was given.
     pub providers: Vec<ObservedProvider>,
-    /// Prefixes of that table that are longer than what was kept of the addresses.
+    /// Prefixes of that table that are longer than the truncated addresses.
     pub prefixes_too_long: u64,
     /// Time series.
     pub course: ObservedCourse,

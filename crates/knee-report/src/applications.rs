@@ -20,7 +20,7 @@ const RIGHT: f64 = WIDTH - 14.0;
 pub(crate) struct Shown {
     pub title: String,
     pub caption: String,
-    /// Whether it takes half the width, so that two stand side by side if there is room.
+    /// Whether it takes half the width, so that two fit side by side if there is room.
     pub half: bool,
     pub drawing: Option<Drawing>,
     /// Why there is nothing to draw.

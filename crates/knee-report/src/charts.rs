@@ -3,7 +3,7 @@
 use crate::chart::{Chart, Columns, Horizontal, Kind, SIZE, Source, Vertical};
 use crate::series::{Embedded, FlowSeries, LinkSeries, Shown};
 
-/// Width of a chart when three stand side by side.
+/// Width of a chart when three are side by side.
 const NARROW: f64 = 400.0;
 /// Height of the frame of such a chart.
 const LOW: f64 = 130.0;

@@ -21,12 +21,12 @@ const BODY: &str = include_str!("../assets/observed-body.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/observed.css");
 
-/// Warning that a table of controllers is no experiment.
+/// Warning that a table of controllers is not an experiment.
 const NO_EXPERIMENT: &str = "This is no experiment. Which controller a connection had depended \
     on where it went and what it carried, and connections of both met in the same queues, where \
     one can take from the other. An experiment says which is better: knee steer rehearse.";
 
-/// Warning that comparing two periods is no experiment.
+/// Warning that comparing two periods is not an experiment.
 const NO_TREATMENT: &str = "This is no experiment. Two periods differ in clients, load and time \
     of day, not only in what was changed between them. An experiment switches back and forth: \
     knee steer rehearse.";

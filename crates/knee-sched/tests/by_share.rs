@@ -41,7 +41,7 @@ fn sctc_takes_any_number_of_paths() {
     // Rates 0.5, 2, 1.5 and (full) 4; free windows 10 + 10 + 45.
     let paths = [path(20, 10, 0), path(25, 50, 40), path(30, 45, 0), path(10, 40, 40)];
     assert_eq!((sctc(&paths, 65_000), sctc(&paths, 64_000)), (head(1), head(0)));
-    // Held back by pacing: it is no candidate, but its window will be filled.
+    // Held back by pacing: it is not a candidate, but its window will be filled.
     let paths = [path(20, 10, 0), busy(path(25, 50, 40)), path(30, 45, 0), path(10, 40, 40)];
     assert_eq!((sctc(&paths, 65_000), sctc(&paths, 64_000)), (head(2), head(0)));
     assert_eq!(sctc(&[path(10, 40, 40), path(5, 3, 3)], 1_000), WAIT);

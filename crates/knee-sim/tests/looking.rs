@@ -93,8 +93,8 @@ fn other_runs_change_nothing() {
     }
 }
 
-/// The log once kept the slots of mixes from being reused, and thereby their
-/// timers from being confused: a different run.
+/// The log once kept the slots of mixes from being reused, which hid a confusion
+/// of their timers: a run with the log differed from one without.
 #[test]
 fn the_packet_log_does_not_change_a_mix() {
     for seed in 1..=10 {

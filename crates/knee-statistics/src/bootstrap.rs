@@ -52,10 +52,10 @@ pub fn bootstrap_ratio(
     Some(interval(ratio, |random| of_draws(&test, random) / of_draws(&control, random)))
 }
 
-/// Returns the same for pairs of test and control values, in order of occurrence. Pairs are drawn
-/// in blocks of neighbours, because neighbours met the same queues; the length of a block is the
-/// cube root of the number of pairs (Kuensch, "The jackknife and the bootstrap for general
-/// stationary observations", Annals of Statistics 17(3), 1989).
+/// Returns the ratio of a statistic with its interval for pairs of test and control values, in
+/// order of occurrence. Pairs are drawn in blocks of neighbours, because neighbours met the same
+/// queues; the length of a block is the cube root of the number of pairs (Kuensch, "The jackknife
+/// and the bootstrap for general stationary observations", Annals of Statistics 17(3), 1989).
 pub fn bootstrap_ratio_of_pairs(
     pairs: &[(f64, f64)],
     statistic: Statistic,

@@ -75,7 +75,7 @@ impl Testbed<'_> {
     /// # Errors
     ///
     /// [`TestbedError::Host`] if the host lacks a resource or accepts no probe; a path outside of
-    /// its tolerance is no error.
+    /// its tolerance is not an error.
     pub fn self_check(&self, devices: Vec<Tun>) -> Result<Checked, TestbedError> {
         let Testbed { scenario, hosts } = self;
         let (mut links, routes) = links_and_routes(scenario);

@@ -65,7 +65,7 @@ impl AckPolicy {
     }
 
     /// Whether an ACK is due now; `waiting` segments, including this one, are
-    /// not yet acknowledged. `holds` tells which segments have arrived beyond
+    /// not yet acknowledged. `holds` states which segments have arrived beyond
     /// `next`, the next expected.
     pub fn is_due(
         &mut self,

@@ -275,7 +275,7 @@ fn bytes_are_delivered_twice() {
 #[test]
 fn a_gap_is_delivered() {
     let deliver = "35572800,deliver,,0,,,1,2896,,,,,,,2";
-    // What is delivered correctly afterwards is no repetition: delivery stopped where the gap
+    // What is delivered correctly afterwards is not a repetition: delivery stopped where the gap
     // begins.
     Log::sound().insert(42, deliver).breaks_only(Rule::Delivery, 42);
 }

@@ -25,7 +25,7 @@ pub async fn serve(listener: TcpListener, state: impl Fn() -> Status) {
     let (ask, mut asked) = mpsc::channel::<oneshot::Sender<Status>>(WAITING_MAX);
     let telling = async {
         while let Some(asker) = asked.recv().await {
-            // Fails if the asker went away meanwhile.
+            // Fails if the browser has disconnected meanwhile.
             let _ = asker.send(state());
         }
     };

@@ -6,7 +6,7 @@
 //! what it carried counts as its rate; in any other second the rate is that of the last such
 //! second. A direction that never carried 200 kbit/s has no rate in the scenario. The delay is half
 //! the lowest RTT each way, because one end cannot tell the two apart (RFC 5905 has clocks for
-//! that). Loss is known only of the direction in which the recorded end sends.
+//! that). Loss is known only for the direction in which the recorded end sends.
 
 use super::series::{Course, Way, courses, way};
 use super::shot::{STEP, Shot};

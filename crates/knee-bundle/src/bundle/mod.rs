@@ -440,7 +440,7 @@ impl Bundle {
         self.receiving.get(&id).is_none_or(ReceiveStream::is_done)
     }
 
-    /// Returns whether the stream exists: not all of it was sent, acknowledged and read.
+    /// Returns whether the stream exists: some of it is yet to be sent, acknowledged or read.
     pub fn has(&self, id: StreamId) -> bool {
         self.receiving.contains_key(&id)
     }

@@ -46,7 +46,7 @@ impl Rtt {
     }
 
     /// Returns how long after its sending a datagram counts as lost, if a later one has arrived:
-    /// so many eighths of an RTT (RFC 9002, section 6.1.2).
+    /// this many eighths of an RTT (RFC 9002, section 6.1.2).
     pub fn loss_delay(&self, eighths: u64) -> Time {
         let rtt = self.latest.max(self.smoothed);
         let rtt = if rtt == Time::ZERO { INITIAL } else { rtt };

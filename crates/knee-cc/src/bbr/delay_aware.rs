@@ -14,7 +14,7 @@
 //! minimum RTT was renewed with a value more than a fifth longer, the pipe is
 //! plain BBR's: the new sample included a queue.
 //!
-//! Left out of the module: PROBE_RTT keeps a third of the window, and recovery
+//! Not taken over from the module: PROBE_RTT keeps a third of the window, and recovery
 //! neither restores the window nor lets it grow. Neither has to do with the
 //! window's dependence on delay, and both would hide its effect.
 

@@ -8,8 +8,8 @@
 //! - `gamma_gains`, after Pan et al., "Improvement of RTT Fairness Problem in
 //!   BBR Congestion Control Algorithm by Gamma Correction", Sensors 21(12),
 //!   2021 (BBR-GC): the gain is a power function of the smallest and the largest
-//!   RTT that the flow has seen. The queue is the same for all, so that it is the
-//!   larger part of the RTT the shorter the path:
+//!   RTT that the flow has seen. The queue is the same for all, so it is a larger
+//!   part of the RTT on a shorter path:
 //!   ```text
 //!     up = 1 + 1/2 (1 - RTT_min / RTT_max)^2, at least 9/8
 //!   ```

@@ -40,7 +40,7 @@ pub(super) struct Searched {
     pub claim: String,
     pub better: LineBetter,
     pub floor: f64,
-    /// Sections whose lines with the same claim it is compared with.
+    /// Sections with whose lines for the same claim the worst case is compared.
     pub like: Vec<String>,
     /// Keys and values; `{rate}` stands for the value of the knob `rate`.
     pub set: Vec<String>,
@@ -93,12 +93,12 @@ pub(super) struct Missing {
     pub section: String,
     pub what: String,
     pub why: String,
-    /// What tries it, if it is given.
+    /// Option with which the requirement is tested.
     #[serde(default)]
     pub unless: Option<Given>,
 }
 
-/// An option of an evaluation that tries more.
+/// An option with which an evaluation tests more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Given {

@@ -81,7 +81,7 @@ impl Connection {
         if before.is_none() {
             self.bytes += payload;
         }
-        // The log does not record when the loss was declared: at the latest, now.
+        // The log does not record when the loss was declared; it was now at the latest.
         if let (Some((_, lost)), "again") = (before, row.cells[DETAIL]) {
             let data = json!({ "header": { "packet_type": "1RTT", "packet_number": lost } });
             self.add(row.at_ns, "recovery:packet_lost", data);

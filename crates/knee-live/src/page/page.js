@@ -1,6 +1,6 @@
 "use strict";
 
-// Puts each new state in place of the last one, part by part, so that what one reads, has
+// Replaces the last state with each new one, part by part, so that what the user reads, has
 // selected or points at stays where it is.
 
 const main = document.querySelector("main");

@@ -271,7 +271,7 @@ impl World {
         self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
     }
 
-    /// Runs for this long, and returns the events meanwhile.
+    /// Runs for this long, and returns the events of that time.
     pub fn for_a_while(&mut self, time: Time) -> Vec<String> {
         let (until, before) = (self.now + time, self.told.len());
         while self.now < until {

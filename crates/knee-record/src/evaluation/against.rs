@@ -34,7 +34,7 @@ pub struct EvaluationChange {
 }
 
 /// Returns the lines in which the candidate became worse: by more than the margin, and with an
-/// interval that excludes no difference. Lines that only one evaluation has are ignored.
+/// interval that excludes equality. Lines that only one evaluation has are ignored.
 ///
 /// # Errors
 /// [`NotComparable`].

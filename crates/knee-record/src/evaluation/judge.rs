@@ -65,9 +65,9 @@ fn over_cases(line: &EvaluationLine, values: &Values, seed: u64) -> Option<f64> 
     Some((logs / cases.len() as f64).exp())
 }
 
-/// A difference counts if it exceeds the margin and its interval excludes no difference. An
-/// estimate within the margin is alike; an interval that includes no difference but extends beyond
-/// the margin is unclear.
+/// Judges a ratio. A difference counts if it exceeds the margin and its interval excludes equality.
+/// If the estimate is within the margin, the two are alike; if the interval includes equality but
+/// extends beyond the margin, the result is unclear.
 pub(super) fn word(better: LineBetter, alike: f64, ratio: &Paired) -> EvaluationWord {
     if ratio.is_same() {
         return EvaluationWord::Alike;

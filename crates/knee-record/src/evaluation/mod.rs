@@ -137,7 +137,7 @@ pub enum EvaluationWord {
     Alike,
     /// Certainly worse, by more than the margin.
     Worse,
-    /// The interval reaches beyond the margin and includes no difference:
+    /// The interval reaches beyond the margin and includes equality:
     /// more seeds would tell.
     Unclear,
 }

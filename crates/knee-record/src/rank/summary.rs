@@ -149,8 +149,8 @@ pub struct RankTrace {
     pub bin_s: f64,
     /// Capacity of the link in each bin, IP bit/s.
     pub capacity_bps: Vec<u64>,
-    /// What left the link, bin by bin, IP bit/s; in the order of the
-    /// candidates, empty where the run is not there.
+    /// Throughput of the link in each bin, IP bit/s; in the order of the
+    /// candidates, empty if the run is missing.
     pub throughput_bps: Vec<Vec<u64>>,
 }
 

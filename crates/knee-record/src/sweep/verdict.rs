@@ -41,7 +41,7 @@ pub struct SweepPlace {
     pub at: Vec<usize>,
     /// The value that is better than every other; null: none is.
     pub best: Option<usize>,
-    /// Values than which no other one is better.
+    /// Values that no other value beats.
     pub leading: Vec<usize>,
     /// Repeats with which a difference of 5 % would be found in 80 % of
     /// cases; null where nothing is known of the spread, or nothing differs.

@@ -27,7 +27,7 @@ pub fn path(srtt: u64, window: u64, in_flight: u64) -> Path {
     }
 }
 
-/// The same path, not ready although its window has room.
+/// Makes a path not ready, although its window has room.
 pub fn busy(mut path: Path) -> Path {
     path.ready = false;
     path
