@@ -222,7 +222,7 @@ pub struct ObservedObjectCell {
     pub throughput_bps: Option<ObservedSpread>,
     /// Smallest RTT of the object's connection.
     pub rtt_min_us: Option<ObservedSpread>,
-    /// Payload that the connections of these objects sent again, as a part of what they
-    /// sent; each connection counts once for each object.
+    /// Fraction of the payload sent by the connections of these objects that was
+    /// retransmitted; each connection counts once for each object.
     pub retransmit_ratio: Option<f64>,
 }

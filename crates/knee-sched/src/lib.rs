@@ -181,8 +181,8 @@ pub enum Decision {
     Duplicate(PathSet),
     /// Give a ready path the oldest outstanding packet that was never given to it.
     Repeat(usize),
-    /// Do the same, and halve the window of the packet's holder, which holds up
-    /// the connection (`Event::Penalised` of knee-cc).
+    /// Repeat as with [`Repeat`](Decision::Repeat), and halve the window of the packet's
+    /// holder, which holds up the connection (`Event::Penalised` of knee-cc).
     RepeatAndPenalise {
         /// The path that repeats.
         path: usize,

@@ -51,7 +51,7 @@ impl Armed {
 
 /// Largest number of keys in the sorted list.
 const NEAR_MAX: usize = 128;
-/// The same if there are no other keys: more than a run with few flows ever queues.
+/// Largest number of keys in the list if there are no others; a run with few flows queues fewer.
 const ALONE_MAX: usize = 32;
 /// Smallest and largest number of keys for a refill of the empty list.
 const REFILL_MIN: usize = 8;

@@ -120,7 +120,7 @@ fn lossy_path(name: &str, delay_ms: u32) -> String {
     link_and_path(name, "2 Mbit/s", &format!("{delay_ms} ms"), link)
 }
 
-/// The same without a panic: a restarted subflow took a slot whose old timers
+/// A similar fault, without a panic: a restarted subflow took a slot whose old timers
 /// were still queued.
 #[test]
 fn a_path_that_comes_and_goes_does_not_touch_a_mix_elsewhere() {

@@ -226,7 +226,7 @@ fn codel_acts_after_an_interval_above_its_target() {
     marked[59].1 = Marked(60 * MS);
     finds(link, true, &marked, &[Rule::Mark]);
     finds(&link.replace("ecn=1", "ecn=0"), true, &marked, &[Rule::Mark, Rule::Mark]);
-    // The same, at a time that is not that of a departure.
+    // A drop at a time at which no packet departs.
     let mut odd = with(60);
     odd[60].1 = Dropped(60 * MS + 1, "aqm");
     let report = check(log(link, false, &odd).as_bytes()).expect("well formed");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 const LINES_MAX: usize = 700;
 const TEXT: [&str; 9] = ["rs", "toml", "md", "py", "sh", "cc", "js", "css", "html"];
-/// Folders that hold nothing of the project.
+/// Folders that are not part of the project.
 const SKIPPED: [&str; 5] = ["target", ".git", "node_modules", "vendor", "knee-out"];
 
 fn root() -> PathBuf {

@@ -148,7 +148,7 @@ fn directory_of(experiment: &Experiment<'_>, summary: &Summary) -> PathBuf {
     directory.unwrap_or_else(|| experiment.directory.clone())
 }
 
-/// `None` for a file whose run did not start.
+/// Returns the results of a scenario; `None` if its run did not start.
 fn document(
     arguments: &Run,
     experiment: &Experiment<'_>,

@@ -46,8 +46,8 @@ pub struct EvaluationLine {
     pub better: LineBetter,
     /// Relative difference below which two controllers are alike.
     pub alike: f64,
-    /// What is added to every value, in the measure's unit, so that next to
-    /// nothing counts as nothing.
+    /// Amount added to every value, in the measure's unit, so that negligible
+    /// values count as none.
     pub floor: f64,
     /// The cases that give the line its values: scenario, and what is set in it.
     pub cases: Vec<String>,

@@ -28,7 +28,7 @@ impl Burst {
 
 impl Sender {
     /// Returns the segments that successive calls of [`poll_new`](Self::poll_new)
-    /// would return: as many of a burst as are full and certain to be sent now. To
+    /// would return: as many of a burst as are full and certain to be sent now. Must
     /// be called again until it returns what to wait for.
     #[inline(always)]
     pub fn poll_burst(&mut self, now: Time) -> Result<Burst, Wait> {

@@ -146,9 +146,9 @@ fn stands(codel: &Codel, above_since: &mut Option<u64>, taken: &Taken) -> bool {
     taken.time - since >= codel.interval
 }
 
-/// The same, as far as it shows without knowing which flows share a queue: the packet waited for at
-/// least the target, for an interval no packet of its flow waited less, and the link's first long
-/// wait is at least an interval ago.
+/// The condition of [`stands`], as far as it can be judged without knowing which flows share a
+/// queue: the packet waited for at least the target, for an interval no packet of its flow waited
+/// less, and the link's first long wait is at least an interval ago.
 fn stands_apart(
     codel: &Codel,
     first_above: &mut Option<u64>,

@@ -49,7 +49,7 @@ pub struct Link {
     late_drops: VecDeque<u64>,
     /// Work done when the last served packet departs.
     done: u128,
-    /// The same including all waiting packets, if it is known at entry.
+    /// Work done when all waiting packets have departed, if that is known at entry.
     promised: u128,
     /// The last served packet and its departure.
     transmitting: Option<(u64, u64)>,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 const HEADING: &str = "Options for a folder of knee observe";
 
-/// What the report is to be about.
+/// What the report covers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct OfObserved {
@@ -29,7 +29,7 @@ pub struct OfObserved {
 }
 
 impl OfObserved {
-    /// The first option that was given; none: all are as they would be without.
+    /// The first option that differs from its default, if any.
     pub fn given(&self) -> Option<&'static str> {
         let options = [
             ("--period", !self.period.is_empty()),

@@ -1,5 +1,5 @@
-//! Options that several commands share: where they write, how they tell how far they
-//! are, and how they print what came out.
+//! Options that several commands share: where they write, how they report progress, and
+//! how they print results.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -21,7 +21,7 @@ pub struct Output {
     pub progress: Progress,
 }
 
-/// How a command tells how far it is.
+/// How a command reports progress.
 #[derive(Debug, Args)]
 pub struct Progress {
     /// Tell how far it is: bar, or json, one object a line on the standard error
@@ -31,13 +31,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Whether another program reads it.
+    /// Whether another program reads the progress.
     pub fn is_json(&self) -> bool {
         self.progress == "json"
     }
 }
 
-/// How a command prints what came out.
+/// How a command prints results.
 #[derive(Debug, Args)]
 pub struct Print {
     /// How to print what came out
@@ -49,7 +49,7 @@ pub struct Print {
 }
 
 impl Print {
-    /// The form that was asked for.
+    /// The requested format.
     pub fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
