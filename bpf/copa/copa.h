@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Copa: the algorithm of crates/knee-cc/src/copa.rs, part by part, where the
- * reasons are explained. It knows neither sockets nor clocks: a sample and a
+ * Copa: the algorithm of crates/knee-cc/src/copa.rs, part by part; the reasons
+ * are explained there. It knows neither sockets nor clocks: a sample and a
  * connection go in, and the state holds the decision.
  *
  * BPF has no floating point. Windows in segments, velocity and 1 / delta are

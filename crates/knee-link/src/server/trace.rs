@@ -8,9 +8,9 @@ use std::sync::Arc;
 pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
 pub(crate) const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 
-/// An opportunity at T serves packets that were ready before T. Its rest serves
-/// the packets behind; without any it is lost. Internal times count from the
-/// start of the trace, those of callers from its offset.
+/// An opportunity at T serves packets that were ready before T. What is left of
+/// it serves the packets behind them, and is lost if there are none. Internal
+/// times count from the start of the trace, those of callers from its offset.
 #[derive(Clone)]
 pub(crate) struct TraceServer {
     trace: Arc<Trace>,

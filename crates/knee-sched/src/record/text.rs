@@ -11,7 +11,7 @@
 //! `send 1 ahead 2800`, `duplicate 3`, `repeat 1`, `repeat 1 penalise 0` or
 //! `wait`; a path is `active ready srtt variation min_rtt window in_flight rate
 //! sent capacity doubles`, with times in ns, rate and capacity in bit/s or `-`,
-//! and `-` instead of `doubles` if it does not.
+//! and `-` instead of `doubles` if the window does not double.
 
 use super::{Row, RowKind, Shown, Trace};
 use crate::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Status};
