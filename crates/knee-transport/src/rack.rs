@@ -244,8 +244,8 @@ impl Rack {
         }
     }
 
-    /// Returns when the last first transmission, from the cursor on, was sent that
-    /// may still turn out lost: the timer waits for all of them.
+    /// Returns the send time of the latest first transmission, from the cursor on,
+    /// that may still turn out lost: the timer waits for all of them.
     fn last_waiting(&self, board: &mut Scoreboard, mut last: Time) -> Time {
         let mut number = self.cursor;
         // Segments sent at the same time as the delivered one need no search.
@@ -262,7 +262,7 @@ impl Rack {
         last
     }
 
-    /// Returns when the last retransmission was sent that may still turn out lost.
+    /// Returns the send time of the latest retransmission that may still turn out lost.
     fn last_retransmission(&self, board: &mut Scoreboard, mut last: Time) -> Time {
         for &(number, order) in &self.retransmissions {
             if last >= self.sent_at || !self.overtook(order) {

@@ -144,7 +144,7 @@ fn the_drafts_examples_of_the_reordering_threshold() {
     assert_eq!(five.acknowledged(&[0, 1, 3, 5, 6, 7, 8, 9]), [7, 9]);
 }
 
-/// Section 6.2: a threshold of 0 never causes an ACK, 1 does for each out of order.
+/// Section 6.2: a threshold of 0 never causes an ACK, 1 causes one for each packet out of order.
 #[test]
 fn a_threshold_of_zero_ignores_order() {
     let came = [0, 2, 4, 6, 1, 8, 3];
