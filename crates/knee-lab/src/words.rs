@@ -109,8 +109,8 @@ pub fn titled(name: &str) -> String {
     name.to_string()
 }
 
-/// Formats the difference of two numbers of a summary. Fractions differ by percentage points, since
-/// 2 % more of 50 % would be 51 %.
+/// Formats the difference of two numbers of a summary; that of fractions is given in percentage
+/// points, since 2 % more of 50 % would be 51 %.
 pub fn change(name: &str, by: f64) -> String {
     let sign = if by > 0.0 { "+" } else { "" };
     let shown = named(name, by);

@@ -48,7 +48,7 @@ impl Timed for LinkSample {
 }
 
 /// Rows of a time series, ascending in time. When one flow, path or link has too many rows, every
-/// second of its rows is dropped, now and from then on; its last row always stays. Counters lose
+/// other row of it is dropped, now and from then on; its last row always stays. Counters lose
 /// nothing, because they count from the start. Which rows of a series stay depends only on that
 /// series, not on the others, and not on whether the run is read from disk.
 #[derive(Clone, Debug)]

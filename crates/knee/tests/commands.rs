@@ -63,7 +63,7 @@ fn several_runs_are_compared_with_the_first() {
     );
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(validator.is_valid(&document), "{document}");
-    // Fractions differ by points; a ratio of fractions would be misleading.
+    // A difference of fractions is in percentage points; a ratio of fractions would mislead.
     let single = expect(at, "compare r10/repeat-1 r20/repeat-1 r40/repeat-1 --all", 0);
     for line in single.lines().filter(|line| line.contains("utilisation")) {
         assert!(line.contains(" points)") && !line.contains(" %)"), "{line}");

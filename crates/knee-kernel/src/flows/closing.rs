@@ -6,7 +6,7 @@ use knee_record::{ConnectionRecord, ControllerSource};
 use knee_scenario::Scenario;
 use knee_units::Time;
 
-/// Information of the applications at both ends of a connection.
+/// What the applications at both ends of a connection know about it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
     /// Number within the flow's application.
@@ -48,7 +48,7 @@ pub fn multipath(
     ConnectionRecord { acked_bytes: acked, ..row }
 }
 
-/// Adds information of the scenario and the applications to `row`.
+/// Adds what the scenario and the applications know to `row`.
 fn known(
     scenario: &Scenario,
     flow: usize,
