@@ -40,7 +40,7 @@ fn a_file_has_the_drawing_of_the_page() {
     assert_eq!(drawn, Figure::ALL.len() - 2);
 }
 
-/// A file refers to no page: colours are literal, and it is well-formed XML by strict rules.
+/// A file does not depend on the page's styles: its colours are literal. It is well-formed XML.
 #[test]
 fn a_file_stands_by_itself() {
     let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });

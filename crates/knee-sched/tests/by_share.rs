@@ -47,8 +47,8 @@ fn sctc_takes_any_number_of_paths() {
     assert_eq!(sctc(&[path(10, 40, 40), path(5, 3, 3)], 1_000), WAIT);
 }
 
-/// A window filled to nine tenths still takes one RTT, so the next packet is no
-/// later than in an empty one.
+/// A window that is nine tenths full still takes one RTT, so the next packet is no
+/// later than if it were empty.
 #[test]
 fn sctc_counts_full_windows_only() {
     assert_eq!(sctc(&[path(31, 10, 0), path(30, 10, 9)], 1_000), head(1));
@@ -203,7 +203,7 @@ fn redundant_repeats_before_it_sends() {
     assert_eq!(redundant.schedule(&blocked_by(1, &slow_only)), WAIT);
 }
 
-/// Two equal paths carry every packet each; a slow one skips what was acknowledged
+/// Each of two equal paths carries every packet; a slow one skips what was acknowledged
 /// on the fast one, so the transfer takes no longer than on the fast one.
 #[test]
 fn redundant_is_as_fast_as_its_fastest_path() {

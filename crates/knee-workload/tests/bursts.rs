@@ -27,7 +27,7 @@ fn requests_wait_for_the_answer_and_the_pause() {
     assert_eq!((properties.ends, properties.bytes), (true, Some(250_000)));
 }
 
-/// Stopped in a pause, it requests nothing more; without a count nothing else ends it.
+/// Without a count only `stop` ends it; stopped in a pause, it sends no further request.
 #[test]
 fn it_ends_when_it_is_told_to() {
     let workload = bursts(None);

@@ -119,8 +119,8 @@ fn a_player_told_to_stop_asks_for_nothing_more() {
 }
 
 proptest! {
-    /// Playback recomputed from the arrivals alone: each segment begins when the one before it has
-    /// ended and it has arrived.
+    /// Playback recomputed from the arrivals alone: each segment begins once it has arrived and the
+    /// one before it has ended.
     #[test]
     fn accounts_agree_with_the_clock(
         kbps in 100_u64..20_000,

@@ -28,14 +28,14 @@
 //!   larger, or the observed ACK aggregation.
 //! - *Probing.* The upward phase may apply its gain to the window too, since it
 //!   would otherwise change nothing; and it gets Linux's room for bursts, since it
-//!   would otherwise find nothing if the BDP is a few packets. A rate sampler that
-//!   counts one ACK of `a` packets too much time (that of ns-3.35) sees
+//!   would otherwise find nothing if the BDP is a few packets. If the rate sampler's
+//!   interval is too long by one ACK of `a` packets (as in ns-3.35), it measures
 //!   `w / (w + a)` of the rate with `w` packets in flight, so an estimate keeps up
 //!   only while `gain w / (w + a) >= 1`: with gain 6/5 and an ACK for two packets,
 //!   from ten packets on. The phase ends once that window is in use.
 //! - *Bandwidth that others free* is taken over by probes: the upward phase
-//!   continues while its target, a multiple of a growing bandwidth, is ahead of
-//!   what is in flight.
+//!   continues while its target, a multiple of a growing bandwidth, exceeds the data
+//!   in flight.
 //! - *Limit.* `shrink` is at most half a BDP: against flows that always fill
 //!   the buffer, giving back more would only mean giving up.
 
