@@ -257,7 +257,7 @@ impl Client {
     }
 }
 
-/// The state from which `status` is made.
+/// The state that `status` describes.
 struct Shown {
     judges: Rc<Judges>,
     is_transparent: bool,

@@ -58,7 +58,7 @@ pub enum BondError {
     /// Its key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyFileError),
-    /// Its QUIC host cannot be made.
+    /// Its QUIC host cannot be created.
     #[error(transparent)]
     Quic(#[from] knee_quic::HostError),
     /// The links of this machine cannot be listed.

@@ -18,7 +18,7 @@ impl RecentMin {
         self.0.update(window, now.as_micros() as u32, u32::MAX - rtt);
     }
 
-    /// Returns `None` if there was no sample.
+    /// Returns the minimum in the window, or `None` if there was no sample.
     #[inline]
     pub(crate) fn get(&self) -> Option<Time> {
         let value = self.0.get();

@@ -34,7 +34,7 @@ fn delivered(net: &mut Net, from: u64, until: u64) -> Vec<f64> {
 #[test]
 fn an_idle_link_is_filled() {
     for rtt_ms in [10, 40, 150] {
-        // No delayed acknowledgement is mistaken for a queue.
+        // Without delayed acknowledgements, which could be mistaken for a queue.
         let path = Path { buffer: 1000, ack_every: 1, ..Path::new(20_000_000, rtt_ms) };
         let seen = alone(&Selection::named("ledbat++"), path, 60);
         let late: Vec<&Seen> = seen.iter().filter(|s| s.now > Time::from_secs(20)).collect();

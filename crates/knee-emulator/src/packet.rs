@@ -80,8 +80,8 @@ impl IpPacket {
         self.template == next.template && self.index + 1 == next.index
     }
 
-    /// Returns the flags of a super-packet that segmentation leaves: only its last packet carries
-    /// FIN and PSH, only its first carries CWR (RFC 3168, section 6.1.2: once per window).
+    /// Returns the super-packet's flags that this packet keeps: only the last packet carries FIN
+    /// and PSH, only the first carries CWR (RFC 3168, section 6.1.2: once per window).
     fn kept_flags(&self) -> u8 {
         let mut kept = 0xff;
         if !self.last {

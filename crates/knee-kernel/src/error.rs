@@ -4,7 +4,7 @@ use knee_host::HostError;
 use knee_testbed::TestbedError;
 use std::io;
 
-/// Why a run could not be made.
+/// Why a run was not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// The host refuses or lacks something, or a thread panicked.

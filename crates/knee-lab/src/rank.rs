@@ -25,7 +25,7 @@ use std::path::Path;
 pub struct Ranked {
     /// The summary.
     pub summary: RankSummary,
-    /// Number of runs made; a run beside a rival equal to the candidate is made once.
+    /// Number of runs; a run beside a rival equal to the candidate is done only once.
     pub runs: usize,
     /// Data packets of these runs.
     pub packets: u64,

@@ -193,7 +193,7 @@ impl Lab {
     }
 
     /// Runs all points of the first repeat, then of the second and so on, the costliest first
-    /// within each. A run that several points share is made once. Returns data packets and CPU time
+    /// within each. A run that several points share is done once. Returns data packets and CPU time
     /// of each.
     fn fill(&self, sweep: &Sweep<'_>, store: &SweepStore) -> Result<Vec<(u64, f64)>, Error> {
         let mut ids = BTreeSet::new();

@@ -80,7 +80,7 @@ pub struct Trained {
     pub score: f64,
     /// Score of CUBIC in place of RemyCC; `None` if stopped earlier.
     pub score_of_cubic: Option<f64>,
-    /// Runs that were made.
+    /// Number of runs.
     pub runs: usize,
     /// Whether it was stopped; the table is then the best so far.
     pub stopped: bool,

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
 
-/// Why keys could not be made or used.
+/// Why keys could not be created or used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make keys for the handshake: {0}")]
 pub struct KeyError(String);

@@ -254,7 +254,7 @@ impl GroundRun {
     }
 }
 
-/// Returns `None` if a ground cannot measure it: a single flow cannot converge.
+/// Compares a measure, or returns `None` if a ground lacks it: a single flow cannot converge.
 fn agreement(
     [sim, kernel]: &[RunView<'_>; 2],
     (what, tolerance): &(Measure, Tolerance),
@@ -332,7 +332,7 @@ struct Repeats {
 }
 
 impl Repeats {
-    /// Returns `None` if there are no values, or if one is infinite.
+    /// Describes the values, or returns `None` if there are none or one is infinite.
     fn of(mut values: Vec<f64>) -> Option<Repeats> {
         if values.iter().any(|value| !value.is_finite()) {
             return None;

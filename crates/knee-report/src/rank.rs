@@ -30,7 +30,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// Returns `None` if there is nothing to draw.
+    /// Creates a picture, or returns `None` if there is nothing to draw.
     fn new(
         title: &str,
         note: String,

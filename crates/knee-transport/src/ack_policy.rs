@@ -35,7 +35,7 @@ pub(crate) struct AckPolicy {
 }
 
 impl AckPolicy {
-    /// Returns `None` for the rules of Linux's TCP.
+    /// Creates the policy, or returns `None` if the rules are those of Linux's TCP.
     pub fn new(config: &Config) -> Option<Box<AckPolicy>> {
         let Config { acks, ack_every, ack_bytes, ack_frequency, .. } = *config;
         let plain = acks == Acks::Tcp && ack_bytes.is_none() && ack_frequency.is_none();

@@ -60,7 +60,7 @@ pub(crate) struct Liar {
 }
 
 impl Liar {
-    /// Returns `None` for an honest receiver.
+    /// Creates the state of a lying receiver, or returns `None` for an honest one.
     pub fn new(lies: Lies) -> Option<Box<Liar>> {
         (!lies.is_honest()).then(|| Box::new(Liar { lies, ahead: 0, acks: 0 }))
     }

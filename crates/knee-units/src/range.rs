@@ -72,7 +72,7 @@ enum Step {
 }
 
 impl Range {
-    /// Returns `None` if the text is a list, not a range.
+    /// Reads a range; `None` if the text is a list.
     fn read(text: &str) -> Result<Option<Range>, RangeError> {
         let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
         let Some((from, from_unit)) = quantity(from) else { return Ok(None) };
@@ -165,7 +165,7 @@ impl Decimal {
         self.aligned(other).is_none_or(|(own, others, _)| own > others)
     }
 
-    /// Returns `None` if the sum has too many digits.
+    /// Returns the sum, or `None` if it has too many digits.
     fn plus(&self, other: &Decimal) -> Option<Decimal> {
         let (own, others, places) = self.aligned(other)?;
         Some(Decimal { digits: own.checked_add(others)?, places }.trimmed())

@@ -1,5 +1,5 @@
 //! The guard process of `knee steer apply`: reverts the changes of the steering process if that
-//! ends without doing so or falls silent.
+//! process falls silent or ends without reverting them.
 //!
 //! The steering process holds a pipe to the guard's standard input. One byte renews the lease,
 //! another says that nothing is left to revert; end of file means that the process has ended, for

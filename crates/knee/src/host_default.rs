@@ -14,7 +14,7 @@ use knee_scenario::Override;
 use serde_json::json;
 
 const TRIAL: &str = include_str!("host_default/trial.toml");
-/// Paths of the trial, as overrides of the scenario. Loss and delay are those of the second source.
+/// Paths of the trial: name, key to override in the scenario, and value.
 const PATHS: [(&str, &str, &str); 3] = [
     ("clean", "link.bottleneck.loss", "0 %"),
     ("1 % random loss", "link.bottleneck.loss", "1 %"),

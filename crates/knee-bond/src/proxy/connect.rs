@@ -54,7 +54,7 @@ pub fn refusal(status: &str, more: &str, reason: &str) -> String {
     )
 }
 
-/// Returns the status of a connection that could not be made.
+/// Returns the status of a connection that could not be opened.
 pub fn status(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Denied => "403 Forbidden",

@@ -36,7 +36,7 @@ const SHOTS_MAX: usize = 864_000;
 /// Minimum number of shots of a recording.
 const SHOTS_MIN: usize = 10;
 
-/// Why a recording could not be made.
+/// Why recording failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// No end answers on the socket, or it went away.

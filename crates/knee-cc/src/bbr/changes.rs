@@ -51,7 +51,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Returns `None` if no change is on.
+    /// Returns the changes that are on, or `None` if all are off.
     pub(super) fn read(settings: &Settings) -> Option<Box<Changes>> {
         let changes = Changes {
             gamma_gains: settings.switch("gamma_gains"),

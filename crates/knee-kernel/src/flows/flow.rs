@@ -110,7 +110,7 @@ impl<'a> RunningFlow<'a> {
         let plan = self.plan;
         let (host, _) = ends(hosts, self.fetches);
         let (_, far) = ends(hosts, !self.fetches);
-        // The thread changes namespaces; a socket stays in that in which it was made.
+        // The thread changes namespaces; a socket stays in the one in which it was created.
         host.enter()?;
         let to = address(plan.path, far, plan.family);
         let opener = open(plan, to)?;

@@ -211,7 +211,7 @@ macro_rules! disciplines {
         }
 
         impl<P: Packet> Discipline<P> {
-            /// Returns `None` if departures are known on entry.
+            /// Creates the discipline, or returns `None` if departures are known on entry.
             pub fn new(aqm: &Aqm, rate: &RateModel, of_link: &ChaCha8Rng) -> Option<Discipline<P>> {
                 match aqm {
                     _ if *rate == RateModel::Unlimited => None,

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((sum(&report.controllers), sum(&report.groups)), (1200, 1200));
         let again: u64 = made.iter().map(|one| one.ended.retransmitted_bytes).sum();
         assert_eq!(report.all.retransmitted_bytes, again);
-        // Nothing is lost by hour, over time and on the heat map, which uses weights.
+        // Hours, course and heat map include every connection; the heat map has weights.
         let hours: Vec<u32> = report.hours.iter().map(|hour| hour.hour).collect();
         assert_eq!(hours, [17, 18]);
         assert_eq!(report.hours.iter().map(|hour| hour.all.connections).sum::<u64>(), 1200);

@@ -55,7 +55,7 @@ pub struct Experiment {
     timeline: Timeline,
     design: Design,
     groups: Vec<Group>,
-    /// Clients for which an administrator has chosen.
+    /// Clients whose controller an administrator has set.
     kept: Vec<IpNet>,
     watch: Watch,
     /// Number of the first block of this process.
@@ -78,8 +78,8 @@ pub struct Step {
 }
 
 impl Experiment {
-    /// Starts after the blocks that earlier processes have completed, only whole pairs and triples
-    /// (see [`Timeline::resumed`]). `kept` clients are excluded.
+    /// Starts after the blocks that earlier processes have completed; incomplete pairs and triples
+    /// are repeated (see [`Timeline::resumed`]). Clients in `kept` are excluded.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Experiment {
         Ok(self.block.clone())
     }
 
-    /// Adds connections that got or were refused a controller, once a second.
+    /// Adds connections that got a controller or were refused one; called once a second.
     pub fn renewed(&mut self, given: u64, refused: u64) {
         self.block.given += given;
         self.block.refused += refused;

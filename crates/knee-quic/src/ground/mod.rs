@@ -22,10 +22,10 @@ use knee_testbed::{Health, Hosts, Testbed, TestbedError};
 use settings::FlowSettings;
 use std::io;
 
-/// Why a run could not be made.
+/// Why a run was not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum QuicError {
-    /// The two hosts or the network between them cannot be made.
+    /// The two hosts or the network between them cannot be created.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
     /// QUIC cannot carry a flow.
@@ -58,8 +58,8 @@ impl QuicError {
 ///
 /// # Errors
 ///
-/// What the scenario asks and QUIC cannot do, or what the host does not permit; each error contains
-/// advice.
+/// If QUIC cannot do what the scenario asks for, or the host does not permit it; each error
+/// contains advice.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), QuicError> {
     let flows = settings::flows(scenario)?;
     let _awake = realtime::stay_awake();

@@ -50,7 +50,7 @@ const UNJOINED_MAX: usize = 1024;
 /// Error code of a connection whose whole bundle is over, not only this path.
 const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
 
-/// Why a host could not be made.
+/// Why a host could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// Its keys cannot be used.

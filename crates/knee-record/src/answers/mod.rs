@@ -36,7 +36,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Returns `None` if there is no answer of either kind.
+    /// Combines answers, or returns `None` if there is no answer of either kind.
     pub fn new(
         seeds: Vec<u64>,
         paths: Vec<PathsAnswer>,

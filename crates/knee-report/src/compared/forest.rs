@@ -152,7 +152,7 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// Returns `None` if the comparison has no ratio.
+/// Returns how much better the side is, or `None` if the comparison has no ratio.
 fn gain(one: &MeasureCompared, against: &SideAgainst) -> Option<Gain> {
     let compared = &against.compared;
     let turned = |value: f64| match one.measure.better {

@@ -21,7 +21,7 @@ struct Harm {
     ends: [f64; 2],
 }
 
-/// Returns `None` if no line has a ratio.
+/// Draws the picture, or returns `None` if no line has a ratio.
 pub(super) fn drawing(section: &str, lines: &[&EvaluationOutcome]) -> Option<Drawing> {
     let harms = lines.iter().flat_map(|line| line.against.iter().map(|one| harm(line, one)));
     let farthest = harms.flatten().flat_map(|harm| [harm.estimate, harm.ends[0], harm.ends[1]]);
@@ -93,7 +93,8 @@ fn row(
     drawing.dot(format!("k{}", at + 1), axis.at(harm.estimate), y, title);
 }
 
-/// Returns `None` if there is no ratio, or if the case could not be tried.
+/// Returns the harm against a standard, or `None` if there is no ratio or the case could not be
+/// tried.
 fn harm(line: &EvaluationOutcome, one: &EvaluationAgainst) -> Option<Harm> {
     let ratio = one.ratio.as_ref().filter(|_| line.could_not_be_tried.is_none())?;
     let turned = |value: f64| match line.line.better {

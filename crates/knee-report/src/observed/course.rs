@@ -44,7 +44,7 @@ fn again(point: &ObservedPoint) -> f64 {
     100.0 * point.retransmitted_bytes as f64 / point.sent_bytes.max(1) as f64
 }
 
-/// Returns `None` if there are fewer than two steps.
+/// Draws the picture, or returns `None` if there are fewer than two steps.
 pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let (points, step_s) = (&report.course.points, report.course.step_s);
     let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;

@@ -25,7 +25,7 @@ struct Frame {
     times: Axis,
 }
 
-/// Returns `None` if no connection has a row and a time.
+/// Draws the picture, or returns `None` if no connection has a row and a time.
 pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let bins = bins(report, None, 1);
     let frame = Frame::around(&bins)?;

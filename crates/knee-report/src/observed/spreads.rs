@@ -19,7 +19,7 @@ const GROUPS_MAX: usize = 24;
 /// A row of a picture.
 type Row<'r> = (&'r ObservedCell, ObservedSpread);
 
-/// Returns throughput, then time; for all connections, then by group.
+/// Returns the pictures of throughput and time, first for all connections, then by group.
 pub(super) fn pictures(report: &ObservedReport) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for (cells, of) in [(&report.controllers, ""), (&report.groups, ", by group")] {

@@ -70,7 +70,7 @@ pub(super) fn check(
     checked
 }
 
-/// Returns `None` if the rate is invalid. `draw` is the seed and the link's name.
+/// Checks a rate; `None` if it is invalid. `draw` is the seed and the link's name.
 fn rate(
     entry: &mut Optional<RateFile>,
     draw: (u64, &str),

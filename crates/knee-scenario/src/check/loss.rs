@@ -46,7 +46,7 @@ pub(super) fn loss(
     }
 }
 
-/// Returns `None` if the step is invalid.
+/// Checks a step; `None` if it is invalid.
 fn step(
     file: &mut LossStepFile,
     inputs: &mut Inputs<'_>,

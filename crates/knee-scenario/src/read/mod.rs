@@ -128,7 +128,7 @@ pub(crate) trait Field: Sized {
     /// Whether the table must have the key.
     const REQUIRED: bool = false;
     fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Self;
-    /// Returns `None` if the key is not written.
+    /// Returns the value to write, or `None` if the key is left out.
     fn write_field(&self) -> Option<Node>;
 }
 
