@@ -40,8 +40,8 @@ const CONNECTIONS_MIN: usize = 10;
 const PER_CLASS: usize = 8;
 /// Number of bootstrap resamples for the standard errors.
 const RESAMPLES: u32 = 40;
-/// Differences of logarithms or shares that are negligible: a model with one bottleneck matches a
-/// path no closer.
+/// Differences of logarithms or shares that are negligible: a model with one bottleneck does not
+/// match a path more closely than this.
 const FLOORS: [f64; PER_CLASS] = [0.03, 0.03, 0.05, 0.01, 0.03, 0.03, 0.05, 0.03];
 
 /// Statistics of connections by size class, with standard errors; `None` for classes with too few
@@ -118,7 +118,7 @@ fn of_class(class: &[Connection], base_rtt_s: f64) -> [f64; PER_CLASS] {
     [
         speeds.iter().sum::<f64>() / speeds.len() as f64,
         quantile(&speeds, 0.9),
-        // The root makes equal relative differences visible at 0.1 % as at 4 %.
+        // The root keeps differences visible at 0.1 % as well as at 4 %.
         (again as f64 / sent.max(1) as f64).sqrt(),
         clean as f64 / class.len() as f64,
         quantile(&queues, 0.5),

@@ -132,7 +132,7 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     assert!(run_with(false).order.is_sorted());
 }
 
-/// A tenth of the packets is late by 5 to 20 ms, mean 12.5 ms, the others are
+/// A tenth of the packets are late by 5 to 20 ms, mean 12.5 ms, the others are
 /// not: within four standard deviations of binomial and uniform distribution.
 #[test]
 fn a_share_of_the_packets_is_late() {

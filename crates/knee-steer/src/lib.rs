@@ -9,7 +9,7 @@
 //! and what connections that kept A lost.
 //!
 //! - [`Design`] draws orders and halves.
-//! - [`Evidence`] says whether there is an effect, looked at after every triple.
+//! - [`Evidence`] says, after every triple, whether there is an effect.
 //! - [`ConfidenceSequence`] says how large it is.
 //! - [`Guard`], [`HardStop`] and [`Alarm`] end what does harm.
 //! - [`Trial`] puts them together into a [`Verdict`].

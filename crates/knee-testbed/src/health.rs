@@ -27,7 +27,7 @@ const STOLEN_DEGRADED: f64 = 0.02;
 const STOLEN_INVALID: f64 = 0.1;
 const RTT_ERROR_DEGRADED_S: f64 = 0.0005;
 const RTT_ERROR_INVALID_S: f64 = 0.005;
-/// The burst lasts 0.1 s, and a possibly late thread times its ends.
+/// The burst lasts 0.1 s, and the thread that times its ends may be late.
 const RATE_ERROR_DEGRADED: f64 = 0.01;
 const RATE_ERROR_INVALID: f64 = 0.05;
 

@@ -6,8 +6,8 @@ use knee_units::Time;
 use std::collections::BTreeMap;
 
 /// Maximum number of pieces that may wait for earlier ones. A piece that follows another without a
-/// gap is merged with it, up to the second limit in bytes. So gaps count, and a peer that sends
-/// byte by byte stays bounded.
+/// gap is merged with it, up to the second limit in bytes. So the first limit counts gaps, and a
+/// peer that sends byte by byte stays bounded.
 const PIECES_MAX: usize = 4096;
 const PIECE_BYTES_MAX: usize = 1 << 16;
 

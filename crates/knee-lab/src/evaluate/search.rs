@@ -21,7 +21,7 @@ use std::path::Path;
 
 /// Default number of scenarios for each metric.
 pub const SEARCH_SCENARIOS: usize = 48;
-/// Size of a batch. A third of the scenarios is random, the rest is generated in batches.
+/// Size of a batch. A third of the scenarios are random, the rest are generated in batches.
 const BATCH: usize = 8;
 /// Number of worst scenarios that generate children.
 const PARENTS: usize = 3;
