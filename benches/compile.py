@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds `knee` from nothing, and fails if compiling takes too much processor time.
+"""Builds `knee` from scratch, and fails if compiling takes too much processor time.
 
 The crates are downloaded first. The time is that of the compilers, user and system, on all
 cores together: 205 to 216 s on a quiet machine with two cores, two fifths more on a busy
-one. So the limit is a ratio within one run: the total over the time of the largest
-dependency with its own. The table shows the slowest crates as reported by `cargo build
---timings`; its times include waiting for a core.
+one. So the limit is a ratio within one run: the total over the time that the largest
+dependency takes together with its own dependencies. The table shows the slowest crates as
+reported by `cargo build --timings`; its times include waiting for a core.
 """
 
 import argparse

@@ -3,10 +3,10 @@
  * BBR version 1 and its low-delay changes: state and inputs.
  *
  * This is the algorithm of crates/knee-cc/src/bbr, part by part and in the same
- * integer arithmetic. The reasons are explained there; here only what C or BPF
- * makes different. It knows neither sockets nor clocks: a sample and a
- * connection go in, and the state holds the decision. So the same code runs in
- * a connection and over a recorded file.
+ * integer arithmetic. The reasons are explained there; comments here cover only
+ * what C or BPF makes different. The code knows neither sockets nor clocks: a
+ * sample and a connection go in, and the state holds the decision. So the same
+ * code runs in a connection and over a recorded file.
  *
  * Units: bytes, microseconds (_us) and nanoseconds (_ns). Gains are in units of
  * 1/256, bandwidth (bw) in packets per microsecond times 2^24.

@@ -3,10 +3,10 @@
  * BBR version 3: state and inputs.
  *
  * This is the algorithm of crates/knee-cc/src/bbr3, part by part and in the
- * same integer arithmetic. The reasons are explained there; here only what C or
- * BPF makes different. It knows neither sockets nor clocks: a sample, a loss or
- * an event and a connection go in, and the state holds the decision. So the
- * same code runs in a connection and over a recording.
+ * same integer arithmetic. The reasons are explained there; comments here cover
+ * only what C or BPF makes different. The code knows neither sockets nor clocks:
+ * a sample, a loss or an event and a connection go in, and the state holds the
+ * decision. So the same code runs in a connection and over a recording.
  *
  * Units: bytes, bytes per second, microseconds (_us) and nanoseconds (_ns);
  * gains and shares in thousandths.

@@ -384,7 +384,7 @@ impl Links {
     }
 }
 
-/// Watches for changes of links on a thread of its own, because that call blocks.
+/// Watches for changes of links on a thread of its own, because waiting for them blocks.
 fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
     let mut listener = LinkChanges::listen()?;
     let listen = move || {

@@ -32,7 +32,7 @@ pub struct Status {
     pub unused: Vec<Unused>,
     /// Links of a client that have a cap.
     pub caps: Vec<CapStatus>,
-    /// A client in transparent mode, which takes all that programs of its host send.
+    /// Whether this is a client in transparent mode, which takes everything that its host sends.
     #[serde(default)]
     pub transparent: bool,
 }

@@ -22,7 +22,7 @@ pub struct Waiting {
     pub number: Option<u64>,
     /// Content.
     pub bytes: Bytes,
-    /// Paths that it has still to be given to; `None` if not chosen yet.
+    /// Paths to which it must still be given; `None` if not chosen yet.
     pub left: Option<PathSet>,
 }
 

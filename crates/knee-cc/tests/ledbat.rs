@@ -1,4 +1,4 @@
-//! LEDBAT++ compared with the promises of its draft: it fills an idle link with
+//! LEDBAT++ compared with the claims of its draft: it fills an idle link with
 //! a short queue, yields to Reno, and shares with other LEDBAT++ flows.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 

@@ -1,4 +1,4 @@
-//! PCC Vivace compared with the promises of its paper: the rate of greatest utility
+//! PCC Vivace compared with the claims of its paper: the rate of greatest utility
 //! on a fixed link, convergence of two flows, and little harm from random loss.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 

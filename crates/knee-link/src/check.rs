@@ -1,4 +1,4 @@
-//! Asserts the promises of a configuration, once.
+//! Asserts, once, that a configuration meets its requirements.
 
 use crate::config::{Config, Device, Loss, RateModel, Steps};
 use crate::server::period;

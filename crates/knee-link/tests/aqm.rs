@@ -1,4 +1,4 @@
-//! Active queue management in a closed loop, compared with the promises of its documents.
+//! Active queue management in a closed loop, compared with the claims of its documents.
 
 mod common;
 

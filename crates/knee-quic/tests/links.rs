@@ -136,7 +136,7 @@ fn the_cheapest_path_that_works_is_used() {
     let waits = |end: usize| -> Vec<bool> {
         world.hosts[end].paths(&ID).iter().flatten().map(|path| path.is_backup).collect()
     };
-    // The free one is silent by now, which is no reason to wait for the others.
+    // The free one is silent by now, but that is not a reason to wait for the others.
     assert!(paths[1].as_ref().unwrap().is_suspect);
     assert_eq!(waits(0), [true, false, false]);
     let sent: Vec<u64> = (0..3).map(|path| world.observe(path).delivered).collect();

@@ -156,7 +156,7 @@ impl<B: Build> Registry<B> {
         self.resolve(selection).map(|(_, settings)| settings)
     }
 
-    /// Checks whether `selection` can be built, apart from what is only known at that time.
+    /// Checks whether `selection` can be built, apart from what is known only when it is built.
     ///
     /// # Errors
     /// If the name or a parameter is unknown, a value is of the wrong kind or out of range, or

@@ -97,8 +97,8 @@ fn dems_works_from_both_ends() {
     assert_eq!(scheduler("dems").schedule(&narrow), tail);
 }
 
-/// When everything is given out, the fast path repeats what it delivers in the
-/// larger variation: 3 ms at 1 Mbyte/s are three packets.
+/// When everything is given out, the fast path repeats as much as it delivers during
+/// the larger RTT variation: in 3 ms at 1 Mbyte/s, three packets.
 #[test]
 fn dems_sends_a_little_twice_where_the_paths_meet() {
     let rate = Some(Rate::from_bytes_per_second(1_000_000));

@@ -1,6 +1,6 @@
 //! BBRv3 over the whole transport: the example tests of draft-ietf-ccwg-bbr-06
 //! (appendix) that involve loss recovery, and known results about it, with both
-//! ends of recovery.
+//! rules for the end of recovery (TCP's and QUIC's).
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 

@@ -137,9 +137,9 @@ fn without_an_effect_few_are_seen() {
     }
 }
 
-/// Gains at the neighbours' expense are no effect, although a split test would say twice or ten
-/// times as fast: ln 2 = 0.693 and ln 10 = 2.303; the neighbours lose ln(2 / 3) = -0.405 and
-/// ln(2 / 11) = -1.705.
+/// Gains at the neighbours' expense do not count as an effect, although a split test would say
+/// twice or ten times as fast: ln 2 = 0.693 and ln 10 = 2.303; the neighbours lose ln(2 / 3) =
+/// -0.405 and ln(2 / 11) = -1.705.
 #[test]
 fn what_is_taken_from_neighbours_is_no_effect() {
     for (weight, split, lost) in [(2.0, 0.693, -0.405), (10.0, 2.303, -1.705)] {

@@ -22,9 +22,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Interval of lease renewals, and of route checks without notifications.
+/// Interval of lease renewals, and of route checks if no notification arrives.
 const STEP: Duration = Duration::from_secs(1);
-/// Number of prefixes that text names; JSON contains all.
+/// Maximum number of prefixes listed in text output; JSON contains all.
 const NAMED: usize = 8;
 
 /// Reports what applying the policy would change.

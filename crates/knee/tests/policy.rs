@@ -128,7 +128,7 @@ fn there_and_back() -> Result<(), Skipped> {
         assert_eq!(second.status.code(), Some(3), "{second:?}");
         assert!(String::from_utf8_lossy(&second.stderr).contains("applies a policy already"));
 
-        // A route changed by somebody else is left alone and reported, also after other routes have
+        // A route changed by somebody else is left alone and reported, even after other routes have
         // followed a change of the main table.
         ip("route replace 198.51.100.0/24 via 192.0.2.9 table 7222 congctl cubic proto 222");
         ip("route add 198.51.100.8/30 via 192.0.2.7");

@@ -43,8 +43,8 @@ pub struct Place {
     pub group: u32,
     /// Whether these connections keep their controller.
     pub kept: bool,
-    /// Length, in bits, of the prefixes that are drawn for: all clients of one such prefix get the
-    /// same.
+    /// Length, in bits, of the prefixes for which a controller is drawn: all clients of one such
+    /// prefix get the same one.
     pub part: u8,
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Found {
 
 /// Settings of a discipline.
 pub(crate) trait Settings {
-    /// Asserts the promises of its fields.
+    /// Asserts that its fields meet their requirements.
     fn assert_possible(&self) {}
 
     /// Returns its description for the packet log.
@@ -137,7 +137,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Asserts the promises of its fields.
+            /// Asserts that its fields meet their requirements.
             pub(crate) fn assert_possible(&self) {
                 match self {
                     Aqm::DropTail => {}

@@ -16,8 +16,8 @@ pub(crate) use write::{Table, write};
 use crate::tables::Names;
 use knee_columns::{Cells, Kind, each};
 
-/// Rows of a row group. They are kept in memory until the group is complete, and read in the same
-/// number.
+/// Rows of a row group, which is kept in memory until it is complete. Reading proceeds in batches
+/// of as many rows.
 pub(crate) const GROUP_ROWS: usize = 64 * 1024;
 /// Key under which a file names its schema.
 const SCHEMA_KEY: &str = "knee.schema";

@@ -239,7 +239,7 @@ impl Sender {
             return self.take_block(now, known_to, to, &previous, progress);
         }
         // In ascending order, as `tcp_sacktag_write_queue` does: a block
-        // reported before a lower one is no sign of reordering.
+        // reported before a lower one is not a sign of reordering.
         let mut blocks = details.sack;
         let blocks = &mut blocks[..usize::from(details.sack_count)];
         let first = self.board.first();
@@ -266,8 +266,8 @@ impl Sender {
 
     /// Processes a duplicate report. If the segment was retransmitted in this
     /// recovery, that was unnecessary; otherwise the network duplicated it (RFC
-    /// 2883, section 5.1). A probe was not sent because RACK judged the segment
-    /// lost.
+    /// 2883, section 5.1). A tail loss probe says nothing about RACK, which had
+    /// not judged its segment lost.
     fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
         progress.duplicate = Some(number);
         self.counters.duplicates += 1;

@@ -68,7 +68,7 @@ pub struct Offer {
     pub marked: bool,
     pub dropped: Option<Drop>,
     pub has_left: bool,
-    /// Whether another packet overtook it, not allowed here, which was reported.
+    /// Whether another packet overtook it where that is not allowed; it is already reported.
     pub excused: bool,
     pub may_mark: bool,
     pub must_mark: bool,

@@ -41,8 +41,8 @@ impl Link {
         }
         if self.chooses() {
             let offer = self.offers.get(name);
-            // RFC 9331, section 5.1: a packet marked CE waits apart from the ECT(0) packet that it
-            // was.
+            // RFC 9331, section 5.1: a packet marked CE is queued apart from the ECT(0) packets of
+            // its flow.
             let apart = offer.marked && matches!(self.watch, Watch::DualPi2 { .. });
             return self.check_order_of((offer.owner, apart), name, findings);
         }

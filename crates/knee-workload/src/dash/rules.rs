@@ -1,4 +1,4 @@
-//! Rules that choose the quality of the next segment, and its limit.
+//! Rules that choose the quality of the next segment, and the rule that limits it.
 
 use super::bola::{Bola, View};
 use super::throughput::Throughput;
