@@ -74,8 +74,8 @@ pub fn grid() -> Vec<Cell> {
     cells
 }
 
-/// Draws as many random cells: 2 to 4 paths of 0.5 to 50 Mbit/s and 5 to 300 ms, files of 10 kB to
-/// 20 MB, all log-uniform.
+/// Draws as many random cells as the grid has: 2 to 4 paths of 0.5 to 50 Mbit/s and 5 to 300 ms,
+/// files of 10 kB to 20 MB, all log-uniform.
 pub fn random(seed: u64) -> Vec<Cell> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| {

@@ -604,8 +604,8 @@ fn a_reset_after_the_end_takes_its_place() {
     }
 }
 
-/// DAPS cuts pieces that leave later. A stream that is reset in between, or whose end becomes
-/// known, must not use more of the peer's credit than what left.
+/// DAPS takes pieces from a stream that are sent later. A stream that is reset in between, or whose
+/// end becomes known, must not use more of the peer's credit than what left.
 #[test]
 fn what_is_cut_ahead_takes_no_credit() {
     let channel = |one_way, jitter, loss_percent, duplicate_percent, flight, datagram| Channel {

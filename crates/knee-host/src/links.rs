@@ -20,7 +20,8 @@ pub struct Link {
     pub name: String,
     /// Whether it is up and has a carrier.
     pub is_up: bool,
-    /// Whether it has a device of its own below, unlike a tunnel or loopback.
+    /// Whether its type is that of a physical link (Ethernet, raw IP or PPP), unlike that of a
+    /// tunnel or of loopback.
     pub is_physical: bool,
     /// Addresses with more than link scope.
     pub addresses: BTreeSet<IpAddr>,

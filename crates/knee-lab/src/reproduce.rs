@@ -200,7 +200,7 @@ impl Lab {
     }
 }
 
-/// Compares each run made on both simulator and kernel: writes `fidelity.json` and a page of both
+/// Compares each run done on both simulator and kernel: writes `fidelity.json` and a page of both
 /// into the run's directory.
 fn compare(records: &StudyRecords, out: &Path) -> Result<(), Error> {
     let runs = records.studies.iter().flat_map(|study| study.kernel.iter().flat_map(|k| &k.runs));

@@ -58,7 +58,7 @@ impl<'g> SweepSettings<'g> {
 pub struct Swept {
     /// Results by point, including runs that existed.
     pub summary: SweepSummary,
-    /// Number of runs made now.
+    /// Number of runs done by this call.
     pub runs: usize,
     /// Data packets of these runs.
     pub packets: u64,
@@ -168,7 +168,7 @@ impl Sweep<'_> {
 }
 
 impl Lab {
-    /// Makes the missing runs of a sweep, and writes table, document and page over all runs.
+    /// Performs the missing runs of a sweep, and writes table, document and page over all runs.
     ///
     /// # Errors
     /// The first failure of a run, or a file that cannot be written.
@@ -209,7 +209,7 @@ impl Lab {
     }
 }
 
-/// Makes a run; returns data packets and CPU time, or `None` if it was stopped.
+/// Performs a run; returns data packets and CPU time, or `None` if it was stopped.
 fn make(
     sweep: &Sweep<'_>,
     store: &SweepStore,

@@ -28,7 +28,7 @@ pub enum What {
     Steered,
     /// Unchanged, randomly held out for comparison.
     HeldOut,
-    /// Unchanged, since an administrator has chosen.
+    /// Unchanged, since an administrator has chosen the controller.
     Kept,
 }
 

@@ -178,7 +178,7 @@ fn programs_new_connections_get_the_controller() -> Result<(), Skipped> {
 }
 
 /// Open connections are changed a thousand at a time. All marked ones return to their previous
-/// controller, except those whose programs have chosen since. Repeating it is harmless.
+/// controller, except those whose programs have set another since. Repeating it is harmless.
 fn programs_open_connections_change_and_return() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {

@@ -183,8 +183,8 @@ def test_once_a_round_trip(one_path):
     Counting.calls.clear()
     change = {"flow.flow.cc": "mine", "link.bottleneck.loss": "0 %"}
     run = knee.run(one_path, set=change, controllers={"mine": Counting})
-    # 30 packets are less than the BDP of 34.5: the RTT is the path's 40 ms and the
-    # transmission time of the packet and of those of its burst.
+    # 30 packets are less than the BDP of 34.5: the RTT is the path's 40 ms plus the
+    # transmission time of the packet and of those in its burst.
     assert 20 / 0.055 < len(Counting.calls) < 20 / 0.040
     times = [now for now, _, _ in Counting.calls]
     assert min(b - a for a, b in zip(times, times[1:])) >= 40_000_000

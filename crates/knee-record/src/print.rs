@@ -1,4 +1,4 @@
-//! Formats values with the unit of their measure, for people.
+//! Formats values with the unit of their measure, for display.
 
 use knee_scenario::Measure;
 use schemars::JsonSchema;

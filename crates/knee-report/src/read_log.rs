@@ -24,7 +24,7 @@ const BARS: usize = 60;
 pub struct ReadLog {
     /// Name of the file.
     pub name: String,
-    /// Number and kind of the lines used, for people.
+    /// Number and kind of the lines used, for display.
     pub read_as: String,
     /// Sizes of its lines, bytes.
     pub sizes: Vec<u64>,

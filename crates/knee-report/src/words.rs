@@ -1,4 +1,4 @@
-//! Formats numbers and text for people.
+//! Formats numbers and text for display.
 
 use knee_record::Unit;
 
@@ -114,7 +114,7 @@ pub(crate) fn slug(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// Returns how to cite a page. `manifest` is the file that names the build that made its runs.
+/// Returns how to cite a page. `manifest` is the file that names the build that did its runs.
 pub(crate) fn cite(manifest: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(

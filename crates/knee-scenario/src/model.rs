@@ -43,7 +43,7 @@ pub struct InputFile {
     pub written: String,
     /// The file's contents.
     pub bytes: Arc<[u8]>,
-    /// How the file was read, for people: for an access log, its format and the number of lines
+    /// How the file was read, for display: for an access log, its format and the number of lines
     /// used; otherwise empty.
     pub read_as: String,
 }

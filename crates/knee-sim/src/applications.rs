@@ -22,8 +22,8 @@ pub struct FlowState {
     pub completed: Option<Time>,
     /// Open connections, by the application's number.
     pub live: BTreeMap<u32, u32>,
-    /// Sums over the counters of its connections, each as of the last sample
-    /// before which it changed.
+    /// Sums over the counters of its connections, each as of the first sample
+    /// after its last change.
     pub sums: Sums,
     /// Counters of connections that have been forgotten.
     pub totals: Totals,

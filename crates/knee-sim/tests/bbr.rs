@@ -23,7 +23,7 @@ fn shares_under_loss(controller: &str, loss: f64) -> Vec<f64> {
 /// Cardwell et al., ACM Queue 2016, figure 8: BBR follows 1 - p, and falls when
 /// probing at 5/4 can no longer make up for the loss. Linux 6.18 over an
 /// emulator keeps 0.97 of 1 - p at 12 %, 0.96 in most runs at 15 % (in some it
-/// stays at the first megabits), and gets 5 % of the link at 18 %.
+/// stays at its first few Mbit/s), and gets 5 % of the link at 18 %.
 #[test]
 fn bbr_follows_random_loss_and_then_collapses() {
     for loss in [0.001, 0.01, 0.02, 0.05, 0.10, 0.12] {

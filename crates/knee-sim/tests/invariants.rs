@@ -5,7 +5,7 @@
 //! `KNEE_SCENARIOS=100000 cargo test --release -p knee-sim --test invariants`
 //! checks more of them; a failure names its seed, and `KNEE_SEED=<seed>` runs that
 //! one alone. `KNEE_SCENARIOS=10000 cargo test --workspace --test invariants
-//! every_controller` runs each controller, preset and switch in as many.
+//! every_controller` runs each controller, preset and switch in that many.
 
 mod random;
 

@@ -1,4 +1,4 @@
-//! Output of a command: text and tables for people, or only the tables for programs. CSV and
+//! Output of a command: text and tables for display, or only the tables for programs. CSV and
 //! Markdown contain every number in full precision.
 
 use crate::arguments::Format;
@@ -70,7 +70,7 @@ impl Document {
         })
     }
 
-    /// Renders it for people, within the width of the terminal.
+    /// Renders it for display, within the width of the terminal.
     pub fn text(&self) -> String {
         let part = |part: &Part| match part {
             Part::Words(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Tables for people: spaced columns, a line under the heads, within the width of the terminal.
+//! Tables for display: spaced columns, a line under the heads, within the width of the terminal.
 
 use crate::cell::{Cell, Number};
 use crate::document::{Datum, Sheet};

@@ -332,7 +332,7 @@ fn winner_among(runs: &[SweepRun], repeats: usize, number: u64) -> bool {
     places.any(|place| place.best.is_some())
 }
 
-/// The headline is about the last varied key, or the requested one, also on the page. Groups of one
+/// The headline is about the last varied key, or the requested one, on the page too. Groups of one
 /// flow have no fairness column.
 #[test]
 fn the_headline_is_about_the_last_factor() {

@@ -173,12 +173,12 @@ pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfEr
     Ok(Registration { link: attached(&mut object)? })
 }
 
-/// Returns what this host lacks for [`Steering`], or `None` as far as can be seen.
+/// Returns what this host is found to lack for [`Steering`], or `None`.
 pub fn steering_lack() -> Option<BpfError> {
     lack().or_else(|| (!has_file_system()).then_some(LACKS_FILE_SYSTEM))
 }
 
-/// Returns what this host lacks for [`load`], or `None` as far as can be seen.
+/// Returns what this host is found to lack for [`load`], or `None`.
 pub fn lack() -> Option<BpfError> {
     if !Path::new(BTF).exists() {
         let advice = "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y";

@@ -18,7 +18,7 @@ const HEADER: usize = 16;
 /// Family of tables for IPv4 and IPv6, `NFPROTO_INET`.
 const FAMILY_INET: u8 = 1;
 
-/// Objects that a request makes.
+/// Objects that a request creates.
 #[derive(Clone, Copy)]
 pub enum Made {
     Table = 0,

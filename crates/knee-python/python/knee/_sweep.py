@@ -20,7 +20,7 @@ PENDING_PER_WORKER = 4
 
 
 def drive(tasks, given, own, executor, workers: int | None, batch: int | None) -> list[str]:
-    """Makes all runs; returns the measurements in the order of `tasks`."""
+    """Performs all runs; returns the measurements in the order of `tasks`."""
     if not tasks:
         return []
     if executor == "serial":

@@ -46,7 +46,7 @@ pub enum ObservedFigure {
 use ObservedFigure::{Bytes, Count, Part, Rate, Ratio, Text, Time};
 
 impl ObservedFigure {
-    /// Formats the cell for people.
+    /// Formats the cell for display.
     pub fn text(&self) -> String {
         match self {
             Text(text) => text.clone(),

@@ -205,8 +205,8 @@ impl Link {
             let outage = self.gate.outage(self.outages);
             let begin = self.next_begin().unwrap_or(u64::MAX);
             self.check_late_drops(begin.min(time).min(outage), findings);
-            // A packet that departs at the time of an outage gets away, at a trace's opportunity; a
-            // queue that decides late decides before it.
+            // A packet whose service begins when an outage begins still departs, as at a trace's
+            // opportunity, unless the queue decides late.
             let goes = begin < outage || (begin == outage && !self.watch.decides_late());
             if goes && begin <= time && begin < u64::MAX {
                 if !self.serve(begin, findings) {
