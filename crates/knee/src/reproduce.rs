@@ -96,7 +96,7 @@ fn conclusions(records: &StudyRecords) -> Document {
     })
 }
 
-/// Claims with their outcomes on both grounds, and runs that were not made.
+/// Claims with their outcomes on both grounds, and runs that were not done.
 fn of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> Document {
     let mut table = Table::new(&claim_heads(ground)).called("claims");
     for claim in &study.claims {
