@@ -8,7 +8,7 @@ use knee_scenario::{Embedded, Measure};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Number of objects of each page: from the default page's to many.
+/// Number of objects of each page, from that of the default page upwards.
 const OBJECTS: [usize; 10] = [53, 65, 80, 95, 110, 125, 145, 165, 180, 200];
 const SEEDS: u64 = 20;
 

@@ -470,8 +470,8 @@ fn estimates_fall_with_the_rate() {
     }
 }
 
-/// Trap: the initial rate comes from the first RTT, 2.77 initial windows per
-/// round trip, less at most 1 %.
+/// The initial rate comes from the first RTT: 2.77 initial windows per round
+/// trip, less at most 1 %.
 #[test]
 fn the_first_rtt_sets_the_initial_rate() {
     for rtt in [10, 100, 400] {

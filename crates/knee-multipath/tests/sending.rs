@@ -105,7 +105,8 @@ fn credit_covers_the_bytes_of_all_streams() {
     assert_eq!(pieces(drain(&mut sending, &paths)), [], "credit is never taken back");
 }
 
-/// Flow control is independent of acknowledgement: each alone opens nothing, or everything.
+/// Flow control is independent of acknowledgement: an acknowledgement opens no window, and credit
+/// acknowledges nothing.
 #[test]
 fn an_acknowledgement_gives_no_credit() {
     let tight = Settings { window: 2000, ..settings(Release::Cumulative) };

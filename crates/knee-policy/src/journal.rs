@@ -67,7 +67,7 @@ pub enum Entry {
 /// Contents of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// Its entries. A truncated last line is ignored: the change it announces was not made.
+    /// Its entries. A truncated last line is ignored: the change that it announces did not happen.
     pub entries: Vec<Entry>,
 }
 

@@ -138,7 +138,7 @@ mod tests {
         let mut episode = Episode::new(RecoveryPeriod::Tcp);
         episode.on_lost(2, 10);
         assert_eq!(episode.begin(10), Change::Begun);
-        // Found later: 7 is lost too, when 14 leaves next, and 12, which was sent since.
+        // Found later, when 14 leaves next: 7 is lost too, and so is 12, which was sent since.
         episode.on_lost(7, 14);
         episode.on_lost(12, 15);
         assert_eq!(episode.begin(15), Change::None);

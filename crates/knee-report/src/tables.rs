@@ -95,8 +95,8 @@ fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
     ]
 }
 
-/// Formats a time in seconds. It is rounded to nanoseconds, so that a division error does not show
-/// a different figure than the terminal.
+/// Formats a time in seconds. It is rounded to nanoseconds, so that an error of division does not
+/// make the figure differ from the terminal's.
 fn micros(seconds: Option<f64>) -> String {
     time_us(seconds.map(|seconds| (seconds * 1e9).round() / 1e3))
 }

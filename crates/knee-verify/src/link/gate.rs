@@ -3,7 +3,7 @@
 use super::service::WORK_PER_BYTE;
 use crate::parse::{Link, Loss, Policer, Reason};
 
-/// What must become of a packet before it reaches the queue.
+/// What must happen to a packet before it reaches the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Passes,
@@ -57,7 +57,7 @@ impl Gate {
         Gate { down: head.down.clone(), loss: head.loss.clone(), seen: 0, begun: 0, bucket }
     }
 
-    /// Returns what must become of a packet; `lost` says whether it was lost at random.
+    /// Returns what must happen to a packet; `lost` says whether it was lost at random.
     pub fn judge(&mut self, time: u64, bytes: u64, lost: bool) -> Fate {
         if self.is_down(time) {
             return Fate::Goes(Reason::Down);
