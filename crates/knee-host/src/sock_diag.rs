@@ -68,7 +68,7 @@ pub struct ClosedSockets {
 pub struct Heard {
     /// Reports read.
     pub reports: u64,
-    /// Reports since the last call that the kernel dropped for lack of room, all counted.
+    /// Exact number of reports that the kernel dropped for lack of room since the last call.
     pub dropped: u64,
 }
 

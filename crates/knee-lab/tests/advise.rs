@@ -76,7 +76,7 @@ fn a_hidden_path_is_found_and_the_gain_foretold() {
 }
 
 /// A queue that grows with the transfer size, and large transfers that are slow without loss: no
-/// path of the model behaves so.
+/// path of the model behaves like that.
 #[test]
 fn what_no_path_explains_gets_no_advice() {
     let lab = Lab::default();

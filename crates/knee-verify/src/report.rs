@@ -133,7 +133,7 @@ pub enum Rule {
     Window,
     /// A burst begins only when pacing allows it.
     Pacing,
-    /// A timer expires no sooner than its standard allows, and a probe is sent only then.
+    /// A timer expires no sooner than its standard allows, and a probe is sent only by its timer.
     Timeout,
     /// What has ended neither sends nor receives.
     Ended,
