@@ -149,7 +149,7 @@ fn is_ours(entry: &DirEntry) -> bool {
     OURS.contains(&name.strip_suffix(PART).unwrap_or(&name))
 }
 
-/// Removes the files of earlier runs, also in the folders of repeats and grounds. Keeps everything
+/// Removes the files of earlier runs, even in the folders of repeats and grounds. Keeps everything
 /// else, and the targets of links.
 fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
     for entry in entries(directory)?.into_iter().flatten() {

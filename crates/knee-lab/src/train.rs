@@ -4,7 +4,7 @@
 //! the most used rule is improved first, by trying actions near its own until none is better; once
 //! all rules have been improved, the most used one is split. Deviations, to save time: a split
 //! makes two rules, not eight, at the median of the memory component whose halves gain most at
-//! once. Training is deterministic, also with parallel runs: the same scenarios and settings give
+//! once. Training is deterministic, even with parallel runs: the same scenarios and settings give
 //! the same table.
 
 mod score;

@@ -7,7 +7,7 @@
 //! holds prefixes instead. A [`Journal`] records every change before it is made.
 //!
 //! An [`Actuator`] carries out the plan: [`RouteActuator`] steers new connections;
-//! `ProgramActuator`, with the feature `bpf`, also open ones. [`Host`] reverts the changes of
+//! `ProgramActuator`, with the feature `bpf`, open ones too. [`Host`] reverts the changes of
 //! either.
 //!
 //! In an [`Experiment`] an actuator assigns whole blocks of time to one of two controllers, and

@@ -86,8 +86,8 @@ fn everything() -> Vec<String> {
     ["route show table all", "-6 route show table all", "rule", "-6 rule"].map(ip).to_vec()
 }
 
-/// New connections of the group's clients and ports have the controller; others, also held-out
-/// clients, have the default, and all have it after the rollback.
+/// New connections of the group's clients and ports have the controller; others, including those
+/// of held-out clients, have the default, and all have it after the rollback.
 fn new_connections_get_the_controller() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {

@@ -94,7 +94,7 @@ impl Loader for Embedded<'_> {
 /// The origin of a text that was read elsewhere.
 #[derive(Clone, Copy)]
 pub struct Source<'l> {
-    /// Name of the file, for messages; its input files are searched in its folder.
+    /// Name of the file, for messages; its input files are looked up in its folder.
     pub name: &'l str,
     /// Finds the input files.
     pub loader: &'l dyn Loader,

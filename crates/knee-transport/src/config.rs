@@ -27,7 +27,7 @@ pub struct Config {
     /// Number of ACKs that are not delayed at the start and after a silence (quick
     /// ACKs): 16. With zero, growth of the receive window causes none either.
     pub quick_acks: u32,
-    /// What the receiver lies about: nothing.
+    /// What the receiver lies about; by default nothing.
     pub lies: Lies,
     /// Receive window.
     pub receive_window: ReceiveWindow,

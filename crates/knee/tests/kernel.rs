@@ -278,7 +278,7 @@ fn without_privileges_it_runs_or_says_what_to_do() -> Result<(), Skipped> {
     command.args(["run", "a.toml", "--on", "kernel", "--out", "out"]).uid(NOBODY).gid(NOBODY);
     std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY))
         .map_err(|error| Skipped::lack(format!("the host lacks root, to be nobody ({error})")))?;
-    // The program may be unreadable for other users, also in CI.
+    // The program may be unreadable for other users, even in CI.
     let output = command
         .output()
         .map_err(|error| Skipped(format!("nobody cannot start the program ({error})")))?;

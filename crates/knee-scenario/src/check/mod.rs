@@ -39,7 +39,7 @@ const ENTRIES_MAX: usize = 10_000;
 const SAMPLE_INTERVAL_MIN: Time = Time::from_micros(100);
 
 /// Checks a scenario. `name` is the name of its file; `folder` is where its input files are
-/// searched.
+/// looked up.
 pub(crate) fn scenario(
     mut file: ScenarioFile,
     name: &str,

@@ -15,7 +15,7 @@ const DEFAULT_GROUND: &str = "sim";
 /// Largest number of seeds: each is a whole run.
 const SEEDS_MAX: u64 = 100;
 
-/// Checks a study. `folder` is where the files that it names are searched.
+/// Checks a study. `folder` is where the files that it names are looked up.
 pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>) -> Study {
     let mut names = Names { study: true, ..Names::default() };
     let mut taken: Vec<String> = Vec::new();
