@@ -126,7 +126,7 @@ def main():
             said = []
             while "http://" not in (line := next(lines)):
                 said.append(line)
-            if any("Not on the page" in line for line in said):
+            if any("Not shown on the page" in line for line in said):
                 raise SystemExit("".join(said))
             address = line.split()[-1]
             sender.start()

@@ -34,7 +34,7 @@ MEASURES = [
     ("utilisation", "utilisation", "of the bottleneck, by both flows", "{:.0%}"),
     ("delay", "queueing delay", "median of both flows, as a part of the RTT without a queue",
      "{:.2f}"),
-    ("again", "sent again", "share of the bytes sent, start-up included", "{:.2%}"),
+    ("again", "retransmitted", "share of the bytes sent, start-up included", "{:.2%}"),
     ("jain", "Jain", "index of the two flows' goodputs; 0.5 is one flow alone, 1 is even",
      "{:.2f}"),
     ("share", "beside CUBIC", "share of the goodput of a flow beside one of CUBIC", "{:.0%}"),
@@ -46,8 +46,8 @@ MEASURES = [
 HEAD = """\
 # All controllers over ten scenarios
 
-What `docs/controllers.py` measures, from which the table and the picture in
-[controllers](controllers.md#compared) are made. Each scenario of `docs/controllers/` runs for a
+Measurements of `docs/controllers.py`, the source of the table and the picture in
+[controllers](controllers.md#compared). Each scenario of `docs/controllers/` runs for a
 minute with two flows of a controller, the second five seconds after the first, and again with
 the second flow under CUBIC. One seed each, measured after ten seconds: a difference of a few
 per cent means nothing. The simulator gives the same numbers each time, and CI checks that they
@@ -139,7 +139,7 @@ def page(found):
 
 def scenarios_table():
     """Returns name and first comment of each scenario."""
-    rows = ["| scenario | what it stands for |", "| --- | --- |"]
+    rows = ["| scenario | represents |", "| --- | --- |"]
     for scenario in SCENARIOS:
         lines = (DOCS / "controllers" / f"{scenario}.toml").read_text().splitlines()
         comment = " ".join(line[2:] for line in lines if line.startswith("# "))

@@ -22,10 +22,10 @@ PAGE = Path(__file__).resolve().parent / "evaluations.md"
 HEAD = """\
 # All controllers by the criteria of RFC 9743
 
-What [`knee evaluate NAME --quick`](evaluate.md) says of each built-in controller: a row for
-each criterion, in each cell three signs, against Reno, CUBIC and BBR. The scenarios are few and
-simulated, the seeds five; a sign says that there is a difference, not how much it matters, and
-there is no score over all. `docs/evaluations.py` makes this page; it is the same from run to run,
+Results of [`knee evaluate NAME --quick`](evaluate.md) for each built-in controller: a row for
+each criterion, and in each cell three signs, against Reno, CUBIC and BBR. The scenarios are few and
+simulated, the seeds five; a sign shows that there is a difference, not how much it matters, and
+there is no overall score. `docs/evaluations.py` makes this page; it is the same from run to run,
 and CI checks that it is up to date.
 
 | sign | meaning |
@@ -33,12 +33,12 @@ and CI checks that it is up to date.
 | `+` | better |
 | `=` | alike: the difference is within the margin of the line |
 | `-` | worse; `---` is worse than all three |
-| `?` | unclear: more seeds would tell |
+| `?` | unclear: more seeds may decide |
 | `x` | could not be tried |
 
-`fixed`, which does what it is told, is left out, and so is `gcc`, the rate of a video call, which
-is 2 Mbit/s at most. `lia`, `olia` and `balia` couple several paths, which flows have in 7.10 alone.
-`dctcp` and `prague` meet marks in two cases alone.
+`fixed`, whose window is constant, and `gcc`, whose rate is at most 2 Mbit/s, are left out. `lia`,
+`olia` and `balia` couple several paths, which flows have only in 7.10. `dctcp` and `prague` meet
+marks in only two cases.
 """
 
 LEFT_OUT = {"fixed", "gcc"}
@@ -95,7 +95,7 @@ def own(name, evaluation):
     untried = {
         line["could_not_be_tried"] for line in evaluation["lines"] if line["could_not_be_tried"]
     }
-    reasons = "".join(f"\n\nNot tried: {reason}" for reason in sorted(untried))
+    reasons = "".join(f"\n\nNot tested: {reason}" for reason in sorted(untried))
     return f"\n## {name}\n\n{told if worse else none}{reasons}\n\n```sh\nknee evaluate {name} --quick\n```\n"
 
 

@@ -246,13 +246,13 @@ impl<'de> Deserialize<'de> for Pins {
             Several(Vec<String>),
         }
         let wrong =
-            |_| D::Error::custom("write a public key, or two in a list while it is changed");
+            |_| D::Error::custom("write a public key, or a list of two during a change of keys");
         let texts = match Written::deserialize(from).map_err(wrong)? {
             Written::One(text) => vec![text],
             Written::Several(texts) => texts,
         };
         if texts.is_empty() || texts.len() > PINS_MAX {
-            return Err(D::Error::custom("write one public key, or two while it is changed"));
+            return Err(D::Error::custom("write one public key, or two during a change of keys"));
         }
         let keys = texts.iter().map(|text| key::from_text(text)).collect::<Result<_, _>>();
         keys.map(Pins).map_err(D::Error::custom)
@@ -276,7 +276,7 @@ fn loopback<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> 
     if address.ip().is_loopback() {
         Ok(address)
     } else {
-        Err(D::Error::custom("this port is on loopback alone: write 127.0.0.1 and the port"))
+        Err(D::Error::custom("this port must be on loopback: write 127.0.0.1 and the port"))
     }
 }
 
@@ -287,7 +287,7 @@ fn page<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Err
 fn nameserver<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(from)?;
     let plain = || text.parse().map(|address: IpAddr| SocketAddr::new(address, DNS));
-    let wrong = || D::Error::custom(format!("{text:?} is no address: write 192.0.2.53"));
+    let wrong = || D::Error::custom(format!("{text:?} is not an address: write 192.0.2.53"));
     text.parse().or_else(|_| plain()).map(Some).map_err(|_| wrong())
 }
 
@@ -295,7 +295,7 @@ fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let name = String::deserialize(from)?;
     // IFNAMSIZ, which includes the terminating zero byte.
     let fits = (1..16).contains(&name.len()) && !name.contains(['/', ' ']);
-    if fits { Ok(name) } else { Err(D::Error::custom(format!("no interface is called {name:?}"))) }
+    if fits { Ok(name) } else { Err(D::Error::custom(format!("no interface is named {name:?}"))) }
 }
 
 fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
@@ -317,7 +317,7 @@ fn day<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
 fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
     let texts = Vec::<String>::deserialize(from)?;
     let read = |text: &String| {
-        let wrong = || D::Error::custom(format!("{text:?} is no prefix: write 10.1.0.0/16"));
+        let wrong = || D::Error::custom(format!("{text:?} is not a prefix: write 10.1.0.0/16"));
         let single = || text.parse::<IpAddr>().map(IpNet::from);
         text.parse().or_else(|_| single()).map_err(|_| wrong())
     };
@@ -363,8 +363,8 @@ impl ClientConfig {
         if !config.listen.ip().is_loopback() && config.login.is_none() {
             return Err(wrong(
                 path,
-                "listen: whoever reaches this address could use the links: keep to 127.0.0.1, \
-                 or add login = { user = \"…\", password = \"…\" }",
+                "listen: anyone who reaches this address could use the links: use 127.0.0.1, or \
+                 add login = { user = \"…\", password = \"…\" }",
             ));
         }
         if config.link.len() > LINKS_MAX {
@@ -372,7 +372,7 @@ impl ClientConfig {
         }
         let names: BTreeSet<&String> = config.link.iter().map(|link| &link.interface).collect();
         if names.len() < config.link.len() {
-            return Err(wrong(path, "link: an interface is named twice"));
+            return Err(wrong(path, "link: an interface is repeated"));
         }
         if config.transparent.is_some() {
             config.take_all(path)?;
@@ -392,8 +392,8 @@ impl ClientConfig {
     pub fn take_all(&mut self, path: &Path) -> Result<(), ConfigError> {
         if let Target::Name(name, port) = &self.server {
             let problem = format!(
-                "server: in the transparent mode names are resolved behind the server, {name} \
-                 as well: write its address, as in 192.0.2.1:{port}"
+                "server: in transparent mode, names are resolved behind the server, including \
+                 {name}: write its address, as in 192.0.2.1:{port}"
             );
             return Err(wrong(path, &problem));
         }
@@ -415,7 +415,7 @@ impl ServerConfig {
             return Err(wrong(path, "client: name at least one, with its public key"));
         }
         if distinct.len() < keys.len() {
-            return Err(wrong(path, "client: a key stands twice; each client needs its own"));
+            return Err(wrong(path, "client: a key is repeated; each client needs its own"));
         }
         beside(path, &mut config.key);
         Ok(config)

@@ -21,7 +21,7 @@ const fn v6(first: u16, second: u16, third: u16, length: u8) -> Ipv6Net {
 
 /// Denied IPv4 prefixes, with the reason.
 const DENIED_4: [(Ipv4Net, &str); 18] = [
-    (v4(0, 0, 0, 0, 8), "it names this host or network"),
+    (v4(0, 0, 0, 0, 8), "it refers to this host or network"),
     (v4(10, 0, 0, 0, 8), PRIVATE),
     (v4(100, 64, 0, 0, 10), "it is behind a carrier's NAT"),
     (v4(127, 0, 0, 0, 8), LOOPBACK),
@@ -57,8 +57,8 @@ const DENIED_6: [(Ipv6Net, &str); 9] = [
 
 const PRIVATE: &str = "it is private";
 const LOOPBACK: &str = "it is the server itself";
-const LINK_LOCAL: &str = "it is of one link only, where hosts are told their secrets";
-const METADATA: &str = "it is where hosts are told their secrets";
+const LINK_LOCAL: &str = "it is a link-local address, where metadata services serve secrets";
+const METADATA: &str = "it is the address of a metadata service, which serves secrets";
 const MULTICAST: &str = "it is multicast";
 const RESERVED: &str = "it is reserved";
 const DOCUMENTATION: &str = "it is for documentation";

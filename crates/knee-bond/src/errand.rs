@@ -87,7 +87,7 @@ pub async fn attend(
         accounts.entry(owner).or_insert_with(|| Account::new(&shared.limits)).take(&shared.limits)
     };
     if !may {
-        let reason = "this client has as many connections as it may, or opens them too fast";
+        let reason = "this client has reached its limit of connections, or opens them too fast";
         return refuse(stream, Outcome::TooMany, reason).await;
     }
     if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
@@ -154,7 +154,7 @@ async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8
         dns::message(&said)
     };
     let Ok(Some(question)) = timeout(PATIENCE, whole).await else {
-        return refuse(stream, Outcome::Failed, "the question of DNS is none").await;
+        return refuse(stream, Outcome::Failed, "the DNS query is invalid").await;
     };
     let nameserver = shared.nameserver.unwrap_or_else(resolver::own);
     let Ok(answer) = resolver::resolve(nameserver, question).await else {
@@ -231,13 +231,13 @@ async fn udp(
         })
     };
     if !may {
-        let reason = "this client has as many flows of UDP as it may";
+        let reason = "this client has reached its limit of UDP flows";
         return refuse(stream, Outcome::TooMany, reason).await;
     }
     let messages = engine.messages(stream.bundle(), stream.flow());
     let result = carry(&shared.egress, &stream, duplicate, messages).await;
     if let Err(error) = result {
-        refuse(stream, Outcome::Failed, &format!("no socket for UDP: {error}")).await;
+        refuse(stream, Outcome::Failed, &format!("cannot open a UDP socket: {error}")).await;
     } else {
         stream.finish();
     }

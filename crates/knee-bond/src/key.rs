@@ -21,7 +21,7 @@ const KEY_BYTES: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file exists already.
-    #[error("{} is there already: remove it first if you mean to replace it", .0.display())]
+    #[error("{} exists already: remove it first to replace it", .0.display())]
     Exists(PathBuf),
     /// The file cannot be read or written.
     #[error("cannot {what} {}: {source}", path.display())]
@@ -42,7 +42,7 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// The file does not hold a usable key.
-    #[error("{} holds no usable key: {problem}; make a new one with: knee bond keys", path.display())]
+    #[error("{} contains no usable key: {problem}; make a new one with: knee bond keys", path.display())]
     Damaged {
         /// Path of the file.
         path: PathBuf,

@@ -79,18 +79,20 @@ pub enum BondError {
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
     /// The system gives no random bytes.
-    #[error("the system gives no random bytes")]
+    #[error("the system provides no random bytes")]
     Random,
 }
 
 fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => ": another process has it; end that, or choose another",
+        std::io::ErrorKind::AddrInUse => {
+            ": another process uses it; end that process, or choose another address"
+        }
         std::io::ErrorKind::AddrNotAvailable => ": this machine has no such address",
         std::io::ErrorKind::PermissionDenied => {
-            ": choose a place that this user may write to, or a port above 1023"
+            ": choose a place that this user can write to, or a port above 1023"
         }
-        std::io::ErrorKind::NotFound => ": its folder is not there",
+        std::io::ErrorKind::NotFound => ": its folder does not exist",
         _ => "",
     }
 }

@@ -155,7 +155,7 @@ impl Links {
             }
         }
         if let Err(error) = self.quotas.borrow_mut().save(is_last) {
-            say(&format!("{error}. Links go on; what they carry now is not kept."));
+            say(&format!("{error}. The links continue; their counts are not saved."));
         }
     }
 
@@ -296,7 +296,7 @@ impl Links {
         // Connecting a UDP socket sends nothing; it only looks up the route.
         bound()?.connect(to).map_err(|error| match error.raw_os_error() {
             Some(libc::ENETUNREACH) => {
-                format!("no route leads to {to} through it: add one, such as a default route")
+                format!("there is no route to {to} through it: add one, such as a default route")
             }
             _ => error.to_string(),
         })?;
@@ -327,7 +327,7 @@ impl Links {
                 self.begin_anew()?;
             }
             Told::Host(HostEvent::Ended(bundle)) if bundle == self.bundle => {
-                say("The bundle is over; connections over it broke off. A new one begins.");
+                say("The bundle ended; its connections were aborted. A new one begins.");
                 self.begin_anew()?;
             }
             Told::Closed(bundle, reason) if bundle == self.bundle => {
@@ -335,7 +335,7 @@ impl Links {
                 self.begin_anew()?;
             }
             Told::GoAway(bundle) if bundle == self.bundle => {
-                say("The server is about to stop, and takes no new connections.");
+                say("The server is stopping and accepts no new connections.");
             }
             _ => {}
         }
@@ -403,7 +403,7 @@ fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
 fn unusable(link: Option<&Link>) -> Option<&'static str> {
     match link {
         None => Some("there is no such interface: ip link lists them"),
-        Some(link) if !link.is_up => Some("the interface is down, or nobody is at its other end"),
+        Some(link) if !link.is_up => Some("the interface is down, or has no peer"),
         Some(link) if link.addresses.is_empty() => Some("the interface has no address"),
         Some(_) => None,
     }
@@ -414,7 +414,7 @@ fn explained(why: &str) -> String {
     if why.contains("certificate") || why.contains("cryptographic") || why.contains("crypto") {
         format!(
             "the keys do not match ({why}): server_key here must be the server's, and this \
-             client's public key must stand in the server's configuration"
+             client's public key must be in the server's configuration"
         )
     } else if why == "timed out" {
         "it was silent for too long".to_owned()

@@ -37,7 +37,7 @@ pub enum QuotaError {
     },
     /// The file's contents are not counts.
     #[error(
-        "{} does not hold the counts of links: {problem}; remove it to begin at zero",
+        "{} does not contain the counts of links: {problem}; remove it to start from zero",
         path.display()
     )]
     Damaged {
@@ -153,7 +153,7 @@ impl Quotas {
         let is_reached = cap.reached == Some(count.since) || count.bytes >= cap.bytes;
         (is_reached && !is_new).then(|| {
             let (used, all) = (Bytes::new(rounded(count.bytes)), Bytes::new(cap.bytes));
-            format!("{used} of its cap of {all} are used: it is free again on {reset}")
+            format!("{used} of its cap of {all} are used: it is reset on {reset}")
         })
     }
 

@@ -123,7 +123,7 @@ impl Target {
 
 /// Makes a target from a name, which may be an address as text.
 fn named(name: &[u8], port: u16) -> Result<Target, Malformed> {
-    const WRONG: Malformed = Malformed("what should be a name of a host is none");
+    const WRONG: Malformed = Malformed("the host name is invalid");
     let name = std::str::from_utf8(name).map_err(|_| WRONG)?;
     if let Ok(address) = name.parse() {
         return Ok(Target::Address(address, port));

@@ -149,7 +149,7 @@ impl Server {
                         shared.accounts.borrow().values().map(|account| account.streams).sum();
                     let drain = if open == 0 { Duration::ZERO } else { DRAIN };
                     if open > 0 {
-                        say(&format!("Stopping: {open} connections have {} s to end.", DRAIN.as_secs()));
+                        say(&format!("Stopping: {open} connections have {} s to finish.", DRAIN.as_secs()));
                     }
                     until = Some(Instant::now() + drain);
                 }
@@ -190,10 +190,10 @@ fn on_told(
         Told::Host(HostEvent::Accepted(id, key)) => {
             let others = shared.owners.borrow().values().filter(|owner| **owner == key).count();
             shared.owners.borrow_mut().insert(id, key);
-            say(&format!("{} is here.", name(&id)));
+            say(&format!("{} connected.", name(&id)));
             if others > 0 {
                 say(&format!(
-                    "{} is here twice: it was started anew, or two machines use one key.",
+                    "{} connected twice: it was restarted, or two machines use one key.",
                     name(&id)
                 ));
             }
@@ -214,7 +214,7 @@ fn on_told(
             say(&format!("{} broke the rules of the bundle: {violation}.", name(&id)));
         }
         Told::Host(HostEvent::Ended(id)) | Told::Closed(id, _) => {
-            say(&format!("{} is gone.", name(&id)));
+            say(&format!("{} disconnected.", name(&id)));
             shared.owners.borrow_mut().remove(&id);
         }
         Told::Opened(id, stream) => {

@@ -126,7 +126,7 @@ impl LinkStatus {
             cost: path_use.cost,
             left_out: why.or_else(|| {
                 let by_peer = path_use.cost == LEFT_OUT.cost;
-                by_peer.then(|| "the other end found that it does harm".to_owned())
+                by_peer.then(|| "the other end found it harmful".to_owned())
             }),
             rtt_ms: observed.srtt.as_secs_f64() * 1e3,
             min_rtt_ms: observed.min_rtt.as_secs_f64() * 1e3,

@@ -18,10 +18,10 @@ const BROKEN_OFF: u64 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// The peer reset it.
-    #[error("the other end broke off")]
+    #[error("the other end aborted")]
     Reset,
     /// Its bundle is gone: no link came back in time, or the server was restarted.
-    #[error("the links were gone for too long")]
+    #[error("the links were down for too long")]
     Gone,
 }
 

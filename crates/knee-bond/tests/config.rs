@@ -33,20 +33,23 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (right.replace("example.org:4433", "example.org"), "a colon and a port"),
         (format!("{right}listen = \"0.0.0.0:1080\"\n"), "login"),
         (format!("{right}liste = \"0.0.0.0:1080\"\n"), "unknown field `liste`"),
-        (format!("{right}[[link]]\ninterface = \"an interface\"\n"), "no interface is called"),
-        (format!("{right}[[link]]\ninterface = \"a\"\n[[link]]\ninterface = \"a\"\n"), "twice"),
+        (format!("{right}[[link]]\ninterface = \"an interface\"\n"), "no interface is named"),
+        (
+            format!("{right}[[link]]\ninterface = \"a\"\n[[link]]\ninterface = \"a\"\n"),
+            "is repeated",
+        ),
         (format!("{right}[[link]]\ninterface = \"a\"\ncap = \"20\"\n"), "20 GB"),
         (format!("{right}[[link]]\ninterface = \"a\"\nresets = 32\n"), "1 to 31"),
-        (format!("page = \"0.0.0.0:9433\"\n{right}"), "on loopback alone"),
+        (format!("page = \"0.0.0.0:9433\"\n{right}"), "must be on loopback"),
         (format!("{right}[[link]]\ninterface = \"a\"\ncost = 256\n"), "u8"),
         (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
         (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),
         (
             format!("{right}[[forward]]\nlisten = \"0.0.0.0:80\"\nto = \"a:1\"\n"),
-            "on loopback alone",
+            "must be on loopback",
         ),
         (format!("server = \"a:1\"\nserver_key = \"{KEY}\"\nkey = \"k\"\n"), "44 letters"),
-        ("server = \"a:1\"\nserver_key = []\nkey = \"k\"\n".to_owned(), "two while it is changed"),
+        ("server = \"a:1\"\nserver_key = []\nkey = \"k\"\n".to_owned(), "two during a change"),
     ] {
         let said = complaint(&text, true);
         assert!(said.contains(wanted), "{wanted:?} is not in {said:?}");
@@ -59,8 +62,8 @@ fn a_server_is_told_what_is_wrong_and_where() {
     let client = format!("[[client]]\nname = \"a\"\nkey = \"{public}\"\n");
     for (text, wanted) in [
         ("key = \"k\"\nclient = []\n".to_owned(), "at least one"),
-        (format!("key = \"k\"\n{client}{client}"), "stands twice"),
-        (format!("key = \"k\"\n{client}[egress]\nallow = [\"10.0.0.0/40\"]\n"), "is no prefix"),
+        (format!("key = \"k\"\n{client}{client}"), "is repeated"),
+        (format!("key = \"k\"\n{client}[egress]\nallow = [\"10.0.0.0/40\"]\n"), "is not a prefix"),
         (format!("key = \"k\"\nlisten = \"anywhere\"\n{client}"), "line 2"),
     ] {
         let said = complaint(&text, false);

@@ -32,6 +32,6 @@ impl HostError {
 
     /// Makes the error of a call that fails only if the host runs out of a resource.
     pub fn call(what: impl Into<String>, source: impl Into<io::Error>) -> HostError {
-        HostError::refused(what, source, "look for limits on memory, files and processes")
+        HostError::refused(what, source, "check the limits on memory, files and processes")
     }
 }

@@ -96,7 +96,7 @@ impl Routing {
         message.attributes =
             vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
         self.change(
-            "give a network device its address",
+            "set the address of a network device",
             RouteNetlinkMessage::NewAddress(message),
             NLM_F_CREATE | NLM_F_EXCL,
         )
@@ -119,7 +119,7 @@ impl Routing {
     fn get(&mut self, name: &str) -> Result<(LinkMessage, Vec<LinkAttribute>), HostError> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
-        let what = "ask for a network device";
+        let what = "look up a network device";
         match self.netlink.ask(RouteNetlinkMessage::GetLink(message), 0) {
             Ok(Some(RouteNetlinkMessage::NewLink(mut link))) => {
                 let attributes = std::mem::take(&mut link.attributes);

@@ -51,7 +51,7 @@ impl Marked {
 ///
 /// If the kernel refuses.
 pub fn marked(folder: &Path) -> Result<Marked, HostError> {
-    read(&folder.join(MARKED)).map_err(|error| HostError::call("read what is steered", error))
+    read(&folder.join(MARKED)).map_err(|error| HostError::call("read the steered traffic", error))
 }
 
 /// Returns them to their original controller, except for those whose programs have chosen a

@@ -30,8 +30,8 @@ impl Namespace {
             unshare(CloneFlags::CLONE_NEWNET)?;
             File::open("/proc/thread-self/ns/net")
         })?;
-        let file =
-            made.map_err(|source| HostError::refused("make a network namespace", source, ADVICE))?;
+        let file = made
+            .map_err(|source| HostError::refused("create a network namespace", source, ADVICE))?;
         Ok(Namespace { file })
     }
 
@@ -76,7 +76,7 @@ pub fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     fs::write(path, value).map_err(|source| {
         HostError::refused(
-            format!("set {name} of a namespace"),
+            format!("set {name} in a namespace"),
             source,
             "run as root, with /proc/sys writable",
         )

@@ -406,8 +406,8 @@ impl Routes {
         self.netlink.ask(message, flags).map(|_| ()).map_err(|source| {
             let advice = match source.raw_os_error() {
                 Some(libc::EPERM) => "run as root (CAP_NET_ADMIN)",
-                Some(libc::EEXIST) => "somebody else made the same: remove it, or let it be",
-                _ => "see what the kernel has: ip route show table all, ip rule",
+                Some(libc::EEXIST) => "it exists already: remove it, or keep it",
+                _ => "check the kernel's routes: ip route show table all, ip rule",
             };
             HostError::refused(what, source, advice)
         })

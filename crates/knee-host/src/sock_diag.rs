@@ -82,7 +82,7 @@ impl ClosedSockets {
         let refused = |error| {
             let advice =
                 "use a kernel with CONFIG_INET_DIAG (modprobe tcp_diag), from Linux 4.2 on";
-            HostError::refused("hear of closed connections", error, advice)
+            HostError::refused("receive reports of closed connections", error, advice)
         };
         ClosedSockets::open().map_err(refused)
     }

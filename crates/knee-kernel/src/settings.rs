@@ -84,7 +84,7 @@ impl Settings {
         let available = sysctl("net.ipv4.tcp_available_congestion_control");
         let available = available.map_err(|source| {
             let advice = "let the container see /proc/sys";
-            HostError::refused("ask for the kernel's congestion controllers", source, advice)
+            HostError::refused("query the kernel's congestion controllers", source, advice)
         })?;
         let mut bpf_controllers = Vec::new();
         let flows = scenario.flows.iter();
@@ -164,7 +164,7 @@ fn controller(
     let selection = &flow.controller;
     if let Some(parameter) = knee_cc::not_in_kernel(selection) {
         let problem = format!("BBR has no {parameter} in the kernel, nor in BPF");
-        return Err(unsupported(flow, "cc", problem, format!("leave {parameter} out")));
+        return Err(unsupported(flow, "cc", problem, format!("remove {parameter}")));
     }
     // Neither the kernel's own names nor those of loaded controllers contain "-".
     let name = &selection.name.replace('-', "_");
@@ -233,7 +233,7 @@ fn alike(
         None => Ok(wanted),
         Some(other) => {
             let problem = format!("differs from that of flow \"{}\"", first.name);
-            let advice = "the kernel has one setting for a host: give all flows the same";
+            let advice = "the kernel has one setting per host: give all flows the same";
             Err(unsupported(other, key, problem, advice.to_owned()))
         }
     }

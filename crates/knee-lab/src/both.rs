@@ -87,7 +87,7 @@ fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparis
     let probes = match probes.is_empty() {
         true => String::new(),
         false => format!(
-            " Beside the flows, an independent probe measured a median RTT of {}.",
+            " An independent probe beside the flows measured a median RTT of {}.",
             probes.join(", ")
         ),
     };
@@ -98,7 +98,7 @@ fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparis
         other => (format!("{} on Linux {release}", other.to_uppercase()), noun(other)),
     };
     let note = format!(
-        "Simulator: {}. {who}: {}. A difference is the simulator's value less the \
+        "Simulator: {}. {who}: {}. A difference is the simulator's value minus the \
          {whose}'s.{probes}",
         verdict(&fidelity.sim),
         verdict(&fidelity.kernel),

@@ -27,10 +27,10 @@ pub(crate) const SCHEMA: &str = "knee-comparisons/1";
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// A single run and a set of repeats.
-    #[error("one is a single run, the other one repeats")]
+    #[error("one side is a single run, the other has repeats")]
     Kinds,
     /// Fewer than two runs.
-    #[error("one run alone cannot be compared")]
+    #[error("a comparison needs at least two runs")]
     TooFew,
     /// The repeats have fewer than two seeds in common.
     #[error("the repeats have fewer than two seeds in common")]
@@ -71,33 +71,32 @@ fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Error> {
     Ok(Some(there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?))
 }
 
-/// Several runs against the first of them.
+/// Comparison of several runs with the first of them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunsCompared {
     /// `knee-comparisons/1`.
     pub schema: String,
-    /// What is compared, as it can be typed; the first is what the others are compared
-    /// with.
+    /// The sides, as in the command line; the others are compared with the first.
     pub directories: Vec<String>,
-    /// Short names of the same.
+    /// Short names of the sides.
     #[serde(default)]
     pub names: Vec<String>,
-    /// Runs of each that differ in their seed alone.
+    /// Runs of each side that differ only in their seed.
     #[serde(default)]
     pub runs: Vec<usize>,
-    /// The line that repeats the comparison.
+    /// The command that repeats the comparison.
     #[serde(default)]
     pub command: String,
-    /// What they were given that differs.
+    /// Inputs that differ between the sides.
     pub given: Vec<Given>,
-    /// The answer: a sentence for each but the first.
+    /// The result: a sentence for each side but the first.
     #[serde(default)]
     pub says: Vec<String>,
     /// The measures that matter for the workload, group by group.
     #[serde(default)]
     pub measures: Vec<MeasureCompared>,
-    /// The others, each against the first, number by number; empty where one of them is
-    /// a point of a sweep, which keeps no summary.
+    /// Each side compared with the first, number by number; empty if a side is a point
+    /// of a sweep, which has no summary.
     pub comparisons: Vec<Comparison>,
 }
 

@@ -66,10 +66,10 @@ pub enum CurveError {
     #[error("the scenario has no link with a constant rate")]
     NoConstantRate,
     /// The simulator is not among the grounds; the others are compared with it.
-    #[error("the kernel's points are drawn over the simulator's")]
+    #[error("the kernel needs the simulator for comparison")]
     WithoutSimulator,
     /// A run was too short.
-    #[error("a window of {window_bytes} B gives nothing: {reason}")]
+    #[error("a window of {window_bytes} B has no result: {reason}")]
     Nothing {
         /// The window, bytes.
         window_bytes: f64,

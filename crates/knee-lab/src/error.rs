@@ -55,7 +55,7 @@ pub enum Error {
     #[error("{} is not empty", .0.display())]
     NotEmpty(PathBuf),
     /// An output directory is a symbolic link, or is reached through one.
-    #[error("{} is a link to another place", .0.display())]
+    #[error("{} is a symbolic link", .0.display())]
     Link(PathBuf),
     /// Settings that exclude each other.
     #[error(transparent)]
@@ -116,7 +116,7 @@ pub enum Error {
     #[error("{0}")]
     Defect(String),
     /// It was stopped before it began.
-    #[error("it was stopped before it began")]
+    #[error("it was stopped before it started")]
     Stopped,
 }
 

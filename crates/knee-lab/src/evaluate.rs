@@ -44,10 +44,10 @@ pub enum EvaluateError {
     #[error("no criterion has the section {0}")]
     NoSection(String),
     /// One seed alone gives no interval.
-    #[error("one seed has no interval")]
+    #[error("an interval needs at least two seeds")]
     OneSeed,
     /// Scenarios could not tell them apart.
-    #[error("two traces have the name {0}")]
+    #[error("two traces are named {0}")]
     TwoTraces(String),
 }
 
@@ -118,7 +118,7 @@ fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Mad
     }
     if ended.summary.verdict == Verdict::Invalid {
         let reason = ended.summary.verdict_reason.as_deref().unwrap_or("the host was too busy");
-        let why = format!("{TRIES} runs proved nothing: {reason}");
+        let why = format!("{TRIES} runs were invalid: {reason}");
         return Some(lines.iter().map(|at| row(*at, Err(why.clone()))).collect());
     }
     let value = |at: (usize, usize)| {
@@ -142,7 +142,7 @@ fn sound(scenario: &Scenario, on: &dyn Ground, control: &Control) -> Result<Run,
 /// The value of a claim. An event that never occurred counts as the whole duration.
 fn value_of(summary: &Summary, id: &str, scenario: &Scenario) -> Result<f64, String> {
     let claim = summary.claims.iter().find(|claim| claim.id == id);
-    let claim = claim.ok_or_else(|| "no such claim".to_string())?;
+    let claim = claim.ok_or_else(|| "there is no such claim".to_string())?;
     match claim.measured {
         Some(value) => Ok(value),
         None if claim.measured_text == "never" => Ok(scenario.duration.as_secs_f64()),

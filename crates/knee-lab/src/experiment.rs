@@ -57,7 +57,7 @@ impl<'g> ExperimentSettings<'g> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExperimentError {
     /// Repeats are limited to one ground, since intervals belong to one ground.
-    #[error("repeats give intervals on one ground")]
+    #[error("repeats work on one ground only")]
     RepeatsOnSeveralGrounds,
     /// No ground writes packet logs.
     #[error("only the simulator writes a packet log")]

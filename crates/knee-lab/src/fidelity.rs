@@ -64,7 +64,7 @@ pub struct GridSettings {
 #[derive(Debug, thiserror::Error)]
 pub enum GridError {
     /// No cell matches.
-    #[error("no cell has such a name; one is called {example}")]
+    #[error("no cell has such a name; an example is {example}")]
     NoCell {
         /// Name of an existing cell.
         example: String,
@@ -78,7 +78,7 @@ pub enum GridError {
         why: String,
     },
     /// The directory contains something other than cells of the grid.
-    #[error("{} holds something other than cells of the grid", .0.display())]
+    #[error("{} contains something other than cells of the grid", .0.display())]
     OfAnother(PathBuf),
 }
 

@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Something that differs between runs before they begin.
+/// An input that differs between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Given {
-    /// A key as `--set` writes it, `version`, or `ground`.
+    /// A key as in `--set`, `version`, or `ground`.
     pub what: String,
-    /// Its value in each run; null: the run has no such key.
+    /// Its value in each run; null if the run has no such key.
     pub values: Vec<Option<String>>,
 }
 

@@ -26,7 +26,7 @@ pub struct Origin {
     pub version: String,
     /// The build of the program.
     pub program: Program,
-    /// How the program was called.
+    /// The command line.
     pub arguments: Vec<String>,
     /// Ground of the runs.
     pub ground: String,
@@ -36,7 +36,7 @@ pub struct Origin {
     pub settings: OriginSettings,
 }
 
-/// A scenario as it was read.
+/// A scenario as read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptScenario {
     /// The file itself.
@@ -48,9 +48,9 @@ pub struct KeptScenario {
 /// A copy of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptFile {
-    /// Its name, as it was written.
+    /// Its name, as given.
     pub written: String,
-    /// The copy, relative to the folder.
+    /// Path of the copy, relative to the folder.
     pub kept: String,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
@@ -66,13 +66,14 @@ pub enum OriginSettings {
         vary: Vec<String>,
         /// Keys that were set.
         set: Vec<String>,
-        /// Seed of the first repeat; null: the scenario's.
+        /// Seed of the first repeat; null for the scenario's.
         seed: Option<u64>,
-        /// Runs at each point; null: one.
+        /// Runs at each point; null for one.
         repeat: Option<u64>,
         /// Whether invalid combinations were left out.
         skip_invalid: bool,
-        /// The key whose values the headline compares; null: the one varied last.
+        /// The key whose values the headline compares; null for the one varied
+        /// last.
         #[serde(default)]
         about: Option<String>,
     },
@@ -80,13 +81,13 @@ pub enum OriginSettings {
     Rank {
         /// The candidates.
         cc: Vec<String>,
-        /// Controllers beside which they ran.
+        /// Controllers beside which each candidate runs.
         against: Vec<String>,
         /// Keys that were set.
         set: Vec<String>,
-        /// The flow whose place the candidates took; null: the first.
+        /// The flow that they replaced; null for the first.
         flow: Option<String>,
-        /// Seed of the first repeat; null: the scenarios'.
+        /// Seed of the first repeat; null for the scenarios'.
         seed: Option<u64>,
         /// Number of runs of each combination.
         repeat: u64,
@@ -188,7 +189,7 @@ impl KeptFile {
         let below = self.kept.strip_prefix(INPUTS).and_then(|rest| rest.strip_prefix('/'));
         let plain = |name: &str| !name.contains(['/', '\\']) && name != "..";
         if !below.is_some_and(plain) {
-            let source = std::io::Error::other("its name leads out of the folder");
+            let source = std::io::Error::other("its name points outside the folder");
             return Err(Error::Read { path, source });
         }
         let read = knee_scenario::read_file(&path, INPUT_BYTES_MAX);

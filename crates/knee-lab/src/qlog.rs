@@ -24,7 +24,7 @@ const FORMAT: &str = "# knee-packet-log/2";
 #[derive(Debug, thiserror::Error)]
 pub enum QlogError {
     /// The run wrote no packet log.
-    #[error("{0} holds no packet log")]
+    #[error("{0} contains no packet log")]
     NoPacketLog(String),
     /// The run has no such flow.
     #[error("there is no flow {flow} in this run")]
@@ -35,7 +35,7 @@ pub enum QlogError {
         known: Vec<String>,
     },
     /// The packet log does not identify the flow's packets.
-    #[error("the packet log does not say which packets are those of flow {0}")]
+    #[error("the packet log does not identify the packets of flow {0}")]
     NotNamed(String),
     /// The packet log is damaged or has an unsupported version.
     #[error("{path}, line {line}: {what}")]
@@ -113,7 +113,7 @@ fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, E
             continue;
         }
         let row =
-            Row::of(&text).ok_or_else(|| damaged(line + 1, "it is no row of a packet log"))?;
+            Row::of(&text).ok_or_else(|| damaged(line + 1, "it is not a row of a packet log"))?;
         if let Some(connection) = connections.get_mut(&row.flow) {
             let taken = connection.take(&row);
             taken.ok_or_else(|| damaged(line + 1, "a number is missing"))?;

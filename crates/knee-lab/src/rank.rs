@@ -64,7 +64,7 @@ pub enum RankError {
         flow: String,
     },
     /// The folder contains no scenario.
-    #[error("{0} holds no scenario (*.toml)")]
+    #[error("{0} contains no scenario (*.toml)")]
     NoScenarios(String),
 }
 

@@ -50,10 +50,10 @@ pub struct RehearseSettings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RehearseError {
     /// No pair of controllers to compare.
-    #[error("{0} has no two mixes of one process over one path")]
+    #[error("{0} does not have two mixes of one process over one path")]
     NoPair(String),
     /// No size class has enough transfers for a meaningful mean.
-    #[error("in no block are there five transfers of a size")]
+    #[error("no block has five transfers of a size class")]
     TooFew,
 }
 

@@ -113,7 +113,7 @@ fn mix(answer: &MixAnswer) -> Comparison {
         "objects",
         ">ratio (95 % interval)",
         "outcome",
-        ">sent again",
+        ">retransmitted",
         ">half and half",
     ];
     let row = |class: &knee_record::MixClass| {
@@ -123,8 +123,8 @@ fn mix(answer: &MixAnswer) -> Comparison {
     };
     Comparison {
         title: "Which controller for which traffic".to_string(),
-        note: "First controller over second, all transfers under the one against all under the \
-               other. Completion time below 3 MB, throughput from there on."
+        note: "First controller over second: all transfers under the first compared with all \
+               under the second. Completion time below 3 MB, throughput from 3 MB on."
             .to_string(),
         heads: ComparisonHead::all(&heads),
         rows: answer.classes.iter().map(row).collect(),

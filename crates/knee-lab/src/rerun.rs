@@ -28,13 +28,13 @@ const SCHEMA: &str = "knee-rerun/1";
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
     /// The folder contains nothing to run.
-    #[error("{0} holds no run, no repeats, no sweep and no ranking")]
+    #[error("{0} contains no run, no repeats, no sweep and no ranking")]
     Nothing(String),
     /// Runs in real time are never identical.
-    #[error("on the ground {0}, where time passes as it does, no two runs are the same")]
+    #[error("on the ground {0}, which runs in real time, no two runs are identical")]
     RealTime(String),
     /// The folder has no copy of its inputs, as in earlier versions of Knee.
-    #[error("{0} holds no copy of its scenario: an earlier version of Knee made it")]
+    #[error("{0} contains no copy of its scenario: an earlier version of Knee wrote it")]
     NotKept(String),
 }
 

@@ -68,7 +68,7 @@ pub enum StudyError {
     #[error("two studies are called {0}")]
     SameName(String),
     /// The simulator, to which recorded outcomes refer, is missing.
-    #[error("studies are compared with what the simulator gives")]
+    #[error("studies need the simulator for comparison")]
     WithoutSimulator,
     /// A built-in study has no file to record values in.
     #[error("{0} is in the program, not in a file")]

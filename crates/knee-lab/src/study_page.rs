@@ -146,7 +146,7 @@ fn runs_table(fidelities: &[(String, Fidelity)]) -> Comparison {
         ">RTT sim",
         ">kernel",
         ">difference",
-        ">sent again sim",
+        ">retransmitted sim",
         ">kernel",
         ">difference",
         "kernel’s run",
@@ -162,7 +162,7 @@ fn runs_table(fidelities: &[(String, Fidelity)]) -> Comparison {
     Comparison {
         title: "Runs on both grounds".to_string(),
         note: "All flows of a run together; RTT: median of the smoothed RTT. A difference is the \
-               simulator's value less the kernel's."
+               simulator's value minus the kernel's."
             .to_string(),
         heads: ComparisonHead::all(&heads),
         rows: fidelities.iter().map(row).collect(),

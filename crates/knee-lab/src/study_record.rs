@@ -19,15 +19,15 @@ pub struct StudyRecords {
     pub schema: String,
     /// The studies, in the order in which they were named.
     pub studies: Vec<StudyRecord>,
-    /// The worst verdict among the runs, on whether they were sound.
+    /// The worst verdict among the runs.
     pub verdict: Verdict,
-    /// Whether every claim has its recorded outcome.
+    /// Whether the outcome of every claim agrees with the one on record.
     pub as_recorded: bool,
-    /// Command that repeats all studies.
+    /// The command that repeats all of it.
     pub command: String,
 }
 
-/// Results of a study.
+/// Result of a study.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRecord {
     /// Short name.
@@ -58,15 +58,15 @@ pub struct StudyRecord {
 /// Results of a study on a ground other than the simulator.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroundRecord {
-    /// The claims, in the same order as on the simulator.
+    /// The claims, in the same order as for the simulator.
     pub claims: Vec<ClaimOutcome>,
-    /// Runs that were possible on the ground.
+    /// The runs that the ground can do.
     pub runs: Vec<RunRecord>,
-    /// Runs that were not possible on it.
+    /// The runs that it cannot do.
     pub not_run: Vec<NotRun>,
 }
 
-/// A run that is not possible on a ground.
+/// A run that a ground cannot do.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NotRun {
     /// Name in the study.

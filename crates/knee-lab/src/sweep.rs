@@ -72,7 +72,7 @@ pub struct Swept {
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// Too many runs.
-    #[error("{points} points, {repeats} times each, are too many")]
+    #[error("{points} points with {repeats} runs each are too many")]
     TooMany {
         /// Number of combinations.
         points: usize,
@@ -96,7 +96,7 @@ pub enum SweepError {
         known: Vec<String>,
     },
     /// A file has changed since the sweep was planned.
-    #[error("a file that {0} names has changed meanwhile")]
+    #[error("a file named in {0} has changed since")]
     Changed(String),
 }
 

@@ -42,7 +42,7 @@ impl ScenarioText {
     pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
         let name = path.to_string_lossy().into_owned();
         let text = load_file(path).and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
+            String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_string())
         });
         match text {
             Ok(text) => {
@@ -150,7 +150,7 @@ fn unreadable(name: String, reason: &str) -> Errors {
         source: 0,
         span: 0..0,
         message: format!("cannot read it: {reason}"),
-        help: "write the name of a scenario file, or begin one with knee init FILE".to_string(),
+        help: "write the name of a scenario file, or create one with knee init FILE".to_string(),
     };
     Errors { problems: vec![problem], sources: vec![SourceText { name, text: String::new() }] }
 }

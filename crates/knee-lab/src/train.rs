@@ -135,7 +135,10 @@ impl Train {
         lines.extend(trained.score_of_cubic.map(|score| ("score_of_cubic", score.to_string())));
         lines.push(("runs", trained.runs.to_string()));
         if trained.stopped {
-            lines.push(("stopped", "before it was finished: the best so far".to_string()));
+            lines.push((
+                "stopped",
+                "before it was finished: this is the best table so far".to_string(),
+            ));
         }
         lines.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
     }

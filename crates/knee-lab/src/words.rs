@@ -26,7 +26,7 @@ pub fn agrees(within: Option<bool>) -> &'static str {
 pub fn measure_words(measure: &str) -> &str {
     match measure {
         "smoothed_rtt_p50" => "smoothed RTT, median",
-        "retransmit_ratio_total" => "sent again",
+        "retransmit_ratio_total" => "retransmitted",
         "convergence_time" => "convergence time",
         "completion_time" => "completion time",
         "page_load_time" => "page load time",

@@ -101,7 +101,7 @@ fn one_controller_under_two_names_is_no_difference() {
     assert!(summary.entries.iter().all(|entry| entry.word == RankWord::NoDifference));
     let fronts: Vec<bool> = summary.entries.iter().map(|entry| entry.on_front).collect();
     assert_eq!(fronts, [true, true]);
-    assert!(summary.says.contains("No difference to"), "{}", summary.says);
+    assert!(summary.says.contains("No significant difference from"), "{}", summary.says);
 }
 
 /// At 1 % random loss a loss-based controller is limited to MSS / RTT · 1.22 / sqrt(p), 2.4 Mbit/s

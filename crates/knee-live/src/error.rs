@@ -13,7 +13,7 @@ pub enum LiveError {
     #[error(transparent)]
     Record(#[from] knee_record::Error),
     /// Invalid syntax of a group.
-    #[error("{text:?} is no group of prefixes: {problem}")]
+    #[error("{text:?} is not a group of prefixes: {problem}")]
     Group {
         /// The text.
         text: String,
@@ -21,7 +21,7 @@ pub enum LiveError {
         problem: String,
     },
     /// Invalid syntax of a period.
-    #[error("{text:?} is no period: {problem}")]
+    #[error("{text:?} is not a period: {problem}")]
     Period {
         /// The text.
         text: String,
@@ -29,7 +29,7 @@ pub enum LiveError {
         problem: String,
     },
     /// No recorded minute lies in the requested periods.
-    #[error("nothing in {} was observed in the time that was asked for", .0.display())]
+    #[error("nothing in {} was observed in the requested period", .0.display())]
     NothingObserved(PathBuf),
     /// A table given beside the records is unusable.
     #[error("{}, line {line}: {problem}", path.display())]

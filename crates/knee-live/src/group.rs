@@ -30,13 +30,15 @@ impl FromStr for Group {
             problem: format!("{problem}; write NAME=PREFIX, such as office=192.0.2.0/24"),
         };
         let (name, prefix) = text.split_once('=').ok_or_else(|| wrong("it has no ="))?;
-        let prefix: IpNet = prefix.parse().map_err(|_| wrong("its prefix is not one"))?;
+        let prefix: IpNet = prefix.parse().map_err(|_| wrong("its prefix is invalid"))?;
         if name.is_empty() || name == OTHERS {
-            return Err(wrong("it needs a name, and `others` are those in no group"));
+            return Err(wrong(
+                "it needs a name other than `others`, which stands for clients in no group",
+            ));
         }
         if prefix != prefix.trunc() {
             let whole = prefix.trunc();
-            return Err(wrong(&format!("{prefix} has bits beyond its length, {whole} has not")));
+            return Err(wrong(&format!("{prefix} has bits beyond its length, unlike {whole}")));
         }
         Ok(Group { name: name.into(), prefix })
     }
@@ -119,8 +121,8 @@ mod tests {
     fn what_is_no_group_is_named() {
         for (text, part) in [
             ("192.0.2.0/24", "no ="),
-            ("a=192.0.2.0/33", "prefix is not one"),
-            ("a=192.0.2.1/24", "192.0.2.0/24 has not"),
+            ("a=192.0.2.0/33", "prefix is invalid"),
+            ("a=192.0.2.1/24", "unlike 192.0.2.0/24"),
             ("=192.0.2.0/24", "needs a name"),
             ("others=192.0.2.0/24", "needs a name"),
         ] {

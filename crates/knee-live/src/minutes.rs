@@ -220,11 +220,11 @@ impl Read<'_> {
         let class = match class {
             "" => None,
             name => match classes.iter().position(|class| class.name == name) {
-                None => return Err(format!("{name:?} is no class of sizes")),
+                None => return Err(format!("{name:?} is not a size class")),
                 found => found,
             },
         };
-        let sketch = |text: &str| Sketch::parse(text).ok_or(format!("{text:?} is no sketch"));
+        let sketch = |text: &str| Sketch::parse(text).ok_or(format!("{text:?} is not a sketch"));
         let cell = Cell {
             connections,
             acked_bytes,

@@ -200,7 +200,7 @@ impl Observer {
                 ));
             }
         };
-        let call = |error| HostError::call("read what the kernel tells of connections", error);
+        let call = |error| HostError::call("read the kernel's reports of connections", error);
         let news = closed.hear(PATIENCE, BATCH, &mut one).map_err(call)?;
         observed.reports += news.reports;
         observed.lost += news.dropped;

@@ -91,7 +91,7 @@ fn programs(_: &Policy, _: &mut Journal) -> Result<Box<dyn Actuator>, PolicyErro
 }
 
 #[cfg(not(feature = "bpf"))]
-const LACKS_FEATURE: &str = "this knee was built without BPF programs";
+const LACKS_FEATURE: &str = "this build of Knee has no BPF programs";
 #[cfg(feature = "bpf")]
 const LACKS_CGROUPS: &str = "this host lacks a file system of control groups, version 2";
 

@@ -52,7 +52,7 @@ pub enum PolicyError {
         problem: String,
     },
     /// Another process applies a policy.
-    #[error("process {process} applies a policy already, by the journal {path}")]
+    #[error("process {process} already applies a policy, according to the journal {path}")]
     Held {
         /// The journal.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum PolicyError {
         process: u32,
     },
     /// The journal belongs to another network namespace.
-    #[error("the journal {path} is of another network namespace, {theirs}")]
+    #[error("the journal {path} belongs to another network namespace, {theirs}")]
     Elsewhere {
         /// The journal.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub enum PolicyError {
         theirs: String,
     },
     /// The routing table is in use.
-    #[error("table {table} has a route of somebody else, to {destination}")]
+    #[error("table {table} has a route that is not Knee's, to {destination}")]
     TableInUse {
         /// Number of the table.
         table: u32,
@@ -94,7 +94,7 @@ pub enum PolicyError {
         source: io::Error,
     },
     /// The blocks belong to another experiment.
-    #[error("{path} has the blocks of another experiment, or something else")]
+    #[error("{path} contains the blocks of another experiment, or other data")]
     OtherExperiment {
         /// The file.
         path: PathBuf,

@@ -120,7 +120,7 @@ impl Journal {
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
-                .map_err(|source| failed("make the folder of", path, source))?;
+                .map_err(|source| failed("create the folder of", path, source))?;
         }
         let file = open(path, true)?;
         let mut file =
@@ -272,7 +272,7 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
         return distrust(folder, "it belongs to another user");
     }
     if about.mode() & 0o022 != 0 && about.mode() & 0o1000 == 0 {
-        return distrust(folder, "others may write there");
+        return distrust(folder, "others can write to it");
     }
     let mut options = OpenOptions::new();
     options.read(true).append(write).create(write).mode(0o600);
@@ -286,13 +286,13 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
     };
     let about = file.metadata().map_err(|source| failed("open", path, source))?;
     if !about.is_file() {
-        return distrust(path, "it is no file");
+        return distrust(path, "it is not a regular file");
     }
     if about.uid() != user || about.nlink() != 1 {
-        return distrust(path, "it belongs to another user, or has another name too");
+        return distrust(path, "it belongs to another user, or has more than one name");
     }
     if about.mode() & 0o077 != 0 {
-        return distrust(path, "others may read or write it");
+        return distrust(path, "others can read or write it");
     }
     Ok(file)
 }

@@ -73,12 +73,14 @@ pub enum Why {
 impl std::fmt::Display for Why {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Why::NoRoute => f.write_str("no route leads there"),
+            Why::NoRoute => f.write_str("there is no route to it"),
             Why::Refused => f.write_str("the route refuses packets"),
-            Why::Chosen(name) => write!(f, "its route has the controller {name} already"),
+            Why::Chosen(name) => write!(f, "its route already has the controller {name}"),
             Why::SeveralWays => f.write_str("its route has several next hops"),
-            Why::Daemon => f.write_str("its route is a routing daemon's"),
-            Why::AsksForMore => f.write_str("its route asks for a source or a type of service"),
+            Why::Daemon => f.write_str("its route belongs to a routing daemon"),
+            Why::AsksForMore => {
+                f.write_str("its route depends on the source or the type of service")
+            }
         }
     }
 }

@@ -26,27 +26,28 @@ pub struct PolicyFile {
     /// A name for reports.
     #[schemars(with = "String")]
     name: Spanned<String>,
-    /// Version, which rises with each change. A host that accepts only signed policies
-    /// accepts none with a lower version.
+    /// Version number, which increases with each change; a host that accepts only
+    /// signed policies rejects lower ones.
     version: Option<u64>,
-    /// Time from which the policy no longer applies, in UTC: `2027-01-31T00:00:00Z`.
+    /// Time at which it expires, in UTC: `2027-01-31T00:00:00Z`.
     #[schemars(with = "Option<String>")]
     expires: Option<Spanned<Datetime>>,
-    /// Seed of the draw of the held-out prefixes; hosts with the same seed hold out the
-    /// same prefixes. Default: 1.
+    /// Seed of the random choice of the held-out prefixes; hosts with the same seed hold
+    /// out the same ones. Default: 1.
     #[serde(default = "one")]
     seed: u64,
-    /// First of the routing tables to use; one more for each port. Default: 7222.
+    /// First of the routing tables to use; each port needs one more. Default:
+    /// 7222.
     #[schemars(with = "Option<u32>")]
     table: Option<Spanned<u32>>,
     /// Mechanism that carries out the policy: "route" or "bpf". Default: "bpf", if the host
     /// supports it.
     actuator: Option<ActuatorName>,
-    /// Whether connections that are open get the controller too, which only BPF programs
-    /// can do. Default: false.
+    /// Whether open connections get the controller too, which only BPF programs can do.
+    /// Default: false.
     #[schemars(with = "Option<bool>")]
     open_connections: Option<Spanned<bool>>,
-    /// Which traffic gets which controller.
+    /// Groups of traffic with their controllers.
     #[serde(default, rename = "group")]
     groups: Vec<GroupFile>,
 }
@@ -55,7 +56,7 @@ pub struct PolicyFile {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ActuatorName {
-    /// Routes of its own.
+    /// Knee's own routes.
     Route,
     /// BPF programs.
     Bpf,
@@ -71,18 +72,19 @@ struct GroupFile {
     /// Prefixes of its clients: `203.0.113.0/24`, `2001:db8::/32`.
     #[schemars(with = "Vec<String>")]
     prefixes: Vec<Spanned<String>>,
-    /// Ports at this host. Default: all.
+    /// Local ports. Default: all.
     #[schemars(with = "Option<Vec<u16>>")]
     #[serde(default)]
     ports: Vec<Spanned<u16>>,
     /// The kernel's name of a congestion controller: `bbr`.
     #[schemars(with = "String")]
     controller: Spanned<String>,
-    /// The controller in use, with which an experiment compares. Only `knee steer run` needs
-    /// it.
+    /// The controller that an experiment compares with: the one in use. Only `knee steer
+    /// run` needs it.
     #[schemars(with = "Option<String>")]
     control: Option<Spanned<String>>,
-    /// Share of the addresses that permanently keep their controller: `5%`. Default: 5%.
+    /// Share of the addresses that permanently keep the controller that they have:
+    /// `5%`. Default: 5%.
     #[schemars(with = "Option<String>")]
     hold_out: Option<Spanned<String>>,
 }
@@ -165,7 +167,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     let expires_unix = file.expires.and_then(|expires| {
         let unix = unix_time(expires.get_ref());
         if unix.is_none() {
-            let message = format!("{} is no time in UTC", expires.get_ref());
+            let message = format!("{} is not a time in UTC", expires.get_ref());
             say(expires.span(), message, "a date, T, a time, Z: 2027-01-31T00:00:00Z");
         }
         unix
@@ -173,7 +175,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     let table = file.table.map_or(TABLE, |table| {
         if *table.get_ref() < TABLE_MIN {
             let message = format!("table {} is below {TABLE_MIN}", table.get_ref());
-            say(table.span(), message, "leave the key out, or take one such as 7222");
+            say(table.span(), message, "remove the key, or use a number such as 7222");
         }
         table.into_inner()
     });
@@ -198,7 +200,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     for group in file.groups {
         let name = group.name.get_ref().clone();
         if name.trim().is_empty() || name == "others" {
-            let help = "any name but `others`, which are those in no group";
+            let help = "any name except `others`, which stands for connections in no group";
             say(group.name.span(), "the group needs a name".into(), help);
         }
         if !names.insert(name.clone()) {
@@ -213,7 +215,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         for port in &group.ports {
             let number = *port.get_ref();
             if number == 0 || !ports.insert(number) {
-                let message = format!("port {number} is none, or named twice");
+                let message = format!("port {number} is invalid or repeated");
                 say(port.span(), message, "1 to 65535, each once");
             }
         }
@@ -237,7 +239,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         for controller in [Some(&group.controller), group.control.as_ref()].into_iter().flatten() {
             let name = controller.get_ref();
             if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(plain) {
-                let message = format!("`{name}` is no name of a controller in the kernel");
+                let message = format!("`{name}` is not a valid name of a controller in the kernel");
                 let help = "one of: sysctl net.ipv4.tcp_available_congestion_control";
                 say(controller.span(), message, help);
             }
@@ -248,7 +250,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         }
         let hold_out = group.hold_out.map_or(HOLD_OUT, |share| {
             share_of(share.get_ref()).unwrap_or_else(|| {
-                let message = format!("`{}` is no share to hold out", share.get_ref());
+                let message = format!("`{}` is not a valid share to hold out", share.get_ref());
                 say(share.span(), message, "0% to 50%, such as \"5%\"");
                 0.0
             })
@@ -331,7 +333,7 @@ fn prefix_of(text: &str) -> Result<IpNet, (String, String)> {
     let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     let net = net.map_err(|_| {
         let help = "an address, / and a length: 203.0.113.0/24, 2001:db8::/32";
-        (format!("`{text}` is no prefix"), help.to_string())
+        (format!("`{text}` is not a valid prefix"), help.to_string())
     })?;
     if net != net.trunc() {
         return Err((format!("{net} has bits beyond its length"), net.trunc().to_string()));
@@ -400,13 +402,13 @@ hold_out = "0%"
             ("203.0.113.0/24", "there", "\"there\"", "no prefix", "an address"),
             ("\"sites\"", "\"eyeballs\"", "\"eyeballs\"", "two groups", "its own name"),
             ("\"sites\"", "\"others\"", "\"others\"", "needs a name", "in no group"),
-            ("\"0%\"", "\"60%\"", "\"60%\"", "no share", "0% to 50%"),
-            ("\"0%\"", "\"0.05\"", "\"0.05\"", "no share", "\"5%\""),
-            ("\"bbr\"", "\"b b\"", "\"b b\"", "no name of a controller", "sysctl"),
+            ("\"0%\"", "\"60%\"", "\"60%\"", "not a valid share", "0% to 50%"),
+            ("\"0%\"", "\"0.05\"", "\"0.05\"", "not a valid share", "\"5%\""),
+            ("\"bbr\"", "\"b b\"", "\"b b\"", "not a valid name of a controller", "sysctl"),
             ("\"edge\"", "\"\"", "\"\"", "no name", "edge"),
             ("\"bbr\"", "\"bbr\"\ncontrol = \"bbr\"", "\"bbr\"", "with itself", "in use"),
             ("name = \"edge\"", "name = \"edge\"\ntable = 254", "254", "below 256", "7222"),
-            ("\n[[", "\nexpires = 2027-01-31\n[[", "2027-01-31", "no time in UTC", "00:00Z"),
+            ("\n[[", "\nexpires = 2027-01-31\n[[", "2027-01-31", "not a time in UTC", "00:00Z"),
             ("\n[[", "\nopen_connections = true\n[[", "true", "cannot change", "\"bpf\""),
         ] {
             let text = GOOD.replacen(right, wrong, 1);

@@ -80,7 +80,7 @@ impl Actuator for RouteActuator {
     fn choose(&mut self, _: Vec<Choice>) -> Result<(), PolicyError> {
         Err(PolicyError::Programs {
             problem: "an experiment needs BPF programs".to_string(),
-            advice: "see knee steer plan for what this host lacks".to_string(),
+            advice: "run knee steer plan to see what this host lacks".to_string(),
         })
     }
 

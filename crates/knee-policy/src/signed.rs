@@ -25,16 +25,16 @@ const DOMAIN: &[u8] = b"knee-steer-policy/1\n";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// It has no signature.
-    #[error("the policy is not signed, and this host takes only those that are")]
+    #[error("the policy is not signed, and this host accepts only signed policies")]
     Unsigned,
     /// The last line is truncated or changed.
-    #[error("its last line is no signature")]
+    #[error("its last line is not a signature")]
     Malformed,
     /// The host does not trust the key.
     #[error("it is signed by {0}, which this host does not trust")]
     Untrusted(String),
     /// The policy was changed after signing.
-    #[error("its signature does not fit: it was changed since it was signed")]
+    #[error("its signature does not match: it was changed after it was signed")]
     Wrong,
     /// Version or expiry is missing.
     #[error("a signed policy needs a version and an expiry")]
@@ -43,7 +43,7 @@ pub enum SignatureError {
     #[error("it has expired")]
     Expired,
     /// A later version was accepted before.
-    #[error("it has version {version}, and this host has had {had}")]
+    #[error("it has version {version}, but this host already had {had}")]
     Older {
         /// Version of this policy.
         version: u64,
@@ -51,10 +51,10 @@ pub enum SignatureError {
         had: u64,
     },
     /// A different policy of this version was accepted before.
-    #[error("this host has had another policy of version {0}")]
+    #[error("this host already had another policy of version {0}")]
     Changed(u64),
     /// An invalid key.
-    #[error("line {0} is no key: write 64 hexadecimal digits, then a name")]
+    #[error("line {0} is not a key: write 64 hexadecimal digits, then a name")]
     Key(usize),
 }
 
@@ -63,8 +63,8 @@ impl SignatureError {
     pub fn advice(&self) -> &'static str {
         match self {
             SignatureError::Unsigned | SignatureError::Malformed => "knee steer sign POLICY",
-            SignatureError::Untrusted(_) => "add the key to those that are trusted, if it is yours",
-            SignatureError::Wrong => "sign it anew, if the change is yours",
+            SignatureError::Untrusted(_) => "add the key to the trusted ones, if it is yours",
+            SignatureError::Wrong => "sign it again, if the change is yours",
             SignatureError::Incomplete => {
                 "write version = 1 and expires = 2027-01-31T00:00:00Z before the first [[group]]"
             }

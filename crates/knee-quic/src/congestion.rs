@@ -170,7 +170,7 @@ pub fn check_controller(controller: &Selection) -> Result<(), String> {
     let built = knee_cc::build(controller, init).map_err(|error| error.to_string())?;
     if built.needs().accurate_ecn {
         let name = &controller.name;
-        return Err(format!("{name} counts marked bytes, and the QUIC library tells none"));
+        return Err(format!("{name} counts marked bytes, which the QUIC library does not report"));
     }
     Ok(())
 }

@@ -93,7 +93,7 @@ impl KeyPair {
     pub fn from_pkcs8(secret: &[u8]) -> Result<KeyPair, KeyError> {
         let secret = PrivatePkcs8KeyDer::from(secret);
         let key = ring::sign::any_eddsa_type(&secret).map_err(key_error)?;
-        let public = key.public_key().ok_or_else(|| key_error("no public key"))?;
+        let public = key.public_key().ok_or_else(|| key_error("not a public key"))?;
         let certified = vec![CertificateDer::from(public.to_vec())];
         Ok(KeyPair(Arc::new(CertifiedKey::new(certified, key))))
     }

@@ -9,7 +9,7 @@ use knee_statistics::RatioInterval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a claim ended.
+/// Outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Outcome {
     /// Measured, within its bounds.
@@ -48,14 +48,14 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// A claim with what came of it.
+/// A claim with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimOutcome {
     /// Short name, such as `A3`; can be empty.
     pub id: String,
     /// The sentence.
     pub says: String,
-    /// Flows, flow or link it speaks of; in a study with the run before it.
+    /// Flows, flow or link that it is about; in a study preceded by the run.
     pub of: String,
     /// The bounds in words: `at most 80 ms`.
     pub expected: String,
@@ -63,40 +63,40 @@ pub struct ClaimOutcome {
     pub at_least: Option<f64>,
     /// Upper bound, in `unit`.
     pub at_most: Option<f64>,
-    /// What was measured, in `unit`; null when it was not, and when it did
-    /// not come about during the run (`measured_text` then says `never`).
+    /// Measured value, in `unit`; null if nothing was measured, or if the event
+    /// did not occur during the run (`measured_text` is then `never`).
     pub measured: Option<f64>,
-    /// What was measured, for people, or why it was not.
+    /// Measured value as text, or the reason why there is none.
     pub measured_text: String,
-    /// What the value is divided by; null: by nothing.
+    /// Flows whose value the measured value is divided by; null for none.
     #[serde(default)]
     pub relative_to: Option<String>,
-    /// Of a ratio over transfers: its 95 % interval; see docs/measures.md.
+    /// 95 % interval of a ratio over transfers; see docs/measures.md.
     #[serde(default)]
     pub interval: Option<RatioInterval>,
-    /// Of a run of a study with several seeds: what they gave.
+    /// Results of each seed, for a run of a study with several seeds.
     #[serde(default)]
     pub seeds: Option<OverSeeds>,
     /// Unit of the numbers.
     pub unit: Unit,
-    /// How the claim ended: by its interval, where it has one, else by what
-    /// was measured in one run.
+    /// Outcome of the claim: by its interval if it has one, else by the value
+    /// of one run.
     pub outcome: Outcome,
     /// The outcome on record.
     pub recorded: Outcome,
-    /// In a study: the value on record with the drift allowed, for people.
+    /// In a study: the value on record with the drift allowed, as text.
     #[serde(default)]
     pub on_record: Option<String>,
     /// Whether the value has drifted further from the one on record.
     #[serde(default)]
     pub drifted: bool,
-    /// Whether outcome and value are those on record.
+    /// Whether outcome and value agree with those on record.
     pub agrees: bool,
-    /// What comes out instead and why, with the values measured.
+    /// The result found instead and its reason, with the measured values.
     pub finding: Option<String>,
-    /// Where the sentence stands.
+    /// Place in the source.
     pub source: String,
-    /// The figure as the source gives it.
+    /// Value given in the source.
     pub source_figure: Option<String>,
 }
 

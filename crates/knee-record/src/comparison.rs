@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Schema name of a comparison.
 pub const SCHEMA: &str = "knee-comparison/1";
 
-/// What differs between two runs.
+/// Differences between two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// `knee-comparison/1`.
@@ -18,15 +18,15 @@ pub struct Comparison {
     pub before: RunIdentity,
     /// The other run.
     pub after: RunIdentity,
-    /// Runs of both that share a seed, where there are several: the numbers
-    /// below are then means over them, compared in pairs. Zero: one run each.
+    /// Number of seeds that both share, if there are several: the numbers below
+    /// are then means over them, compared in pairs. Zero for one run each.
     #[serde(default)]
     pub pairs: usize,
-    /// Numbers that differ in some pair, for which the probabilities are
-    /// corrected together.
+    /// Count of numbers that differ in some pair, for which the probabilities
+    /// are corrected together.
     #[serde(default)]
     pub comparisons: usize,
-    /// Numbers that both have, in the order of the summary.
+    /// Numbers that both runs have, in the order of the summary.
     pub differences: Vec<Difference>,
     /// Names of the numbers that only the first has.
     pub only_before: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub only_after: Vec<String>,
 }
 
-/// Which run it is.
+/// Identification of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunIdentity {
     /// Title of the scenario.
@@ -50,20 +50,19 @@ pub struct RunIdentity {
 pub struct Difference {
     /// Its name: `flow.bbr[1].rtt_us.p50`.
     pub measure: String,
-    /// In the first run.
+    /// Value in the first run.
     pub before: f64,
-    /// In the other run.
+    /// Value in the other run.
     pub after: f64,
     /// `after - before`.
     pub absolute: f64,
-    /// `(after - before) / |before|`; null when that is zero.
+    /// `(after - before) / |before|`; null if that is zero.
     pub relative: Option<f64>,
-    /// What the pairs say; null of one run each.
+    /// Comparison of the pairs; null with one run each.
     #[serde(default)]
     pub compared: Option<Paired>,
-    /// Repeats with which a difference of 5 % would be found in 80 % of
-    /// cases; null where there is a difference, or nothing is known of the
-    /// spread.
+    /// Repeats with which a difference of 5 % would be found in 80 % of cases;
+    /// null if there is a difference, or if the spread is unknown.
     #[serde(default)]
     pub repeats_advised: Option<u64>,
 }

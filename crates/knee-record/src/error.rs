@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// Writing the folder was interrupted.
     #[error(
-        "{} was not written to its end: it has no {}; run the scenario again",
+        "{} is incomplete: it has no {}; run the scenario again",
         path.display(),
         crate::run::MANIFEST
     )]
@@ -39,7 +39,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// Another version of Knee wrote the file.
-    #[error("{} has schema {found:?}, this version reads {expected:?}", path.display())]
+    #[error("{} has schema {found:?}, but this version reads {expected:?}", path.display())]
     Schema {
         /// The file.
         path: PathBuf,

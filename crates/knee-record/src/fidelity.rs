@@ -108,9 +108,9 @@ pub struct Fidelity {
     pub sim: GroundRun,
     /// Verdict on the run on the kernel, and its probes.
     pub kernel: GroundRun,
-    /// Measures that both grounds have: all flows together first, then each group.
+    /// Measures of both runs: all flows together first, then each group.
     pub measures: Vec<Agreement>,
-    /// Comparisons of the simulator with further grounds; absent if there are none.
+    /// The simulator compared with further grounds; absent without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Fidelity>,
 }
@@ -119,49 +119,52 @@ fn kernel() -> String {
     "kernel".to_string()
 }
 
-/// Health of a run on its ground.
+/// State of a run on one ground.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroundRun {
-    /// Whether the run was sound.
+    /// Verdict on the run.
     pub verdict: Verdict,
-    /// Why it was not.
+    /// Reason of the verdict.
     pub verdict_reason: Option<String>,
-    /// Round trips of an independent probe; none on the simulator.
+    /// Round-trip times of an independent probe; none on the simulator.
     pub probes: Vec<ProbeRecord>,
 }
 
 /// A measure on both grounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
-    /// Name of the measure as in claims: `goodput`, `smoothed_rtt_p50` …
+    /// Name as in claims: `goodput`, `smoothed_rtt_p50` …
     pub measure: String,
-    /// Group of flows; `*`: all.
+    /// Flows that are measured; `*` for all.
     pub of: String,
     /// Unit of the numbers.
     pub unit: Unit,
-    /// Value on the simulator, or the median of its repeats; null: the event did
-    /// not occur.
+    /// Value on the simulator, the median of repeats; null if the event did not
+    /// occur.
     pub sim: Option<f64>,
-    /// Minimum and maximum of the simulator's repeats; null: it ran once.
+    /// Smallest and largest value of the simulator's repeats; null for a single
+    /// run.
     pub sim_range: Option<[f64; 2]>,
-    /// Value on the kernel, or the median of its repeats; null: the event did not occur.
+    /// Value on the kernel, the median of repeats; null if the event did not
+    /// occur.
     pub kernel: Option<f64>,
-    /// Minimum and maximum of the kernel's repeats; null: it ran once.
+    /// Smallest and largest value of the kernel's repeats; null for a single
+    /// run.
     pub kernel_range: Option<[f64; 2]>,
-    /// `sim - kernel`; null if either is null.
+    /// `sim - kernel`; null if one of them is null.
     pub difference: Option<f64>,
-    /// `difference` over `kernel`; null also if `kernel` is zero.
+    /// The same over `kernel`; null also if that is zero.
     pub relative: Option<f64>,
-    /// Largest permitted difference, in words.
+    /// The tolerance, in words.
     pub tolerance: String,
     /// Two standard errors of the difference of the medians; null if a ground
-    /// ran only once.
+    /// ran once.
     pub noise: Option<f64>,
-    /// Whether the difference is within the tolerance or, with repeats, within
-    /// their noise; null if a run is invalid.
+    /// Whether the difference is within the tolerance, or within the noise of
+    /// the repeats; null if a run is invalid.
     pub within: Option<bool>,
-    /// The fraction of the tolerance that the difference uses: above one it is
-    /// too large; null if `difference` is null.
+    /// The difference over the tolerance; above 1 it is too large; null if
+    /// `difference` is null.
     pub tolerance_used: Option<f64>,
 }
 

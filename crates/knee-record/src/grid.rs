@@ -26,18 +26,19 @@ pub struct FidelityGrid {
     pub kernel_release: Option<String>,
     /// Number of requested cells.
     pub planned: usize,
-    /// Number of cells that count: those with a run on each ground that is not invalid.
+    /// Cells that count: both grounds have runs that are not invalid.
     pub compared: usize,
-    /// Number of counted cells that agree: each measure is within its tolerance, or
-    /// differs by less than the runs' noise.
+    /// Cells that agree: each measure is within its tolerance, or differs by
+    /// less than the noise of the runs.
     pub within: usize,
-    /// Number of counted cells with each measure within its tolerance.
+    /// Cells with each measure within its tolerance.
     pub within_tolerance: usize,
-    /// Medians over the counted cells, one entry per measure.
+    /// Summary over the cells that count, one entry per measure.
     pub medians: Vec<GridMedian>,
-    /// Names of the cells with the largest differences relative to the tolerance, worst first.
+    /// Names of the cells with the largest differences relative to their
+    /// tolerance, the worst first.
     pub worst: Vec<String>,
-    /// Names of the cells with only invalid runs on the kernel.
+    /// Names of the cells with only invalid runs.
     pub invalid: Vec<String>,
     /// All cells that ran on both grounds, in the order of the grid.
     pub cells: Vec<GridCell>,
@@ -71,14 +72,14 @@ pub struct GridCell {
 pub struct GridMedian {
     /// Name of the measure.
     pub measure: String,
-    /// Number of cells that have the measure.
+    /// Cells with this measure.
     pub cells: usize,
-    /// Number of these cells that agree.
+    /// Cells that agree.
     pub within: usize,
-    /// Median of the absolute differences: relative to the kernel's value, or for
-    /// ratios the plain difference.
+    /// Median of the absolute differences: relative to the kernel's value; for
+    /// fractions as they are.
     pub median_size: f64,
-    /// Median of the signed differences; positive if the simulator's values are
+    /// Median of the signed differences; above zero if the simulator's value is
     /// larger.
     pub median: f64,
 }

@@ -4,18 +4,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a real-time ground tells about its host.
+/// State of the host during a run in real time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostHealth {
-    /// How late the median packet left the emulator, microseconds.
+    /// Lateness of packets that leave the emulator, median, microseconds.
     pub lateness_p50_us: f64,
-    /// 99th percentile of that.
+    /// 99th percentile of the lateness.
     pub lateness_p99_us: f64,
-    /// Largest.
+    /// Largest lateness.
     pub lateness_max_us: f64,
-    /// Times that the emulator stood still.
+    /// Number of times that the emulator stalled.
     pub stalls: u64,
-    /// How long it did so together, microseconds.
+    /// Total time of these stalls, microseconds.
     pub stalled_us: f64,
     /// Packets that entered the emulator.
     pub packets: u64,
@@ -23,33 +23,33 @@ pub struct HostHealth {
     pub dropped_packets: u64,
     /// CPU time of the emulator over the run's duration.
     pub emulator_cpu_ratio: f64,
-    /// CPU time that the hypervisor took away, of all.
+    /// Share of the CPU time that the hypervisor took away.
     pub stolen_cpu_ratio: f64,
     /// Delay and rate of each path before the run.
     pub self_check: Vec<PathCheckRecord>,
-    /// Round trips of an independent probe of each path during the run.
+    /// Round-trip times of an independent probe on each path during the run.
     pub probes: Vec<ProbeRecord>,
-    /// What the host did not permit.
+    /// Features that the host did not permit.
     pub warnings: Vec<String>,
 }
 
-/// What a path was to be before the run, and what it was.
+/// Expected and measured properties of a path before the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathCheckRecord {
     /// Name of the path.
     pub path: String,
-    /// RTT of a small packet over empty queues, by the scenario.
+    /// RTT of a small packet over empty queues, according to the scenario.
     pub rtt_expected_us: f64,
-    /// Median RTT measured; null: no answer.
+    /// Median RTT measured; null without an answer.
     pub rtt_us: Option<f64>,
-    /// Rate of the slowest link, by the scenario; null: unlimited, or a
-    /// trace.
+    /// Rate of the slowest link, according to the scenario; null if it is
+    /// unlimited or a trace.
     pub rate_expected_bps: Option<f64>,
-    /// Rate measured; null: the burst did not arrive, or none was sent.
+    /// Rate measured; null if the burst did not arrive or none was sent.
     pub rate_bps: Option<f64>,
 }
 
-/// Round trips that a probe measured beside the flows.
+/// Round-trip times that a probe measured during the flows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeRecord {
     /// Name of the path.
@@ -58,7 +58,7 @@ pub struct ProbeRecord {
     pub sent: u64,
     /// Probes answered.
     pub answered: u64,
-    /// Median RTT after the warm-up, microseconds; null: no answer.
+    /// Median RTT after the warm-up, microseconds; null without an answer.
     pub rtt_p50_us: Option<f64>,
     /// 95th percentile.
     pub rtt_p95_us: Option<f64>,

@@ -15,43 +15,43 @@ pub const SCHEMA: &str = "knee-manifest/1";
 /// The build of the program that made a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
-    /// Commit of its sources, hexadecimal, with `-modified` at its end if they
-    /// had changes that are in no commit. Null: it was built outside a checkout.
+    /// Commit of its sources, hexadecimal, followed by `-modified` if they had
+    /// uncommitted changes; null if it was built outside a checkout.
     pub commit: Option<String>,
-    /// SHA-256 of its file, hexadecimal; null: the file could not be read.
+    /// SHA-256 of its file, hexadecimal; null if the file could not be read.
     pub sha256: Option<String>,
-    /// Cargo features that it was built with: `bpf`.
+    /// Cargo features of the build: `bpf`.
     pub features: Vec<String>,
-    /// The compiler, as `rustc --version` prints it; null: not known.
+    /// The compiler, as `rustc --version` prints it; null if unknown.
     pub toolchain: Option<String>,
-    /// Target triple: `x86_64-unknown-linux-gnu`; null: not known.
+    /// Target triple: `x86_64-unknown-linux-gnu`; null if unknown.
     pub target: Option<String>,
 }
 
-/// A controller or scheduler that a program brought, in place of its source.
+/// Identification of a controller or scheduler that a program provides itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Brought {
     /// Its class.
     pub class: String,
     /// The module of the class.
     pub module: String,
-    /// SHA-256 of the source of the class, hexadecimal; null: it was typed where
-    /// no source is kept.
+    /// SHA-256 of the source of the class, hexadecimal; null if it was typed
+    /// interactively.
     pub sha256: Option<String>,
 }
 
-/// What varies from run to run.
+/// Data of a run that vary from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// `knee-manifest/1`.
     pub schema: String,
     /// Version of Knee.
     pub version: String,
-    /// The build of the program; empty where another program ran Knee's libraries.
+    /// The build of the program; empty if another program ran Knee's libraries.
     #[serde(default)]
     pub program: Program,
-    /// Controllers and schedulers that the program brought itself, by the name
-    /// that the scenario has for them; absent: none.
+    /// Controllers and schedulers that the program provides itself, by their
+    /// name in the scenario; absent if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub brought: BTreeMap<String, Brought>,
     /// Title of the scenario.
@@ -64,7 +64,7 @@ pub struct Manifest {
     pub kernel: Option<String>,
     /// Model of the host's CPU.
     pub cpu: Option<String>,
-    /// Command line that made the run.
+    /// Command line of the run.
     pub arguments: Vec<String>,
     /// SHA-256 of each input file, hexadecimal, by its path as written.
     pub inputs: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ pub struct Manifest {
     pub started_at: String,
     /// CPU time of the run in user mode, seconds.
     pub user_cpu_s: f64,
-    /// Time that the run took, seconds.
+    /// Elapsed time of the run, seconds.
     pub wall_s: f64,
     /// Data packets delivered in order.
     pub data_packets: u64,
@@ -82,13 +82,13 @@ pub struct Manifest {
     pub events: u64,
     /// Largest resident memory of the process so far, bytes.
     pub peak_rss_bytes: u64,
-    /// The run was cut short; the records end at `end_ns`.
+    /// Whether the run was cut short; the records end at `end_ns`.
     pub interrupted: bool,
     /// When the records end, nanoseconds since the start of the run.
     pub end_ns: u64,
     /// Names of the links, by index.
     pub link_names: Vec<String>,
-    /// How the host kept up with a real-time run; null on the simulator.
+    /// State of the host during a run in real time; null on the simulator.
     pub health: Option<HostHealth>,
 }
 

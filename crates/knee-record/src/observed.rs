@@ -19,20 +19,21 @@ pub struct ObservedReport {
     pub from_unix_s: u64,
     /// End of the last minute, seconds since 1970 (UTC).
     pub to_unix_s: u64,
-    /// Whether at most 1 % of the reports were lost, so that the figures speak for the
+    /// Whether at most 1 % of the reports were lost, so that the figures represent the
     /// host.
     pub valid: bool,
     /// Connections that ended.
     pub connections: u64,
     /// Of these, connections on which this end sent no payload.
     pub silent: u64,
-    /// Reports that the kernel had no room for.
+    /// Reports that the kernel dropped for lack of buffer space.
     pub lost_reports: u64,
     /// Minutes that were observed.
     pub minutes: u64,
     /// Of these, minutes in which more than 1 % of the reports were lost.
     pub minutes_with_loss: u64,
-    /// Connections with a row of their own: heat maps and providers come from these.
+    /// Connections with a row of their own, from which heat maps and providers are
+    /// computed.
     pub rows: u64,
     /// All connections together.
     pub all: ObservedCell,
@@ -42,18 +43,19 @@ pub struct ObservedReport {
     pub small: ObservedCell,
     /// Connections by size class and controller.
     pub controllers: Vec<ObservedCell>,
-    /// By group, size (below 3 MB, or 3 MB and more) and controller, the group with the
-    /// most bytes first; empty: no groups were given.
+    /// Figures by group, size (below 3 MB, or 3 MB and more) and controller, the group
+    /// with the most bytes first; empty if no groups were given.
     pub groups: Vec<ObservedCell>,
     /// Connections by hour of the day (UTC); hours in which nothing was observed are left out.
     pub hours: Vec<ObservedHour>,
     /// Connections by size, busy time and hour of the day.
     pub heat: Vec<ObservedBin>,
-    /// By provider, the one with the most bytes first; empty: no table was given.
+    /// Figures by provider, the one with the most bytes first; empty if no table
+    /// was given.
     pub providers: Vec<ObservedProvider>,
-    /// Prefixes of that table that are longer than the truncated addresses.
+    /// Prefixes of that table that are longer than the stored addresses.
     pub prefixes_too_long: u64,
-    /// Time series.
+    /// Course over time.
     pub course: ObservedCourse,
     /// Comparison of two periods or two controllers, if requested.
     pub beside: Option<ObservedBeside>,
@@ -64,19 +66,19 @@ pub struct ObservedReport {
 /// Connections of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedCell {
-    /// Group of the clients' prefixes; empty: all.
+    /// Group of the clients' prefixes; empty for all.
     pub group: String,
-    /// Sizes by acknowledged payload; empty: all.
+    /// Size class, by acknowledged payload; empty for all.
     pub class: String,
-    /// Controller as the kernel calls it; empty: not seen, or all.
+    /// The kernel's name of the controller; empty if not seen, or for all.
     pub controller: String,
-    /// How many.
+    /// Number of connections.
     pub connections: u64,
     /// Payload acknowledged.
     pub acked_bytes: u64,
     /// Payload sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub retransmitted_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -97,10 +99,10 @@ impl ObservedCell {
     }
 }
 
-/// Percentiles of a distribution, at most 2.2 % off.
+/// Percentiles of a distribution, with an error of at most 2.2 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedSpread {
-    /// Values.
+    /// Number of values.
     pub count: u64,
     /// 5th percentile.
     pub p5: f64,
@@ -110,7 +112,7 @@ pub struct ObservedSpread {
     pub p95: f64,
 }
 
-/// An hour of the day, of all days together.
+/// An hour of the day, over all days together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedHour {
     /// Hour of the day (UTC), 0 to 23.
@@ -132,18 +134,19 @@ pub struct ObservedBin {
     pub size_bin: i32,
     /// Busy time from 10^(k/8) seconds to below 10^((k+1)/8).
     pub time_bin: i32,
-    /// Connections, by their weights.
+    /// Number of connections, by their weights.
     pub connections: u64,
 }
 
-/// A network that clients are in.
+/// A network of clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedProvider {
-    /// Number of the autonomous system; none: prefixes in no line of the table.
+    /// Number of the autonomous system; null for prefixes in no line of the
+    /// table.
     pub asn: Option<u32>,
     /// Its name.
     pub name: String,
-    /// All of its connections.
+    /// All its connections.
     pub all: ObservedCell,
     /// Those of 3 MB and more.
     pub large: ObservedCell,
@@ -165,37 +168,37 @@ pub struct ObservedCourse {
 pub struct ObservedPoint {
     /// Its start, seconds since 1970 (UTC).
     pub unix_s: u64,
-    /// Minutes in it that were observed.
+    /// Minutes observed in it.
     pub minutes: u64,
     /// Connections that ended.
     pub connections: u64,
-    /// Payload of theirs that was acknowledged.
+    /// Payload acknowledged on these connections.
     pub acked_bytes: u64,
-    /// Payload that they sent, retransmissions included.
+    /// Payload sent on them, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub retransmitted_bytes: u64,
-    /// Reports that the kernel had no room for.
+    /// Reports that the kernel dropped for lack of buffer space.
     pub lost_reports: u64,
 }
 
-/// Two sets of connections, by group and size.
+/// Comparison of two sets of connections, by group and size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedBeside {
     /// Name of each set: a period, or a controller.
     pub names: [String; 2],
     /// Whether two controllers are compared; otherwise two periods.
     pub of_controllers: bool,
-    /// By group and size; all groups together come first.
+    /// Figures by group and size; all groups together come first.
     pub pairs: Vec<[ObservedCell; 2]>,
 }
 
 /// Objects of an access log, on the connections that carried them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedObjects {
-    /// Lines with a size that were read.
+    /// Lines read, with a size.
     pub lines: u64,
-    /// Lines that were passed over: without client, port, time or size.
+    /// Lines skipped: without client, port, time or size.
     pub passed_over: u64,
     /// Objects whose connection was found.
     pub joined: u64,
@@ -208,17 +211,17 @@ pub struct ObservedObjects {
 pub struct ObservedObjectCell {
     /// Size class of the objects.
     pub class: String,
-    /// Controller of the connection; empty: not seen.
+    /// Controller of the connection; empty if not seen.
     pub controller: String,
-    /// Objects.
+    /// Number of objects.
     pub objects: u64,
     /// Objects that had their connection to themselves.
     pub alone: u64,
-    /// Bytes of the object over the time that the log says it took, bit/s; none: the log
-    /// has no such time.
+    /// Bytes of the object over its duration in the log, bit/s; null if the log has no
+    /// durations.
     pub log_throughput_bps: Option<ObservedSpread>,
-    /// Throughput of the object's connection, for objects that had it to themselves: what
-    /// was acknowledged over its busy time, bit/s.
+    /// Throughput of the object's connection, for objects that had it to themselves:
+    /// payload acknowledged over its busy time, bit/s.
     pub throughput_bps: Option<ObservedSpread>,
     /// Smallest RTT of the object's connection.
     pub rtt_min_us: Option<ObservedSpread>,

@@ -8,16 +8,16 @@ use knee_statistics::{Interval, Paired};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What several seeds gave.
+/// Results of several seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OverSeeds {
-    /// Value of each seed, in the claim's unit; null where it did not come
-    /// about.
+    /// Value of each seed, in the claim's unit; null if the event did not
+    /// occur.
     pub values: Vec<Option<f64>>,
-    /// Lower end of the 95 % interval of their mean; null where one did not
-    /// come about.
+    /// Lower end of the 95 % interval of their mean; null if the event did not
+    /// occur with one of them.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high: Option<f64>,
 }
 

@@ -16,13 +16,13 @@ pub enum Unit {
     /// Bytes.
     #[serde(rename = "B")]
     Bytes,
-    /// A part of a whole, `0..=1`; printed in per cent.
+    /// A fraction, `0..=1`; printed in per cent.
     #[serde(rename = "fraction")]
     Fraction,
     /// A plain number.
     #[serde(rename = "1")]
     Number,
-    /// The value over that of something else.
+    /// Ratio to the value of other flows.
     #[serde(rename = "ratio")]
     Ratio,
 }

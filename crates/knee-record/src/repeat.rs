@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Schema name of a summary of repeats.
 pub const SCHEMA: &str = "knee-repeat/1";
 
-/// What came out of several runs that differ in their seed alone.
+/// Result of several runs that differ only in their seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatSummary {
     /// `knee-repeat/1`.
@@ -22,18 +22,18 @@ pub struct RepeatSummary {
     pub seeds: Vec<u64>,
     /// The worst verdict among the runs.
     pub verdict: Verdict,
-    /// Whether the runs differ in more than their seed. False: nothing that
-    /// a seed draws matters here, and no number has an interval.
+    /// Whether the results differ between seeds. If false, nothing that the
+    /// seed draws affects the results, and no number has an interval.
     #[serde(default = "yes")]
     pub differ: bool,
-    /// Every number of the summaries, by its name as in
+    /// Every number of the summaries, by name, such as
     /// `flow.bbr[0].rtt_us.p50`.
     pub measures: BTreeMap<String, Interval>,
-    /// How each claim ended over the runs.
+    /// Outcome of each claim over the runs.
     pub claims: Vec<ClaimTally>,
 }
 
-/// How a claim ended over repeats.
+/// Outcome of a claim over repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimTally {
     /// Short name.
@@ -52,13 +52,13 @@ pub struct ClaimTally {
     /// The bounds in words.
     #[serde(default)]
     pub expected: String,
-    /// What was measured, over the runs; null where it was not in all of
-    /// them, or never came about in one.
+    /// Measured value over the runs; null if a run has no value, or if the
+    /// event did not occur in one.
     #[serde(default)]
     pub measured: Option<Interval>,
-    /// Unit of what was measured.
+    /// Unit of the measured value.
     pub unit: Unit,
-    /// How the claim ended over all runs: by the interval of their mean.
+    /// Outcome of the claim over all runs, by the interval of their mean.
     pub outcome: Outcome,
 }
 

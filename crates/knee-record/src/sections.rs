@@ -14,25 +14,25 @@ use serde::{Deserialize, Serialize};
 pub struct PathSummary {
     /// Its name.
     pub name: String,
-    /// It is used only when no other is active.
+    /// Whether it is used only if no other path is active.
     pub backup: bool,
-    /// What it delivered over what all paths of the flow delivered, after
-    /// the warm-up; null when nothing was.
+    /// Its share of the payload delivered over all paths of the flow, after the
+    /// warm-up; null if nothing was delivered.
     pub share: Option<f64>,
     /// Payload bytes that its subflows delivered.
     pub delivered_bytes: u64,
     /// Payload bytes sent on it, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload bytes sent on it again.
+    /// Payload bytes retransmitted on it.
     pub retransmitted_bytes: u64,
-    /// Smallest RTT measured; null: none was.
+    /// Smallest RTT measured; null without measurements.
     pub rtt_min_us: Option<f64>,
     /// Largest RTT measured.
     pub rtt_max_us: Option<f64>,
     /// Propagation delay from sender to receiver.
     pub one_way_delay_us: f64,
     /// Mean rate that it allowed while the flow lasted, that of its slowest
-    /// link; null: unlimited.
+    /// link; null if unlimited.
     pub rate_bps: Option<f64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -43,27 +43,27 @@ pub struct PathSummary {
 /// A page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageSummary {
-    /// From the flow's start to the arrival of the last object; null: one
-    /// did not arrive.
+    /// Time from the flow's start to the arrival of the last object; null if an
+    /// object did not arrive.
     pub load_us: Option<f64>,
-    /// Objects asked for.
+    /// Objects requested.
     pub objects: usize,
     /// Objects that arrived.
     pub arrived: usize,
-    /// From the flow's start to the arrival of each object; null: one did
-    /// not arrive.
+    /// Time from the flow's start to the arrival of each object; null if one
+    /// did not arrive.
     pub object_us: Option<Spread>,
 }
 
 /// Requests with pauses in between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstsSummary {
-    /// Bursts asked for.
+    /// Bursts requested.
     pub asked: usize,
     /// Bursts that arrived.
     pub arrived: usize,
-    /// From a request to the arrival of its answer's last byte; null: none
-    /// arrived.
+    /// Time from a request to the arrival of the last byte of its answer; null
+    /// if none arrived.
     pub time_us: Option<Spread>,
 }
 
@@ -72,39 +72,40 @@ pub struct BurstsSummary {
 pub struct VideoSummary {
     /// Segments that arrived.
     pub segments: usize,
-    /// Mean bitrate over the media time that arrived; null: none did.
+    /// Mean bitrate over the media time that arrived; null if none arrived.
     pub bitrate_bps: Option<f64>,
-    /// Part of the media time in each quality, from the lowest to the
-    /// highest that occurred.
+    /// Share of the media time in each quality, from the lowest to the highest
+    /// that occurred.
     pub quality_shares: Vec<f64>,
-    /// Segments of another quality than the one before.
+    /// Segments whose quality differs from that of the previous segment.
     pub switches: Option<f64>,
-    /// How long playback stood still, its start left out.
+    /// Total time of stalls, without the start-up.
     pub stall_us: Option<f64>,
-    /// From the flow's start until playback began; null: it did not.
+    /// Time from the flow's start until playback began; null if it did not
+    /// begin.
     pub startup_us: Option<f64>,
 }
 
-/// Transfers of a class of sizes.
+/// Transfers of a size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransferSummary {
     /// `all`, or the class: `100 kB to 1 MB`.
     pub name: String,
-    /// Smallest size of the class; null: any.
+    /// Smallest size of the class; null if unbounded.
     pub at_least_bytes: Option<u64>,
-    /// The sizes are below this; null: any.
+    /// All sizes are below this; null if unbounded.
     pub below_bytes: Option<u64>,
-    /// Transfers that finished, begun after the warm-up.
+    /// Transfers that began after the warm-up and finished.
     pub finished: usize,
-    /// Transfers that were cut off; they are in none of the values.
+    /// Transfers that were cut off; the values do not include them.
     pub cut_off: usize,
-    /// Size over completion time; null: none finished.
+    /// Size over completion time; null if none finished.
     pub throughput_bps: Option<Typical>,
     /// Completion time.
     pub completion_us: Option<Typical>,
 }
 
-/// What is typical of a distribution, and its slow end.
+/// Mean and percentiles of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Typical {
     /// Arithmetic mean.

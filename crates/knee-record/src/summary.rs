@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 /// Schema name of `summary.json`.
 pub const SCHEMA: &str = "knee-summary/1";
 
-/// Was the run itself sound.
+/// Verdict on the run itself.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Sound: what was measured can be used.
+    /// The measurements can be used.
     #[default]
     Valid,
-    /// Usable with the reservation given as the reason.
+    /// The measurements can be used with the reservation given as the reason.
     Degraded,
-    /// Proves nothing.
+    /// The measurements cannot be used.
     Invalid,
 }
 
@@ -48,7 +48,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// What came out of a run.
+/// Summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// `knee-summary/1`.
@@ -59,11 +59,11 @@ pub struct Summary {
     pub ground: String,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Was the run itself sound.
+    /// Verdict on the run itself.
     pub verdict: Verdict,
-    /// Why it was not.
+    /// Reason of the verdict.
     pub verdict_reason: Option<String>,
-    /// How long the run was, microseconds of its own clock.
+    /// Duration of the run, microseconds of its own clock.
     pub duration_us: f64,
     /// Measures begin this long after a flow's start, microseconds.
     pub warmup_us: f64,
@@ -115,8 +115,8 @@ pub struct FlowSummary {
     pub start_us: f64,
     /// When it ended or was cut off.
     pub end_us: f64,
-    /// Payload delivered in order over time; null when the flow ended before
-    /// its warm-up.
+    /// Payload delivered in order over time; null if the flow ended before its
+    /// warm-up.
     pub goodput_bps: Option<f64>,
     /// IP bytes sent over time.
     pub throughput_bps: Option<f64>,
@@ -125,18 +125,19 @@ pub struct FlowSummary {
     pub rtt_us: Option<Spread>,
     /// Smoothed RTT.
     pub srtt_us: Option<Spread>,
-    /// RTT less the path's RTT without queues.
+    /// RTT minus the path's RTT without queues.
     pub queueing_delay_us: Option<Spread>,
-    /// The queue that never drains.
+    /// Standing queue: mean, over windows of one second, of the smallest
+    /// queueing delay in each.
     pub standing_queue_us: Option<f64>,
     /// The controller's estimate of the minimum RTT.
     pub min_rtt_estimate_us: Option<Spread>,
     /// RTT of a full segment over empty queues.
     pub base_rtt_us: f64,
-    /// Mean rate that its paths allowed from start to end, each that of its
-    /// slowest link; null: unlimited.
+    /// Mean rate that its paths allowed from start to end, each path at the
+    /// rate of its slowest link; null if unlimited.
     pub path_rate_bps: Option<f64>,
-    /// `retransmitted_bytes` over `sent_bytes`; null when nothing was sent.
+    /// `retransmitted_bytes` over `sent_bytes`; null if nothing was sent.
     pub retransmit_ratio: Option<f64>,
     /// The same before the end of the warm-up; null without a warm-up.
     pub retransmit_ratio_startup: Option<f64>,
@@ -144,13 +145,14 @@ pub struct FlowSummary {
     pub retransmit_ratio_steady: Option<f64>,
     /// Payload bytes sent, retransmissions included.
     pub sent_bytes: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
-    /// Payload bytes that the receiver's application got, in order.
+    /// Payload bytes delivered in order to the receiver's application.
     pub delivered_bytes: u64,
-    /// Bytes to transfer; null: no end.
+    /// Bytes to transfer; null if unlimited.
     pub size_bytes: Option<u64>,
-    /// From start to the acknowledgement of the last byte; null: cut off.
+    /// Time from start to the acknowledgement of the last byte; null if cut
+    /// off.
     pub completion_us: Option<f64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -160,78 +162,78 @@ pub struct FlowSummary {
     pub spurious_recoveries: u64,
     /// Payload bytes reported as marked.
     pub marked_bytes: u64,
-    /// Payload rate that its paths allowed, mean after the warm-up; null:
+    /// Payload rate that its paths allowed, mean after the warm-up; null if
     /// unlimited.
     #[serde(default)]
     pub capacity_bps: Option<f64>,
     /// Normalised power; 1 at the knee.
     pub power: Option<f64>,
-    /// Scheduler; null: one path.
+    /// Scheduler; null with one path.
     #[serde(default)]
     pub scheduler: Option<String>,
-    /// Completion time over the earliest that any scheduler could finish a
-    /// file; null without several paths or without an end.
+    /// Completion time over the earliest time at which any scheduler could
+    /// finish a file; null without several paths or without an end.
     #[serde(default)]
     pub completion_over_bound: Option<f64>,
-    /// Completion time over the smallest bound of one path alone.
+    /// Completion time over the smallest such bound of one path alone.
     #[serde(default)]
     pub completion_over_best_path: Option<f64>,
     /// Completion time over that of a perfect scheduler with the same
-    /// controllers; null where it was not computed.
+    /// controllers; null if it was not computed.
     #[serde(default)]
     pub completion_over_perfect: Option<f64>,
-    /// What was delivered over what all paths together allowed.
+    /// Bytes delivered over what all paths together allowed.
     #[serde(default)]
     pub aggregation_ratio: Option<f64>,
-    /// Time that a byte waited for what comes before it on another path,
-    /// mean over all bytes; null with one path.
+    /// Time that a byte waited for preceding bytes of another path, mean over
+    /// all bytes; null with one path.
     #[serde(default)]
     pub head_of_line_blocking_us: Option<f64>,
-    /// The most bytes that ever waited so.
+    /// Largest number of bytes waiting in this way.
     #[serde(default)]
     pub receive_buffer_peak_bytes: Option<u64>,
-    /// Payload that arrived more than once over payload delivered.
+    /// Payload that arrived repeatedly over payload delivered.
     #[serde(default)]
     pub duplicate_ratio: Option<f64>,
-    /// Its paths; null: it has one.
+    /// Its paths; null with one path.
     #[serde(default)]
     pub paths: Option<Vec<PathSummary>>,
-    /// What came of its page.
+    /// Result of its page.
     #[serde(default)]
     pub page: Option<PageSummary>,
-    /// What came of its bursts.
+    /// Result of its bursts.
     #[serde(default)]
     pub bursts: Option<BurstsSummary>,
-    /// What came of its video.
+    /// Result of its video.
     #[serde(default)]
     pub video: Option<VideoSummary>,
-    /// What came of its transfers, all of them and by classes of size.
+    /// Results of its transfers, all of them and by size class.
     #[serde(default)]
     pub transfers: Option<Vec<TransferSummary>>,
 }
 
-/// The flows of a group together, measured as a claim on the group is.
+/// The flows of a group together, measured as in a claim about the group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
     /// Its name.
     pub name: String,
     /// Controller or preset.
     pub cc: String,
-    /// How many flows it has, at least two.
+    /// Number of flows, at least two.
     pub flow_count: usize,
     /// Payload delivered in order over time.
     pub goodput_bps: Option<f64>,
-    /// What it delivered over what all flows delivered.
+    /// Bytes that it delivered over the bytes that all flows delivered.
     pub share: Option<f64>,
     /// RTT over its flows.
     pub rtt_us: Option<Spread>,
     /// Mean of the flows' standing queues.
     pub standing_queue_us: Option<f64>,
-    /// Retransmitted over sent bytes, from start to end.
+    /// Bytes retransmitted over bytes sent, from start to end.
     pub retransmit_ratio: Option<f64>,
     /// Jain's index over its flows' goodputs.
     pub jain: Option<f64>,
-    /// Mean completion time; null when a flow has no end or was cut off.
+    /// Mean completion time; null if a flow has no end or was cut off.
     pub completion_us: Option<f64>,
 }
 
@@ -241,13 +243,14 @@ pub struct GroupSummary {
 pub struct LinkSummary {
     /// Its name.
     pub name: String,
-    /// IP bytes that left over what the rate allows; null: no rate.
+    /// IP bytes that left over what the rate allows; null without a rate.
     pub utilisation: Option<f64>,
     /// IP bytes waiting.
     pub queue_bytes: Option<Spread>,
-    /// Time that a packet entering would wait.
+    /// Time that a packet entering the queue would wait.
     pub queueing_delay_us: Option<Spread>,
-    /// The queue that never drains.
+    /// Standing queue: mean, over windows of one second, of the smallest
+    /// queueing delay in each.
     pub standing_queue_us: Option<f64>,
     /// Packets dropped by queue, AQM or policer.
     pub drops: u64,
@@ -255,9 +258,9 @@ pub struct LinkSummary {
     pub losses: u64,
     /// Packets marked with Congestion Experienced.
     pub marks: u64,
-    /// Packets that came in.
+    /// Packets that entered the link.
     pub entered_packets: u64,
-    /// IP bytes that left.
+    /// IP bytes that left the link.
     pub departed_bytes: u64,
 }
 
@@ -276,23 +279,24 @@ pub struct Measures {
     pub queueing_delay_us: Option<Spread>,
     /// Mean of the flows' standing queues.
     pub standing_queue_us: Option<f64>,
-    /// Retransmitted over sent bytes of all flows, from start to end.
+    /// Bytes retransmitted over bytes sent, of all flows, from start to end.
     pub retransmit_ratio: Option<f64>,
     /// Before the end of the warm-up; null without a warm-up.
     pub retransmit_ratio_startup: Option<f64>,
     /// After the warm-up.
     pub retransmit_ratio_steady: Option<f64>,
-    /// Mean completion time; null when a flow has no end or was cut off.
+    /// Mean completion time; null if a flow has no end or was cut off.
     pub completion_us: Option<f64>,
-    /// Payload rate that the flows' paths allowed, each path counted once,
-    /// mean after the warm-up; null: one of them is unlimited.
+    /// Payload rate that the flows' paths allowed, each path counted once, mean
+    /// after the warm-up; null if one of them is unlimited.
     #[serde(default)]
     pub capacity_bps: Option<f64>,
-    /// What the flows delivered over what their paths allowed, headers
-    /// counted.
+    /// Bytes that the flows delivered over what their paths allowed, headers
+    /// included.
     #[serde(default)]
     pub capacity_share: Option<f64>,
-    /// Normalised power; null when a path has no rate, or a flow several.
+    /// Normalised power; null if a path has no rate or a flow has several
+    /// paths.
     pub power: Option<f64>,
     /// Packets dropped by queues, AQMs and policers of all links, from start
     /// to end.

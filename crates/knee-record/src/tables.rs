@@ -113,7 +113,7 @@ pub(crate) fn sample_columns() -> Vec<Column<FlowSample>> {
         get: |row| row.phase,
         set: |row, value| {
             row.phase =
-                knee_cc::intern_phase(value).ok_or_else(|| format!("{value:?} is no phase"))?;
+                knee_cc::intern_phase(value).ok_or_else(|| format!("{value:?} is not a phase"))?;
             Ok(())
         },
     });
@@ -142,7 +142,7 @@ pub(crate) fn class_columns() -> Vec<Column<ClassSample>> {
         get: |row| row.name,
         set: |row, value| {
             let known = knee_link::CLASS_NAMES.into_iter().find(|name| *name == value);
-            row.name = known.ok_or_else(|| format!("{value:?} is no class"))?;
+            row.name = known.ok_or_else(|| format!("{value:?} is not a class"))?;
             Ok(())
         },
     });
@@ -198,7 +198,8 @@ pub(crate) fn connection_columns() -> Vec<Column<ConnectionRecord>> {
         get: |row| row.cc_source.name(),
         set: |row, value| {
             let source = ControllerSource::named(value);
-            row.cc_source = source.ok_or_else(|| format!("{value:?} chooses no controller"))?;
+            row.cc_source =
+                source.ok_or_else(|| format!("{value:?} is not a source of controllers"))?;
             Ok(())
         },
     });

@@ -122,7 +122,10 @@ fn verdicts_say_what_was_found() {
     assert!(twice.contains("times name-1, "), "{twice}");
     let same = &says(sweep(7, 2, 5, 0.05, 1.0))["goodput_bps"];
     assert!(same.starts_with("Goodput: no difference between"), "{same}");
-    assert!(same.contains("--repeat ") && same.ends_with("would show one of 5 %."), "{same}");
+    assert!(
+        same.contains("--repeat ") && same.ends_with("would find a difference of 5 %."),
+        "{same}"
+    );
     let one = &says(sweep(7, 2, 1, 0.05, 2.0))["goodput_bps"];
     assert!(one.contains("one run with each") && one.ends_with("add --repeat 5."), "{one}");
 }

@@ -75,8 +75,8 @@ fn of_paths(answer: &PathsAnswer, seeds: usize) -> Paths {
         class: class(answer.effect),
         sentence: answer.sentence.clone(),
         rests_on: format!(
-            "{}, {}: {seeds} seeds each on the simulator, means with 95 % intervals; together \
-             against alone in pairs of the same seed.",
+            "{}, {}: {seeds} seeds each on the simulator, means with 95 % intervals; all paths \
+             together compared with one alone, in pairs of the same seed.",
             answer.flow,
             answer.measure.replace('_', " ")
         ),
@@ -117,7 +117,7 @@ fn draw(answer: &PathsAnswer) -> Drawing {
         }
         let Some(interval) = outcome.interval else {
             let missing = outcome.values.iter().filter(|value| value.is_none()).count();
-            let words = format!("{missing} of {} do not end within the run", outcome.values.len());
+            let words = format!("{missing} of {} did not end within the run", outcome.values.len());
             drawing.words("small", "end", (RIGHT - 4.0, y + 4.0), words);
             continue;
         };
@@ -140,11 +140,11 @@ fn of_mix(answer: &MixAnswer, seeds: usize) -> Mix {
     Mix {
         sentences: answer.sentences.clone(),
         rests_on: format!(
-            "All transfers under one controller against all under the other: {seeds} seeds each \
-             on the simulator, the same arrivals and sizes. Ratio: first over second, geometric \
-             mean over the seeds with its interval, 95 % for all rows together; of completion time less is better, of \
-             throughput more. Half and half: the two share one run, which says who takes from \
-             whom, not what either would be alone."
+            "All transfers under one controller compared with all under the other: {seeds} seeds \
+             each on the simulator, with the same arrivals and sizes. Ratio: first over second, \
+             geometric mean over the seeds with its interval, 95 % for all rows together; a lower \
+             completion time and a higher throughput are better. Half and half: the two share one \
+             run, which shows who takes bandwidth from whom, not the result of either alone."
         ),
         rows,
     }

@@ -41,7 +41,7 @@ pub(crate) fn waterfall(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Sh
     Some(Shown {
         half: false,
         title: format!("{title}: {}", flow.record.label()),
-        caption: format!("{caption} Pale: asked for, nothing there yet; full: arriving.{more}"),
+        caption: format!("{caption} Pale: requested, not yet arriving; full: arriving.{more}"),
         drawing: Some(draw_waterfall(&objects, flow)),
         empty: String::new(),
     })
@@ -51,7 +51,7 @@ fn told_of_page(summary: &FlowSummary) -> Option<(&'static str, String)> {
     let page = summary.page.as_ref()?;
     let loaded = match page.load_us {
         Some(time) => format!("Loaded after {}", time_us(Some(time))),
-        None => "Not loaded to its end".to_string(),
+        None => "Not fully loaded".to_string(),
     };
     Some(("Page", format!("{loaded}, {} of {} objects arrived.", page.arrived, page.objects)))
 }
@@ -100,7 +100,7 @@ fn told(object: &ObjectRecord, start: u64) -> String {
         None => format!("{word}: never"),
     };
     format!(
-        "{}, {}, connection {}: asked for at {}, {}, {}",
+        "{}, {}, connection {}: requested at {}, {}, {}",
         object.name,
         bytes(Some(object.size_bytes as f64)),
         object.connection,
@@ -125,8 +125,8 @@ pub(crate) fn timeline(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Sho
     segments.sort_by_key(|segment| segment.number);
     segments.truncate(SEGMENTS_MAX);
     let stalls = match video.stall_us {
-        Some(stall) if stall > 0.0 => format!("stood still for {}", time_us(Some(stall))),
-        _ => "never stood still".to_string(),
+        Some(stall) if stall > 0.0 => format!("stalled for {}", time_us(Some(stall))),
+        _ => "never stalled".to_string(),
     };
     let shares = video.quality_shares.iter().enumerate().rev().filter(|(_, share)| **share > 0.0);
     let shares: Vec<String> = shares
@@ -137,7 +137,9 @@ pub(crate) fn timeline(flow: &FlowView<'_>, summary: &FlowSummary) -> Option<Sho
         half: false,
         title: format!("Video: {}", flow.record.label()),
         caption: format!(
-            "Mean bitrate {}, started after {}, {stalls}, {:.0} switch{plural}; {}. Bars: segments while they arrive, as high as their bitrate; orange bands: playback stands still.",
+            "Mean bitrate {}, started after {}, {stalls}, {:.0} switch{plural}; {}. Bars: \
+             segments while they arrive, with their bitrate as height; orange bands: playback is \
+             stalled.",
             rate(video.bitrate_bps),
             time_us(video.startup_us),
             video.switches.unwrap_or(0.0),

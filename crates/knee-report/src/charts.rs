@@ -337,9 +337,9 @@ fn capacity(index: usize, link: &LinkSeries, of: &Embedded, time: &Horizontal) -
     let y = rate_axis("IP rate", time, of, &curves, link.interval_ns.max(1));
     let mut chart = Chart::new(&format!("capacity-{index}"), SIZE.0, time.clone(), y);
     chart.interval_ns = link.interval_ns.max(1);
-    chart.curve("what the link allowed", "area", counter("capacity_bytes"));
+    chart.curve("capacity of the link", "area", counter("capacity_bytes"));
     if link.used_bytes.is_some() {
-        chart.curve("what it carried", "c0", counter("used_bytes"));
+        chart.curve("throughput of the link", "c0", counter("used_bytes"));
     }
     Some(chart.finished())
 }

@@ -243,7 +243,7 @@ fn line(outcome: &EvaluationOutcome) -> Line {
 
 fn cell(outcome: &EvaluationOutcome, one: &EvaluationAgainst) -> Cell {
     let (word, size) = match (one.word, &one.ratio) {
-        _ if outcome.could_not_be_tried.is_some() => ("not tried".to_string(), String::new()),
+        _ if outcome.could_not_be_tried.is_some() => ("not tested".to_string(), String::new()),
         (Some(word), Some(ratio)) => (word.to_string(), evaluation_size(ratio)),
         _ => ("no value".to_string(), String::new()),
     };

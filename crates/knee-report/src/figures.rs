@@ -41,28 +41,28 @@ pub(crate) fn of_flows(names: &Names<'_>) -> Vec<Figure> {
         figure(
             "rate",
             "Goodput",
-            "Payload that the receiver's application got.",
+            "Payload delivered to the receiver's application.",
             names,
             "No flow delivered anything.",
         ),
         figure(
             "rtt",
             "Round-trip time",
-            "Last RTT that the sender measured; what lies above the empty path is queue.",
+            "Last RTT that the sender measured; the part above the empty path is queueing delay.",
             names,
             "No flow measured an RTT.",
         ),
         figure(
             "window",
             "Congestion window",
-            "What the controller allows in flight.",
+            "Bytes that the controller allows in flight.",
             names,
             "No flow had a window.",
         ),
         figure(
             "in_flight",
             "In flight",
-            "Sent, and neither acknowledged nor marked lost.",
+            "Bytes sent and neither acknowledged nor marked lost.",
             names,
             "No sample found anything in flight.",
         ),
@@ -77,7 +77,7 @@ pub(crate) fn of_controllers(names: &Names<'_>) -> Vec<Figure> {
         (
             "flight",
             "Window and in flight",
-            "Above one BDP (bandwidth-delay product), what is in flight waits in a queue.",
+            "Bytes in flight above one BDP (bandwidth-delay product) wait in a queue.",
         ),
     ];
     let there = all.into_iter().filter(|(plot, ..)| names.contains(plot));
@@ -95,7 +95,8 @@ fn of_link(index: usize, link: &LinkSeries, names: &Names<'_>) -> Vec<Figure> {
         figure(
             &format!("queue_delay-{index}"),
             &format!("Delay of the queue: {}", link.label),
-            "What a packet entering now would wait. Red ticks at the foot: packets dropped.",
+            "Delay of a packet that enters the queue now. Red ticks at the bottom: packets \
+             dropped.",
             names,
             "This queue never delayed a packet.",
         ),
@@ -110,7 +111,7 @@ fn of_link(index: usize, link: &LinkSeries, names: &Names<'_>) -> Vec<Figure> {
     let capacity = format!("capacity-{index}");
     if names.contains(&*capacity) {
         let title = format!("Capacity and throughput: {}", link.label);
-        let caption = "Area: what the link allowed. Line: what was used of it.";
+        let caption = "Area: capacity of the link. Line: its throughput.";
         figures.push(figure(&capacity, &title, caption, names, ""));
     }
     figures
@@ -121,7 +122,8 @@ pub(crate) fn distribution(names: &Names<'_>) -> Figure {
     figure(
         "distribution",
         "Distribution of the RTT",
-        "Part of all samples with at most this RTT, the start included. Steep is steady.",
+        "Share of all samples with at most this RTT, including the start. A steep line means a \
+         steady RTT.",
         names,
         "No flow measured an RTT.",
     )
@@ -133,14 +135,14 @@ pub(crate) fn left_out(shown: &Shown) -> Vec<String> {
     if !shown.embedded.groups.is_empty() {
         notes.push(format!(
             "Line: median over the flows of a group; band: 5th to 95th percentile. {} of {} flows \
-             can be drawn one by one.",
+             can be drawn individually.",
             shown.embedded.flows.len(),
             shown.flows_sampled
         ));
     }
     if shown.bucket > 1 {
         notes.push(format!(
-            "Each pair of points stands for up to {} samples: the smallest and the largest of them.",
+            "Each pair of points shows the smallest and the largest of up to {} samples.",
             shown.bucket
         ));
     }

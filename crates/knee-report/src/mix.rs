@@ -53,14 +53,14 @@ fn heat_map(flow: &FlowView<'_>, bins: &Bins, all: &Bins) -> Shown {
     let counted: u64 = bins.values().sum();
     let rest = match flow.transfers.len() as u64 - counted {
         0 => String::new(),
-        cut_off => format!(", {} cut off or empty and not drawn", count(cut_off)),
+        cut_off => format!(", {} cut off or empty (not drawn)", count(cut_off)),
     };
     let darkest = count(all.values().max().copied().unwrap_or(0));
     Shown {
         half: true,
         title: format!("Size and serving time: {}, {}", flow.record.label(), flow.record.cc),
         caption: format!(
-            "{} transfers{rest}. The darker, the more of them, by powers: palest one, darkest \
+            "{} transfers{rest}. Darker means more transfers, on a logarithmic scale from one to \
              {darkest}. Dashed: equal throughput.",
             count(counted)
         ),

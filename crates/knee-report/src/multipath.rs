@@ -88,7 +88,7 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
     let mut facts = vec![format!("scheduler {}", flow.record.scheduler)];
     let times = |value: Option<f64>| value.map(|value| format!("{value:.2}"));
     if let Some(over) = times(said.completion_over_bound) {
-        facts.push(format!("finished in {over} times the shortest time possible"));
+        facts.push(format!("finished in {over} times the shortest possible time"));
     }
     if let Some(over) = times(said.completion_over_best_path) {
         facts.push(format!("{over} times that of the best single path"));
@@ -101,10 +101,10 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
             .push(format!("delivered {} of what the paths allowed together", percent(Some(ratio))));
     }
     if let Some(waited) = said.head_of_line_blocking_us {
-        facts.push(format!("a byte waited {} for another path", time_us(Some(waited))));
+        facts.push(format!("a byte waited {} for data of another path", time_us(Some(waited))));
     }
     if let Some(ratio) = said.duplicate_ratio.filter(|ratio| *ratio > 0.0) {
-        facts.push(format!("{} arrived more than once", percent(Some(ratio))));
+        facts.push(format!("{} arrived repeatedly", percent(Some(ratio))));
     }
     let said_of = said.paths.iter().flatten();
     Strips {

@@ -22,14 +22,15 @@ const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/observed.css");
 
 /// Warning that a table of controllers is not an experiment.
-const NO_EXPERIMENT: &str = "This is no experiment. Which controller a connection had depended \
-    on where it went and what it carried, and connections of both met in the same queues, where \
-    one can take from the other. An experiment says which is better: knee steer rehearse.";
+const NO_EXPERIMENT: &str = "This is not an experiment. The controller of a connection depended \
+                             on its destination and its content, and connections of both shared \
+                             queues, where one can take bandwidth from the other. An experiment \
+                             shows which is better: knee steer rehearse.";
 
 /// Warning that comparing two periods is not an experiment.
-const NO_TREATMENT: &str = "This is no experiment. Two periods differ in clients, load and time \
-    of day, not only in what was changed between them. An experiment switches back and forth: \
-    knee steer rehearse.";
+const NO_TREATMENT: &str = "This is not an experiment. Two periods differ in clients, load and \
+                            time of day, not only in the change between them. An experiment \
+                            switches back and forth: knee steer rehearse.";
 
 /// A picture with its heading.
 #[derive(Serialize)]
@@ -113,9 +114,9 @@ pub fn observed_says(report: &ObservedReport) -> Vec<String> {
     let mut says = Vec::new();
     if !report.valid {
         says.push(format!(
-            "Invalid: {} of the reports were lost, more than 1 %, so that these figures are not \
-             those of the host. Observe as root (CAP_NET_ADMIN) for a larger buffer, or leave \
-             the host a processor for it.",
+            "Invalid: {} of the reports were lost, more than 1 %, so these figures do not \
+             represent the host. Observe as root (CAP_NET_ADMIN) for a larger buffer, or free a \
+             processor for it.",
             percent(Some(lost_ratio(report)))
         ));
     }
@@ -132,7 +133,9 @@ pub fn observed_says(report: &ObservedReport) -> Vec<String> {
     }
     let again = report.all.retransmit_ratio();
     says.push(match again {
-        Some(again) => format!("{first}. Of all bytes {} were sent again.", percent(Some(again))),
+        Some(again) => {
+            format!("{first}. {} of all bytes were retransmitted.", percent(Some(again)))
+        }
         None => first + ".",
     });
     says

@@ -181,7 +181,7 @@ pub fn study_report(studies: &[StudyPage<'_>], command: &str) -> Result<String, 
     let studies: Vec<Study> =
         numbered.map(|(index, page)| study(index, page)).collect::<Result<_, _>>()?;
     render(&Page {
-        title: "Studies: what was claimed, what comes out".to_string(),
+        title: "Studies: claims and results".to_string(),
         command: command.to_string(),
         overview: true,
         tally: total(&studies),
@@ -374,7 +374,7 @@ fn facts(page: &RunPage<'_>) -> Vec<String> {
         counted(summary.links.len(), "link"),
     ];
     if summary.warmup_us > 0.0 {
-        facts.push(format!("figures from {} after each start", time_us(Some(summary.warmup_us))));
+        facts.push(format!("measured from {} after each start", time_us(Some(summary.warmup_us))));
     }
     facts
 }

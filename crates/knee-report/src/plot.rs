@@ -22,7 +22,7 @@ const FIGURES: [(Figure, &str, &str, &str); 12] = [
         Figure::Capacity,
         "capacity",
         "capacity",
-        "What a link whose rate changes allowed, and what was used, as mm-throughput-graph",
+        "Capacity and throughput of a link whose rate changes, as in mm-throughput-graph",
     ),
     (Figure::RttDistribution, "rtt-distribution", "distribution", "Distribution of the RTT"),
     (
@@ -36,13 +36,13 @@ const FIGURES: [(Figure, &str, &str, &str); 12] = [
         Figure::Flight,
         "controller",
         "flight",
-        "A controller's window and what is in flight, with its phases",
+        "A controller's window and bytes in flight, with its phases",
     ),
     (
         Figure::SizeTime,
         "size-time",
         SIZE_TIME,
-        "Sizes of a mix's transfers against the time that they took, as a heat map",
+        "Sizes of a mix's transfers against their completion times, as a heat map",
     ),
 ];
 /// Name of the figure that is not a chart.
@@ -122,7 +122,7 @@ pub struct Plot<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
     /// The records have no data for it.
-    #[error("there is nothing to draw for {0}: this run's records hold {1}")]
+    #[error("there is nothing to draw for {0}: this run's records contain {1}")]
     Nothing(&'static str, String),
     /// The run has nothing with this name.
     #[error("this run has no {0} {1} to draw: it has {2}")]

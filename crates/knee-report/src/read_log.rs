@@ -43,9 +43,9 @@ pub(crate) fn shown(log: &ReadLog, run: &RunView<'_>) -> Shown {
         false => " Right: lines over the log’s own time.",
     };
     Shown {
-        title: format!("What was read: {}", log.name),
+        title: format!("Access log: {}", log.name),
         caption: format!(
-            "{}. Share of lines that are at most so large; dashed: of the {} transfers of this \
+            "{}. Share of lines up to each size; dashed: of the {} transfers of this \
              run.{over_time}",
             log.read_as,
             count(made.len() as u64)

@@ -19,14 +19,14 @@ pub(crate) fn result(summary: &Summary) -> String {
     let sentence = format!("{}; {}.", parts.join(", "), price(summary));
     match summary.verdict {
         Verdict::Valid => sentence,
-        Verdict::Degraded => format!("{sentence} Take this with a reservation, see below."),
-        Verdict::Invalid => format!("This run proves nothing, see below. {sentence}"),
+        Verdict::Degraded => format!("{sentence} The run has a reservation, see below."),
+        Verdict::Invalid => format!("This run is invalid, see below. {sentence}"),
     }
 }
 
 fn nothing(summary: &Summary) -> String {
     match summary.flows.len() {
-        0 => "There is no flow in this run.".to_string(),
+        0 => "This run has no flow.".to_string(),
         flows => format!("{} delivered nothing.", capitalised(&counted(flows, "flow"))),
     }
 }
@@ -58,7 +58,9 @@ fn filling(goodput: f64, summary: &Summary) -> String {
     let (absolute, person) = (rate(Some(goodput)), third_person(summary.flows.len()));
     let share = summary.measures.capacity_share.filter(|_| share_a_path(summary));
     match share {
-        Some(_) => format!("deliver{person} {absolute}, {} of what could arrive", percent(share)),
+        Some(_) => {
+            format!("deliver{person} {absolute}, {} of what the path could deliver", percent(share))
+        }
         None => format!("deliver{person} {absolute}"),
     }
 }
@@ -132,8 +134,8 @@ fn delay(summary: &Summary) -> Option<String> {
 fn price(summary: &Summary) -> String {
     let timeouts: u64 = summary.flows.iter().map(|flow| flow.timeouts).sum();
     let again = match summary.measures.retransmit_ratio {
-        None | Some(0.0) => "nothing was sent twice".to_string(),
-        ratio => format!("{} of the bytes were sent again", percent(ratio)),
+        None | Some(0.0) => "nothing was retransmitted".to_string(),
+        ratio => format!("{} of the bytes were retransmitted", percent(ratio)),
     };
     match timeouts {
         0 => again,

@@ -119,7 +119,7 @@ pub(crate) fn cite(manifest: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "To cite: The Knee authors, Knee {version} (software), with the commit that {manifest} \
-         names. knee rerun says whether a folder still comes out the same."
+         names. knee rerun checks whether a folder is reproduced."
     )
 }
 

@@ -252,7 +252,7 @@ fn each_object_has_its_bars() {
     assert_eq!(of("segment "), 14);
     assert!(titles.contains(&"stall: 1.4 s") && titles.contains(&"start-up: 2.5 s"));
     assert!(main_text(&elements).contains("53 of 53 objects arrived"));
-    assert!(main_text(&elements).contains("stood still for 1.4 s"));
+    assert!(main_text(&elements).contains("stalled for 1.4 s"));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn what_did_not_arrive_is_told() {
         (object.first_byte_ns, object.completed_ns) = (None, None);
     }
     let elements = parse(&page("nothing arrived", &records));
-    assert!(main_text(&elements).contains("Not loaded to its end, 0 of 53 objects arrived"));
+    assert!(main_text(&elements).contains("Not fully loaded, 0 of 53 objects arrived"));
     assert!(main_text(&elements).contains("No segment arrived."));
 }
 

@@ -111,7 +111,7 @@ fn the_one_extreme_sample_among_many_is_on_the_page() {
     let (rtts, quantum) = decode(&series(&elements)["flows"][0]["rtt_ns"]);
     assert!(rtts.len() < 10_000);
     assert!(rtts.iter().any(|rtt| (rtt - peak as i64).abs() <= quantum));
-    assert!(all_text(&elements).contains("Each pair of points stands for up to"));
+    assert!(all_text(&elements).contains("Each pair of points shows the smallest and the largest"));
 }
 
 /// Compares each interval of a band with the percentiles of the flows' rows.
@@ -255,8 +255,8 @@ fn empty_records_say_so() {
     let elements = parse(&html);
     let text = all_text(&elements);
     for sentence in [
-        "There is no flow in this run.",
-        "There is no link in this run.",
+        "This run has no flows.",
+        "This run has no links.",
         "No flow delivered anything.",
         "No flow measured an RTT.",
         "No flow left samples.",
@@ -309,7 +309,7 @@ fn the_result_says_what_the_model_was_made_to_do() {
     let elements = parse(&html);
     let result = elements.iter().find(|e| e.attribute("class") == "result").unwrap();
     assert!(result.text.starts_with("Two bbr flows deliver 9."), "{}", result.text);
-    assert!(result.text.contains("\u{a0}% of what could arrive, "), "{}", result.text);
+    assert!(result.text.contains("\u{a0}% of what the path could deliver, "), "{}", result.text);
     assert!(result.text.contains("is queue"), "{}", result.text);
     assert!(elements.iter().any(|e| e.name == "code" && e.text == COMMAND));
     assert!(elements.iter().any(|e| e.name == "pre" && e.text == "name = \"Two flows\"\n"));

@@ -154,6 +154,6 @@ fn a_claim_leads_to_the_run_it_speaks_of() {
 #[test]
 fn no_studies_say_so() {
     let html = study_report(&[], "knee reproduce").unwrap();
-    assert!(html.contains("There is no study in this report."));
+    assert!(html.contains("This report has no studies."));
     parse(&html);
 }

@@ -136,7 +136,7 @@ fn load(loader: &dyn Loader, name: &str) -> Result<String, Errors> {
 
 fn text_of(loaded: Result<Vec<u8>, String>, name: &str) -> Result<String, Errors> {
     let text = loaded.and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|_| "it is not a text in UTF-8".to_string())
+        String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_string())
     });
     text.map_err(|reason| Errors::unreadable(name, &reason))
 }

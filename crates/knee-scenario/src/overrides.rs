@@ -130,7 +130,8 @@ fn put(node: &mut Node, path: &[Key], value: Node, reading: &mut Reading<'_>) {
         return;
     }
     let Some(entries) = node.entries_mut() else {
-        let message = format!("\"{}\" leads into {}, not a table", head.name, node.kind.describe());
+        let message =
+            format!("\"{}\" is inside {}, which is not a table", head.name, node.kind.describe());
         reading.problem(head.span, message, "set the whole value instead");
         return;
     };

@@ -66,7 +66,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     let what = match kind {
         kind if kind.is_file() => return File::open(path),
         kind if kind.is_dir() => "it is a folder",
-        _ => "it is not a regular file, but a pipe, a device or the like; write it to a file",
+        _ => "it is not a regular file, but a pipe, a device or similar; write it to a file",
     };
     Err(io::Error::new(ErrorKind::InvalidInput, what))
 }

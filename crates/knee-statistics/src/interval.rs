@@ -5,23 +5,23 @@ use crate::student::quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number over repeats.
+/// Statistics of a number over repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Runs in which the number was there.
+    /// Runs with a value.
     pub runs: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Median; of an even number of runs, the mean of the middle two.
+    /// Median; for an even number of runs, the mean of the middle two.
     pub median: f64,
-    /// Smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Largest.
+    /// Largest value.
     pub max: f64,
     /// Lower end of the 95 % confidence interval of the mean; null below two
-    /// runs. Not below zero unless a value is.
+    /// runs. Not below zero unless a value is negative.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high: Option<f64>,
 }
 

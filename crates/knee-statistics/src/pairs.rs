@@ -11,41 +11,41 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PairedScale {
-    /// All values are positive: by their ratio, on the log scale.
+    /// By their ratio, on the log scale: all values are positive.
     Ratio,
-    /// A value is zero: by their difference.
+    /// By their difference: a value is zero.
     Difference,
-    /// A value never came about: by which of the two is larger.
+    /// By which of the two is larger: an event did not occur.
     Order,
 }
 
-/// Values of two kinds of runs, compared in pairs of the same seed.
+/// Comparison of two kinds of runs in pairs of the same seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Paired {
-    /// Seeds that both kinds have.
+    /// Number of seeds that both kinds have.
     pub pairs: usize,
-    /// Pairs in which the first value is larger.
+    /// Number of pairs in which the first value is larger.
     pub more: usize,
-    /// Pairs in which it is smaller.
+    /// Number of pairs in which it is smaller.
     pub less: usize,
-    /// What `estimate` is.
+    /// Meaning of `estimate`.
     pub scale: PairedScale,
     /// Geometric mean of the ratios, first over second, or mean of the
-    /// differences, first less second; null where only the order is known.
+    /// differences, first minus second; null if only the order is known.
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval; null below two pairs.
     pub low: Option<f64>,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high: Option<f64>,
-    /// How much the pairs spread: the standard deviation of the logarithm of
-    /// their ratios, or that of the differences over the mean of all values;
-    /// null below two pairs, where they do not spread, and where only the
-    /// order is known.
+    /// Spread of the pairs: standard deviation of the logarithm of their
+    /// ratios, or that of the differences over the mean of all values; null
+    /// below two pairs, without spread, and if only the order is known.
     pub spread: Option<f64>,
-    /// How likely chance alone differs as much; null below two pairs.
+    /// Probability that chance alone causes such a difference (p-value); null
+    /// below two pairs.
     pub p_value: Option<f64>,
-    /// The same, corrected for all comparisons made together (Holm). Below
-    /// 0.05 the two kinds differ.
+    /// The same, corrected for all comparisons made together (Holm); below 0.05
+    /// the two kinds differ.
     pub p_corrected: Option<f64>,
 }
 

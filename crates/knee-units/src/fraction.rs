@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 pub(crate) const FRACTION: Quantity = Quantity {
     wanted: "a fraction",
-    measures: "parts of a whole",
+    measures: "fractions",
     example: "1.5 %",
     usual: &["%"],
     step: "0.000000000001 %",

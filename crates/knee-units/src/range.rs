@@ -45,9 +45,9 @@ impl fmt::Display for RangeError {
             Mistake::NoStep => "there is no step",
             Mistake::NoEnd => "there is no end",
             Mistake::UnitsDiffer => "the units differ",
-            Mistake::LeadsNowhere => "the step leads nowhere",
+            Mistake::LeadsNowhere => "the step never reaches the end",
             Mistake::TooMany { most } => {
-                return write!(f, "{} has over {most} values: write a larger step", self.text);
+                return write!(f, "{} has more than {most} values: write a larger step", self.text);
             }
         };
         let example = "1..10 Mbit/s step 1 Mbit/s, or 10..80 ms step x2";

@@ -48,10 +48,10 @@ quantity!(
     "A number of bytes with its unit.",
     ["1.5 MB", "64 KiB"]
 );
-quantity!(Fraction, r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$", "A part of a whole, in percent.", ["1.5 %"]);
+quantity!(Fraction, r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$", "A fraction, in percent.", ["1.5 %"]);
 quantity!(
     BufferSize,
     r"^\s*(unlimited|[0-9]+(\.[0-9]+)?\s*(BDP|packets?|B|kB|KiB|MB|MiB|GB|GiB))\s*$",
-    "How much a queue holds: a multiple of the bandwidth-delay product, bytes, or packets.",
+    "Capacity of a queue: a multiple of the bandwidth-delay product, bytes, or packets.",
     ["8 BDP", "256 kB", "200 packets"]
 );

@@ -69,10 +69,10 @@ impl ParseError {
             ParseError::NoNumber { text, wanted, .. } => format!("\"{text}\" is not {wanted}"),
             ParseError::UnknownUnit { unit, .. } => format!("unknown unit \"{unit}\""),
             ParseError::WrongQuantity { unit, measures, wanted, .. } => {
-                format!("\"{unit}\" is a unit of {measures}, but {wanted} is wanted")
+                format!("expected {wanted}, but \"{unit}\" is a unit of {measures}")
             }
             ParseError::Negative { text, wanted } => {
-                format!("\"{text}\" is negative, {wanted} cannot be")
+                format!("\"{text}\" is negative, but {wanted} cannot be")
             }
             ParseError::TooFine { text, step } => format!("\"{text}\" is finer than {step}"),
             ParseError::TooLarge { text, wanted } => {

@@ -35,7 +35,7 @@ impl From<Error> for Failure {
                 "write --on sim or --on kernel".to_string(),
             ),
             Error::Experiment(ExperimentError::NoPacketLog) => {
-                usage("add --on sim, or leave out --packet-log")
+                usage("add --on sim, or remove --packet-log")
             }
             Error::Grid(error) => of_grid(error),
             Error::Curve(error) => usage(of_curve(&error)),
@@ -59,7 +59,7 @@ impl From<Error> for Failure {
             Error::Sweep(error) => of_sweep(error),
             Error::Qlog(error) => Failure::Usage(what, of_qlog(&error)),
             Error::Train(TrainError::NoFlow(_)) => {
-                usage("write cc = \"remycc\" in the flows that are to be trained")
+                usage("write cc = \"remycc\" in the flows to be trained")
             }
             Error::Advise(AdviseError::NoFiles(_)) => {
                 usage("name a folder of knee observe or of a run, or a file connections*.parquet")
@@ -92,8 +92,8 @@ fn of_grid(error: GridError) -> Failure {
     let what = error.to_string();
     match error {
         GridError::NoCell { example } => Failure::Usage(
-            "no cell's name contains what --cells says".to_string(),
-            format!("write a part of a name such as {example}"),
+            "no cell's name contains the text of --cells".to_string(),
+            format!("write a part of a name, such as {example}"),
         ),
         GridError::NotATrace { .. } => {
             Failure::Usage(what, "name a recorded link in Mahimahi's format".to_string())
@@ -106,7 +106,7 @@ fn of_grid(error: GridError) -> Failure {
 
 fn of_curve(error: &CurveError) -> &'static str {
     match error {
-        CurveError::SeveralFlows => "leave one, with cc = { name = \"fixed\" }",
+        CurveError::SeveralFlows => "keep one, with cc = { name = \"fixed\" }",
         CurveError::NotFixed => "write cc = { name = \"fixed\" }",
         CurveError::SeveralPaths => "give it one",
         CurveError::NoConstantRate => "add rate = \"10 Mbit/s\"",
@@ -136,7 +136,7 @@ fn of_sweep(error: SweepError) -> Failure {
     let what = error.to_string();
     match error {
         SweepError::TooMany { runs_max, .. } => {
-            Failure::Usage(what, format!("leave at most {runs_max} runs"))
+            Failure::Usage(what, format!("reduce it to at most {runs_max} runs"))
         }
         SweepError::VariedTwice(key) => Failure::Usage(
             format!("--vary {key} is given twice"),
@@ -176,11 +176,11 @@ fn of_rank(error: &RankError) -> &'static str {
     match error {
         RankError::TooMany(_) => "name fewer controllers or scenarios, or a smaller --repeat",
         RankError::SeveralPaths { .. } => {
-            "name one over a single path with --flow, or compare with knee sweep"
+            "choose one over a single path with --flow, or compare with knee sweep"
         }
         RankError::NoRate { .. } => "add rate = \"10 Mbit/s\" to its bottleneck",
         RankError::NoFlow { .. } => "write the name of one of its flows",
-        RankError::NoScenarios(_) => "name scenario files, or the folder that has them",
+        RankError::NoScenarios(_) => "name scenario files, or the folder that contains them",
     }
 }
 

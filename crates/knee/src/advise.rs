@@ -65,7 +65,7 @@ fn document(advised: &[Advised], left: usize) -> Document {
         "candidate",
         "advice",
         ">speed, 80 % interval",
-        ">sent again",
+        ">retransmitted",
         "rule of thumb",
         ">part of the bytes",
     ])
@@ -78,17 +78,16 @@ fn document(advised: &[Advised], left: usize) -> Document {
     let document = Document::default().table(table).words("\n");
     let document = experiments(advised).into_iter().fold(document, Document::said);
     let document = document.words("\n").table(paths(advised)).said(
-        "The best path of those that explain the connections; the spread over the others is \
-             in the interval. Misfit: 0.5 is as near as chance allows, above 1.5 there is no \
-             advice. Speed: bytes over the time that they took, on the geometric mean. The order \
-             of experiments is what this is for; an experiment decides (knee steer).",
+        "Of the paths that explain the connections, the best one is shown; the interval includes \
+         the spread over the others. Misfit: 0.5 is the best that chance allows; above 1.5 there \
+         is no advice. Speed: bytes over the time that they took, geometric mean. Use this to \
+         order experiments; an experiment decides (knee steer).",
     );
     match left {
         0 => document,
-        1 => document.said("One group with fewer bytes was left out; --groups asks about more."),
-        left => document.said(format!(
-            "{left} groups with fewer bytes were left out; --groups asks about more."
-        )),
+        1 => document.said("One group with fewer bytes was left out; --groups includes more."),
+        left => document
+            .said(format!("{left} groups with fewer bytes were left out; --groups includes more.")),
     }
 }
 
@@ -163,8 +162,8 @@ fn experiments(advised: &[Advised]) -> Vec<String> {
             }
             let [now, then] = prediction.retransmitted.map(|part| 100.0 * part);
             let text = format!(
-                "{} in place of {} for {} of {}: {:+.0} % expected, with {then:.1} % sent again \
-                 in place of {now:.1} %",
+                "{} in place of {} for {} of {}: {:+.0} % expected, with {then:.1} % \
+                 retransmitted in place of {now:.1} %",
                 class.candidate,
                 group.in_use,
                 match class.class {

@@ -23,7 +23,7 @@ fn table(answers: &Answers) -> Document {
         "what",
         ">ratio (95 % interval)",
         "outcome",
-        ">sent again",
+        ">retransmitted",
         ">others' queue",
         ">half and half",
         ">transfers",
@@ -36,10 +36,10 @@ fn table(answers: &Answers) -> Document {
         table.row_with(4, mood(class.effect), row(mix, class, first));
     }
     let legend = format!(
-        "First over second: completion time or throughput with all transfers under the one, over \
-         that with all under the other; {} seeds, the same arrivals and sizes; 95 % intervals \
-         for all rows together. Others' queue: the longest on the \
-         way, 95th percentile. Half and half: both in one run, who takes from whom.",
+        "First over second: completion time or throughput with all transfers under the first, \
+         over that with all under the second; {} seeds, the same arrivals and sizes; 95 % \
+         intervals for all rows together. Others' queue: the longest on the path, 95th \
+         percentile. Half and half: both in one run, which shows who takes bandwidth from whom.",
         answers.seeds.len()
     );
     let document = Document::default().said(mix_title(mix)).words("\n").table(table);

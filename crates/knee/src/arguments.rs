@@ -40,19 +40,19 @@ const START: &str = "\
 Examples, by what people ask:
   Which controller for my traffic?
     knee init --template mix && knee run mix.toml
-  How does my idea compare with what there is?
+  How does my idea compare with existing controllers?
     knee init --template coexist
     knee rank coexist.toml --cc bbr,bbr3,reno,copa --repeat 10
   Do two links together help?
     knee init --template two-links && knee run two-links.toml
 
 Each run prints the answer and writes it to knee-out/NAME/report.html. A first
-look: knee init first.toml && knee run first.toml. What published studies said, and
-what comes out here: knee reproduce.
+look: knee init first.toml && knee run first.toml. What published studies claim, and
+the results here: knee reproduce.
 
-Exit codes: 0 done · 1 done, but something came out differently than on record ·
-2 wrong arguments or scenario · 3 the host lacks something · 4 a mistake in Knee ·
-130 interrupted, what there is was kept";
+Exit codes: 0 done · 1 done, but a result differs from the one on record ·
+2 invalid arguments or scenario · 3 the host lacks a feature · 4 a bug in Knee ·
+130 interrupted, results so far are kept";
 
 /// Finds the knee of a path: a laboratory for congestion control.
 #[derive(Debug, Parser)]
@@ -73,10 +73,10 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run scenarios, keep the records, say what came out
+    /// Run scenarios, store the records, print the results
     #[command(arg_required_else_help = true, after_help = RUN)]
     Run(Run),
-    /// Run studies: what their sources say against what is measured
+    /// Run studies: compare claims of papers with measurements
     #[command(after_help = REPRODUCE)]
     Reproduce(Reproduce),
     /// Run a scenario at every combination of some settings: table, map, dataset
@@ -94,34 +94,35 @@ pub enum Command {
     /// Draw a path's curve: RTT and delivery rate against bytes in flight
     #[command(after_help = CURVE)]
     Curve(Curve),
-    /// Run a fixed grid on the simulator and on the kernel: how far they are apart
+    /// Run a fixed grid on the simulator and on the kernel, and compare the
+    /// results
     #[command(after_help = FIDELITY)]
     Fidelity(Fidelity),
-    /// Compare runs: what they were given that differs, then the measures that matter
+    /// Compare runs: inputs that differ, then the main measures
     #[command(arg_required_else_help = true, after_help = COMPARE)]
     Compare(Compare),
-    /// Run what is in a folder again and say whether the records are the same bytes
+    /// Repeat the runs of a folder and report whether the records are identical
     #[command(arg_required_else_help = true, after_help = RERUN)]
     Rerun(Rerun),
     /// Write a run in the format of another tool
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = EXPORT)]
     Export(Export),
-    /// Write report.html again, from the records
+    /// Rewrite report.html from the records
     #[command(arg_required_else_help = true, after_help = REPORT)]
     Report(Report),
-    /// Draw a figure of a run into a file, for papers: SVG or PNG
+    /// Draw a figure of a run to a file, for papers: SVG or PNG
     #[command(arg_required_else_help = true, after_help = crate::plot::EXAMPLES)]
     Plot(crate::plot::Arguments),
-    /// Say all that is wrong with scenarios or studies, without running them
+    /// Report all errors in scenarios or studies, without running them
     #[command(arg_required_else_help = true, after_help = CHECK)]
     Check(Check),
-    /// Write a commented scenario to begin with
+    /// Write a commented scenario to start from
     #[command(after_help = INIT)]
     Init(Init),
     /// List what a scenario can name: controllers, schedulers, keys …; and the studies
     #[command(after_help = LIST)]
     List(List),
-    /// Say what this host allows, and what to do about the rest
+    /// Report what this host supports, and how to enable the rest
     #[command(after_help = DOCTOR)]
     Doctor(Doctor),
     /// Observe this host's own TCP connections as they end: rows, aggregates, a table
@@ -130,15 +131,15 @@ pub enum Command {
     /// Advise which controller to try, from connections that have ended
     #[command(arg_required_else_help = true, after_help = advise::HELP)]
     Advise(Advise),
-    /// Rehearse an experiment on controllers; apply a policy to this host, and take it
-    /// back
+    /// Rehearse an experiment on controllers; apply a policy to this host, and revert
+    /// it
     #[command(arg_required_else_help = true, disable_help_subcommand = true,
         after_help = steer::HELP)]
     Steer(Steer),
-    /// Load Knee's own controllers into the kernel, list and unload them
+    /// Load Knee's own controllers into the kernel; list and unload them
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = cc::HELP)]
     Cc(Cc),
-    /// Use several links to a server of one's own as one: keys, serve, connect, status
+    /// Combine several links to your own server: keys, serve, connect, status
     #[command(arg_required_else_help = true, disable_help_subcommand = true,
         after_help = bond::HELP)]
     Bond(Bond),
@@ -190,9 +191,9 @@ Examples:
   knee run first.toml --set flow.bbr.cc=bbr-low-delay --set link.bottleneck.buffer='8 BDP'
   knee run first.toml --seed 7 --repeat 10 --jobs 4
   knee run *.toml --out results --format json
-  knee run first.toml --on sim,kernel     (as root) the simulator beside Linux's TCP
+  knee run first.toml --on sim,kernel     (as root) the simulator and Linux's TCP
 
-A scenario to begin with: knee init first.toml";
+A scenario to start from: knee init first.toml";
 
 /// `knee run`.
 #[derive(Debug, Args)]
@@ -210,13 +211,13 @@ pub struct Run {
     /// Seed of all randomness, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
-    /// Run K times, with the seed and those that follow it, and give intervals
+    /// Run K times with consecutive seeds, and print intervals
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=REPEATS_MAX))]
     pub repeat: Option<u64>,
     #[command(flatten)]
     pub output: Output,
-    /// Only the scenario itself: no runs of each link alone, or of all traffic
-    /// under one controller, which say what to do
+    /// Run only the scenario itself, without the runs of each link alone or of
+    /// all traffic under one controller, on which the advice is based
     #[arg(long)]
     pub no_alternatives: bool,
     #[command(flatten)]
@@ -226,7 +227,7 @@ pub struct Run {
     pub packet_log: bool,
 }
 
-/// More would be a mistake.
+/// Larger values are refused.
 const REPEATS_MAX: u64 = 10_000;
 
 /// Grounds that studies can name and that are not in this version.
@@ -250,10 +251,10 @@ Examples:
   knee reproduce ./my-study             a folder with a study.toml
   knee reproduce --format json > outcome.json
   knee reproduce --on sim,kernel        (as root) each claim on both grounds
-  knee reproduce studies/* --record     what was measured becomes the record
+  knee reproduce studies/* --record     the measured values become the record
 
 Exits 1 only if an outcome differs from the one on record in the study, or a
-measured value drifted further from the one on record than the study allows.";
+measured value drifts further from the one on record than the study allows.";
 
 /// `knee reproduce`.
 #[derive(Debug, Args)]
@@ -261,7 +262,7 @@ pub struct Reproduce {
     /// Built-in studies, or folders with a study.toml. Default: all built-in ones
     #[arg(value_name = "STUDY", value_hint = ValueHint::DirPath)]
     pub studies: Vec<String>,
-    /// Where to run; the kernel beside the simulator, not without it
+    /// Where to run; the kernel only together with the simulator
     #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
         value_parser = grounds())]
     pub on: Vec<String>,
@@ -269,7 +270,8 @@ pub struct Reproduce {
     pub output: Output,
     #[command(flatten)]
     pub print: Print,
-    /// Write the values measured into each folder's study.toml, as those on record
+    /// Write the measured values into each folder's study.toml, as the values on
+    /// record
     #[arg(long)]
     pub record: bool,
 }
@@ -281,7 +283,7 @@ Examples:
   knee sweep two.toml --vary 'flow.main.paths=[\"wifi\"],[\"wifi\",\"lte\"]' --skip-invalid
 
 VALUES is a list, or a range: FROM..TO UNIT step STEP UNIT, or step xFACTOR.
-The same line again goes on where it was stopped.";
+The same command resumes an interrupted sweep.";
 
 /// `knee sweep`.
 #[derive(Debug, Args)]
@@ -301,12 +303,12 @@ pub struct Sweep {
     /// Seed of the first repeat, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
-    /// Run each point K times, with the seed and those that follow it, and give intervals
+    /// Run each point K times with consecutive seeds, and print intervals
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=REPEATS_MAX))]
     pub repeat: Option<u64>,
     #[command(flatten)]
     pub output: Output,
-    /// Leave combinations out that no scenario can have
+    /// Skip invalid combinations
     #[arg(long)]
     pub skip_invalid: bool,
     #[command(flatten)]
@@ -315,14 +317,14 @@ pub struct Sweep {
 
 const FIDELITY: &str = "\
 Examples:
-  knee fidelity --quick              a dozen cells, some seven minutes
+  knee fidelity --quick              a dozen cells, about seven minutes
   knee fidelity                      72 cells, three quarters of an hour
-  knee fidelity --cells bbr-100mbit  those with this in their name
-  knee fidelity --extended           other cells: controllers beside each other,
+  knee fidelity --cells bbr-100mbit  cells with this in their name
+  knee fidelity --extended           other cells: competing controllers,
                                      rates that vary, AQMs, MPTCP and more
 
-Needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN. Runs that were made are kept:
-the same command goes on where it stopped, and repeats those that were invalid.";
+Needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN. Finished runs are kept:
+the same command resumes where it stopped, and repeats invalid runs.";
 
 /// `knee fidelity`.
 #[derive(Debug, Args)]
@@ -333,7 +335,7 @@ pub struct Fidelity {
     /// Other cells: several controllers, more flows, rates that vary, AQMs, loss, MPTCP
     #[arg(long)]
     pub extended: bool,
-    /// A recorded link in Mahimahi's format, in place of the one made up
+    /// A recorded link in Mahimahi's format, in place of the synthetic one
     #[arg(long, value_name = "FILE", requires = "extended", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
     /// Runs of each cell on the kernel
@@ -365,22 +367,23 @@ Examples:
   knee compare knee-out/sweep-first                          every point against the first
   knee compare knee-out/sweep-first@cc=cubic knee-out/sweep-first@cc=bbr
 
-SWEEP@KEY=VALUE stands for the points of a sweep with that value.";
+SWEEP@KEY=VALUE selects the points of a sweep with that value.";
 
 /// `knee compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Directories of runs, of repeats or of sweeps; the first is what the others are
-    /// compared with
+    /// Directories of runs, of repeats or of sweeps; the others are compared with the
+    /// first
     #[arg(value_name = "DIR", required = true, num_args = 1.., value_hint = ValueHint::DirPath)]
     pub runs: Vec<PathBuf>,
-    /// Print every measure and every number, not only those that are looked at first
+    /// Print every measure and every number, not only the main ones
     #[arg(long)]
     pub all: bool,
-    /// Write a page with all of them in one plot there, and comparison.json
+    /// Write a page with all of them in one plot, and comparison.json, to this
+    /// directory
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Replace what an earlier comparison wrote there
+    /// Replace the files of an earlier comparison
     #[arg(long, requires = "out")]
     pub force: bool,
     #[command(flatten)]
@@ -399,7 +402,7 @@ pub struct Curve {
     /// A scenario with one flow, whose controller is fixed. Default: a built-in one
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// Where to run; the kernel beside the simulator, not without it
+    /// Where to run; the kernel only together with the simulator
     #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
         value_parser = grounds())]
     pub on: Vec<String>,
@@ -424,8 +427,8 @@ Examples:
   knee rerun results/sweep-two --out again      of knee run, also with --repeat,
                                                 knee sweep or knee rank
 
-It runs from the copies in the folder, not from the files that were named then.
-Exits 1 if a record is not the same bytes.";
+It uses the copies in the folder, not the original files.
+Exits 1 if a record differs in any byte.";
 
 /// `knee rerun`.
 #[derive(Debug, Args)]
@@ -448,7 +451,7 @@ Examples:
 /// `knee export`.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Which format
+    /// Format
     #[command(subcommand)]
     pub what: Exported,
 }
@@ -461,7 +464,7 @@ pub enum Exported {
         /// Directory of a run with a packet log
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         directory: PathBuf,
-        /// The flow: bbr[1]; without a number the first of its name
+        /// The flow: bbr[1]; without a number the first with this name
         #[arg(long, value_name = "NAME")]
         flow: String,
         /// File to write. Default: the standard output
@@ -479,16 +482,17 @@ Examples:
   knee report knee-out/observed --period 2026-11-24T18:00/2026-11-24T22:00
   knee report knee-out/observed --controllers cubic,bbr --providers networks.csv
 
-Of a folder of knee observe the figures are printed too: docs/observe.md.";
+For a folder of knee observe, the figures are printed too: docs/observe.md.";
 
 /// `knee report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Directory of a run, also of an interrupted one, of repeats, of `knee reproduce`,
+    /// Directory of a run (finished or interrupted), of repeats, of `knee reproduce`,
     /// `knee sweep`, `knee rank`, `knee evaluate` or `knee observe`
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
-    /// Print it as Markdown, for a pull request, instead of writing the page
+    /// Print the report as Markdown, for a pull request, instead of writing the
+    /// page
     #[arg(long)]
     pub markdown: bool,
     #[command(flatten)]
@@ -511,7 +515,7 @@ const INIT: &str = "\
 Examples:
   knee init first.toml && knee run first.toml
   knee init --template two-links && knee run two-links.toml
-  knee init --template page home/page.toml      home/page.csv is written beside it";
+  knee init --template page home/page.toml      also writes home/page.csv";
 
 /// `knee init`.
 #[derive(Debug, Args)]
@@ -519,7 +523,7 @@ pub struct Init {
     /// File to write. Default: the template's name and .toml
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// What to begin with
+    /// Template
     #[arg(long, value_name = "NAME", default_value = "first")]
     pub template: Template,
     /// Replace files that exist
@@ -536,7 +540,7 @@ Examples:
 /// `knee list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// What to list; without it, everything by name
+    /// What to list. Default: the names of everything
     #[arg(value_name = "WHAT")]
     pub what: Option<Listed>,
     #[command(flatten)]
@@ -566,7 +570,7 @@ const DOCTOR: &str = "\
 Example:
   knee doctor
 
-Only looks; changes nothing. The simulator needs none of what it looks for.";
+Changes nothing. The simulator needs none of these features.";
 
 /// `knee doctor`.
 #[derive(Debug, Args)]
@@ -583,7 +587,7 @@ Examples:
 /// `knee completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// Which shell
+    /// Shell
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
@@ -595,7 +599,7 @@ Example:
 /// `knee schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// Which file
+    /// File
     #[arg(value_name = "FILE")]
     pub file: Described,
 }
@@ -613,11 +617,11 @@ pub enum Described {
     Manifest,
     /// repeat.json
     Repeat,
-    /// What knee compare --format json prints about two
+    /// What knee compare --format json prints for two runs
     Comparison,
-    /// What knee compare --format json prints about more
+    /// What knee compare --format json prints for more runs
     Comparisons,
-    /// answers.json: together or one path alone, which controller for which traffic
+    /// answers.json: paths together or alone, controllers by transfer size
     Answers,
     /// reproduce.json, and what knee reproduce --format json prints
     Reproduce,
@@ -627,13 +631,13 @@ pub enum Described {
     Rank,
     /// evaluation.json, and what knee evaluate --format json prints
     Evaluation,
-    /// What knee report --format json prints of a folder of knee observe
+    /// What knee report --format json prints for a folder of knee observe
     Observed,
     /// grounds.json of knee evaluate --on sim,kernel
     Grounds,
     /// A policy for knee steer
     Policy,
-    /// origin.json: what a sweep or a ranking was made from
+    /// origin.json: the inputs of a sweep or a ranking
     Origin,
     /// fidelity.json of a run on the simulator and on the kernel
     Fidelity,

@@ -7,8 +7,8 @@ use crate::failure::{Ending, Failure};
 #[cfg(not(feature = "bond"))]
 pub fn bond(_arguments: &Bond) -> Result<Ending, Failure> {
     Err(Failure::Host(
-        "this build of Knee does not bond links".to_owned(),
-        "build one that does: cargo build --release --features bond".to_owned(),
+        "this build of Knee cannot bond links".to_owned(),
+        "build one that can: cargo build --release --features bond".to_owned(),
     ))
 }
 
@@ -67,7 +67,7 @@ mod bonding {
 
     impl From<ConfigError> for Failure {
         fn from(error: ConfigError) -> Failure {
-            let advice = "docs/bond.md shows both configurations".to_owned();
+            let advice = "see docs/bond.md for both configurations".to_owned();
             Failure::Usage(error.to_string(), advice)
         }
     }
@@ -134,7 +134,7 @@ mod bonding {
         let out = settings.out.display();
         let recorded = run(async {
             let stopped = stopped()?;
-            screen::say("Recording. Ctrl-C ends it.");
+            screen::say("Recording. Ctrl-C stops it.");
             let over = async {
                 match time {
                     Some(time) => {
@@ -154,7 +154,7 @@ mod bonding {
         let Recorded { seconds, links, bytes, decisions, decisions_lost } = recorded;
         let lost = match decisions_lost {
             0 => String::new(),
-            lost => format!(" ({lost} more were too many)"),
+            lost => format!(" ({lost} more were dropped)"),
         };
         let (seconds, bytes) = (Unit::Seconds.show(seconds), Unit::Bytes.show(bytes as f64));
         screen::say(&format!(
@@ -167,10 +167,10 @@ mod bonding {
     pub fn doctor(config: &Path, format: Format) -> Result<Ending, Failure> {
         let config = ClientConfig::read(config)?;
         let server = config.server.to_string();
-        screen::say(&format!("Trying the links to {server}, for 11 s at most."));
+        screen::say(&format!("Testing the links to {server}, for at most 11 s."));
         let tried = run(try_links(&config))?;
         let working = tried.iter().filter(|tried| tried.outcome.is_ok()).count();
-        let heads = ["link", "state", ">RTT", ">packets of", "what is wrong"];
+        let heads = ["link", "state", ">RTT", ">packets of", "problem"];
         let mut table = Table::new(&heads).called("links");
         let mut rows = Vec::new();
         for Tried { interface, outcome } in &tried {
@@ -267,7 +267,7 @@ mod bonding {
             let error = ask(&sockets[0]).err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
             let named: Vec<String> =
                 sockets.iter().map(|path| path.display().to_string()).collect();
-            let what = format!("no knee bond shows itself at {}: {error}", named.join(" or "));
+            let what = format!("no running knee bond found at {}: {error}", named.join(" or "));
             let advice = "start one (knee bond connect), or name its socket with --socket";
             return Err(Failure::Host(what, advice.to_owned()));
         }
@@ -286,7 +286,7 @@ mod bonding {
                 *before = now;
             }
             if watch && stopped == found.len() {
-                screen::say("It has stopped.");
+                screen::say("knee bond has stopped.");
                 return Ok(Ending::Done);
             }
             if watch {
@@ -340,20 +340,20 @@ mod bonding {
         } else if now.role == "client" {
             document = document.said("No link to the server is up.");
         } else {
-            document = document.said("No client is here.");
+            document = document.said("No client is connected.");
         }
         for link in now.bundles.iter().flat_map(|bundle| &bundle.links) {
             if let Some(why) = &link.left_out {
-                document = document.said(format!("{} is left out: {why}.", link.name));
+                document = document.said(format!("{} is excluded: {why}.", link.name));
             }
         }
         if now.transparent {
-            document = document.said("It takes all that programs of this machine send.");
+            document = document.said("It diverts all traffic of this machine.");
         }
         for cap in &now.caps {
             let bytes = |count: u64| Unit::Bytes.show(count as f64);
             document = document.said(format!(
-                "{}: {} of {} since {}, anew on {}.",
+                "{}: {} of {} since {}, reset on {}.",
                 cap.name,
                 bytes(cap.used_bytes),
                 bytes(cap.cap_bytes),
@@ -374,7 +374,7 @@ mod bonding {
     fn state(link: &LinkStatus) -> (&'static str, Mood) {
         match (link.silent, &link.left_out, link.backup) {
             (true, ..) => ("silent", Mood::Bad),
-            (false, Some(_), _) => ("left out", Mood::Bad),
+            (false, Some(_), _) => ("excluded", Mood::Bad),
             (false, None, true) => ("waits", Mood::Neutral),
             (false, None, false) => ("up", Mood::Neutral),
         }

@@ -12,9 +12,7 @@ pub fn cc(arguments: &Cc) -> Result<Ending, Failure> {
     match &arguments.action {
         CcAction::Load { name, set } => {
             bpf::load(name, set)?;
-            screen::print(&format!(
-                "{name} is loaded; take it away with: knee cc unload {name}\n"
-            ))?;
+            screen::print(&format!("{name} is loaded; unload it with: knee cc unload {name}\n"))?;
         }
         CcAction::List => {
             let names = bpf::list()?;
@@ -29,7 +27,7 @@ pub fn cc(arguments: &Cc) -> Result<Ending, Failure> {
 #[cfg(not(feature = "bpf"))]
 pub fn cc(_arguments: &Cc) -> Result<Ending, Failure> {
     Err(Failure::Host(
-        "this build of Knee has no BPF".to_owned(),
+        "this build of Knee has no BPF support".to_owned(),
         "build one that has: cargo build --release --features bpf".to_owned(),
     ))
 }

@@ -18,12 +18,12 @@ fn look(path: &Path) -> Result<String, Errors> {
     let name = path.display();
     if let Some(folder) = study_folder(path) {
         return read_study(&folder, &Grounds::built_in())
-            .map(|study| format!("{name}: sound, {}\n", study_in(&study)));
+            .map(|study| format!("{name}: valid, {}\n", study_in(&study)));
     }
     let scenario = ScenarioText::read(path)?.scenario(&[])?;
     let told = scenario.files.iter().filter(|file| !file.read_as.is_empty());
     let read = told.map(|file| format!("  {}: {}\n", file.written, file.read_as));
-    Ok(format!("{name}: sound, {}\n{}", scenario_in(&scenario), read.collect::<String>()))
+    Ok(format!("{name}: valid, {}\n{}", scenario_in(&scenario), read.collect::<String>()))
 }
 
 /// The study's folder, if `path` is a study.

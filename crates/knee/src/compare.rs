@@ -48,10 +48,10 @@ pub fn document(compared: &RunsCompared, all: bool) -> Document {
     let document = said.fold(document, |document, says| document.said(says));
     let note = match compared.runs.iter().any(|runs| *runs > 1) {
         true => {
-            "Means with their 95 % intervals; against the first in pairs of the same seed, all \
-             comparisons corrected together (Holm). A difference below 1 % is none."
+            "Means with their 95 % intervals; compared with the first in pairs of the same seed, \
+             all comparisons corrected together (Holm). A difference below 1 % does not count."
         }
-        false => "One run each: what differs may be chance. Run all with --repeat 5.",
+        false => "One run each: differences may be due to chance. Run all with --repeat 5.",
     };
     document.words("\n").table(measures(compared, all)).said(note)
 }
@@ -98,7 +98,7 @@ fn size(unit: Unit, against: &SideAgainst) -> Cell {
 /// All numbers that both sides have.
 fn number_by_number(compared: &RunsCompared) -> Document {
     match &compared.comparisons[..] {
-        [] => Document::default().said("Points of a sweep keep no other numbers."),
+        [] => Document::default().said("Points of a sweep have no other numbers."),
         [only] => of_two(only),
         _ => several(compared),
     }
@@ -107,10 +107,10 @@ fn number_by_number(compared: &RunsCompared) -> Document {
 /// Inputs that differ.
 fn given(compared: &RunsCompared) -> Document {
     if compared.given.is_empty() {
-        let same = "The runs were given the same: scenario, version and ground.";
+        let same = "The runs have the same scenario, version and ground.";
         return Document::default().said(same).words("\n");
     }
-    let heads = std::iter::once("what differs".to_string()).chain(compared.names.clone());
+    let heads = std::iter::once("difference".to_string()).chain(compared.names.clone());
     let heads: Vec<String> = heads.collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(&heads).called("given");
@@ -144,11 +144,12 @@ fn several(compared: &RunsCompared) -> Document {
     }
     let pairs = compared.comparisons.iter().map(|one| one.pairs).min().unwrap_or(0);
     let note = match pairs {
-        0 => "One run each: what differs may be chance. Run all with --repeat 5.".to_string(),
+        0 => "One run each: differences may be due to chance. Run all with --repeat 5.".to_string(),
         pairs => format!(
-            "In brackets the ratio to the first, of parts of a whole the difference in percentage \
-             points, where it is a difference beyond chance: {pairs} pairs of runs with the same seed, the comparisons with each run corrected together \
-             (Holm); without brackets none was seen."
+            "In brackets: the ratio to the first, or for fractions the difference in percentage \
+             points, if the difference is significant: {pairs} pairs of runs with the same seed, \
+             the comparisons with each run corrected together (Holm). Without brackets: no \
+             significant difference."
         ),
     };
     Document::default().table(table).said(note)
@@ -204,10 +205,12 @@ fn of_two(comparison: &Comparison) -> Document {
 
 fn note(comparison: &Comparison) -> String {
     match comparison.pairs {
-        0 => "One run each: what differs may be chance. Run both with --repeat 5.".to_string(),
+        0 => {
+            "One run each: differences may be due to chance. Run both with --repeat 5.".to_string()
+        }
         pairs => format!(
-            "{pairs} pairs of runs with the same seed; means, ratios with their 95 % intervals. \
-             A difference is one with all {} comparisons considered (Holm).",
+            "{pairs} pairs of runs with the same seed; means, ratios with their 95 % intervals. A \
+             difference is significant after correction for all {} comparisons (Holm).",
             comparison.comparisons
         ),
     }

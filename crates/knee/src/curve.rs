@@ -37,9 +37,9 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
 /// Returns one row for each window, with the difference between grounds.
 fn table(path: &CurvePath, measured: &[Measured]) -> Table {
     let (sim, real): (Vec<_>, Vec<_>) = measured.iter().partition(|one| one.ground == SIMULATOR);
-    let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">sent again"];
+    let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">retransmitted"];
     if !real.is_empty() {
-        heads.extend([">kernel", ">difference", ">kernel RTT", ">difference", ">sent again"]);
+        heads.extend([">kernel", ">difference", ">kernel RTT", ">difference", ">retransmitted"]);
         heads.push("kernel’s run");
     }
     let mut table = Table::new(&heads).called("windows");

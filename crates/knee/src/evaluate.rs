@@ -122,7 +122,7 @@ fn document(evaluation: &Evaluation, directory: &Path) -> Document {
     let missing = plan.not_tried.iter().map(|one| format!("{} {}", one.section, one.what));
     let missing: Vec<String> = missing.collect();
     if !missing.is_empty() {
-        document = document.said(format!("Not tried yet: {}.", missing.join("; ")));
+        document = document.said(format!("Not tested yet: {}.", missing.join("; ")));
     }
     document.words(format!(
         "\nruns     {} of {}\nreport   {}\ndocument {}\ndataset  {}\nrepeat   {}\n",
@@ -165,7 +165,7 @@ pub fn saved(evaluation: &Evaluation) -> Document {
     }
     for one in &plan.not_tried {
         let (section, what, why) = (&one.section, &one.what, &one.why);
-        document = document.said(format!("Not tried, {section}: {what}: {why}."));
+        document = document.said(format!("Not tested, {section}: {what}: {why}."));
     }
     document.said(format!("Again: {}", plan.command))
 }

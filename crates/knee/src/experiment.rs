@@ -37,14 +37,17 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     if !earlier.entries.is_empty() {
         let returned = host.roll_back(&earlier)?;
         journal.clear()?;
-        screen::say(&format!("An earlier process ended without going back. {}", taken(&returned)));
+        screen::say(&format!(
+            "An earlier process ended without reverting its changes. {}",
+            taken(&returned)
+        ));
     }
     let (mut file, mut blocks) = BlockFile::open(&arguments.blocks, &policy, &timeline)?;
     if !blocks.is_empty() {
         screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
     }
     let handle = lab(None).handle();
-    interrupt::stops_with(handle.clone(), "Stopping; taking everything back.")?;
+    interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
     let mut guard = Guard::start(path)?;
     journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
     let ran = carry_out(
@@ -69,8 +72,9 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
         Ended::Done => Ok(Ending::Done),
         Ended::Interrupted => Ok(Ending::Interrupted),
         Ended::Alone => {
-            let what = "the process that takes all back when this one ends is gone".to_string();
-            Err(Failure::Host(what, "everything is as before; start again".to_string()))
+            let what =
+                "the process that reverts all changes when this one ends is gone".to_string();
+            Err(Failure::Host(what, "all changes were reverted; start again".to_string()))
         }
     }
 }
@@ -107,19 +111,19 @@ fn timeline(arguments: &SteerRun) -> Result<Timeline, Failure> {
     if block < BLOCK_MIN && !allowed(Limit::ShortBlock) {
         return refuse(
             "a block is shorter than 10 min: on a live host too many connections cross its borders",
-            "leave --block out, or write --allow short-block",
+            "remove --block, or write --allow short-block",
         );
     }
     if burn_in < BURN_IN_MIN && !allowed(Limit::ShortBurnIn) {
         return refuse(
-            "the burn-in is shorter than 60 s: what the last block left behind would count",
-            "leave --burn-in out, or write --allow short-burn-in",
+            "the burn-in is shorter than 60 s: effects of the previous block would count",
+            "remove --burn-in, or write --allow short-burn-in",
         );
     }
     if arguments.triples < TRIPLES_MIN && !allowed(Limit::FewTriples) {
         return refuse(
             "with fewer than 16 triples there is no interval",
-            "leave --triples out, or write --allow few-triples",
+            "remove --triples, or write --allow few-triples",
         );
     }
     if burn_in > block / 2 {
@@ -178,7 +182,9 @@ fn carry_out(
         }
         let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut *actuator)?;
         for (group, why) in stopped {
-            screen::complain(&format!("B is stopped in {group}: {why}. Its clients have A again."));
+            screen::complain(&format!(
+                "B is stopped in {group}: {why}. Its clients returned to A."
+            ));
         }
         if let Some(block) = block {
             held.file.push(&block)?;
@@ -194,7 +200,7 @@ fn carry_out(
 fn tell_begin(timeline: &Timeline, done: usize) {
     let all = 2 * timeline.calibration + 3 * timeline.triples - done as u64;
     let time = time_us(Some(timeline.block.as_secs_f64() * all as f64 * 1e6));
-    screen::say(&format!("{all} blocks to go, {time} at most. Ctrl-C takes everything back."));
+    screen::say(&format!("{all} blocks to go, {time} at most. Ctrl-C reverts all changes."));
 }
 
 /// Reports a finished block.
@@ -217,7 +223,7 @@ fn tell(policy: &Policy, timeline: &Timeline, block: &Block) {
     let lost = if block.lost > 0 { format!(", {} lost", block.lost) } else { String::new() };
     screen::say(&format!("Done: {what}; connections that count: {}{lost}.", each.join(", ")));
     if let Some(void) = &block.void {
-        screen::complain(&format!("It is void: {void}."));
+        screen::complain(&format!("The block is void: {void}."));
     }
 }
 
@@ -251,8 +257,8 @@ fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document 
     let document = Document::default().said(title);
     let Some(judged) = judged(policy, timeline, blocks).filter(|all| !all.is_empty()) else {
         return document.said(
-            "There is nothing to judge by: the blocks before the first triple are not done, or \
-             no class has five connections in a block.",
+            "There is no result: the blocks before the first triple are not finished, or no class \
+             has five connections in a block.",
         );
     };
     let mut table = Table::new(&[
@@ -261,7 +267,7 @@ fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document 
         "objects",
         "verdict",
         ">evidence",
-        ">B less A",
+        ">B minus A",
         ">half and half",
         ">neighbours",
         ">left out",
@@ -302,11 +308,11 @@ fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document 
         })
         .collect();
     let mut document = document.table(table).said(format!(
-        "Rate of a connection: bytes delivered over the time in which it had some to send, on \
-         the geometric mean. B less A: all under B against all under A. Half and half: what a \
-         split test says; neighbours: what those lose that keep A beside B. An effect is seen \
-         with evidence of {threshold:.0} or more. Left out: triples with a block that is void \
-         or without a connection of the class."
+        "Rate of a connection: bytes delivered over the time with data to send, geometric mean. B \
+         minus A: all under B compared with all under A. Half and half: result of a split test; \
+         neighbours: loss of those that keep A beside B. An effect is significant with evidence \
+         of {threshold:.0} or more. Left out: triples with a block that is void or without a \
+         connection of the class."
     ));
     let mut said = Vec::new();
     for words in stopped {

@@ -64,7 +64,7 @@ impl Failure {
             }
             Failure::Files(files) => files.iter().for_each(problems::show),
             Failure::Internal(what) => {
-                screen::complain(&format!("{what}; this is a mistake in Knee, please report it"));
+                screen::complain(&format!("{what}; this is a bug in Knee, please report it"));
             }
         }
     }

@@ -35,7 +35,7 @@ pub fn fidelity(arguments: &Fidelity) -> Result<Ending, Failure> {
     grid.claim()?;
     let (runs, seconds) = grid.to_run();
     screen::say(&format!(
-        "{} cells, {runs} runs of them to make on the kernel, {}.",
+        "{} cells, {runs} runs on the kernel, {}.",
         grid.cells(),
         seconds_left(seconds)
     ));

@@ -95,7 +95,7 @@ fn flows(summary: &Summary) -> Document {
 
 /// Column heads common to all flows.
 const FIGURES: [&str; 6] =
-    [">goodput", ">RTT p50", ">RTT p95", ">standing", ">sent again", ">power"];
+    [">goodput", ">RTT p50", ">RTT p95", ">standing", ">retransmitted", ">power"];
 
 fn flow_row(flow: &FlowSummary, more: &[&OfWorkload]) -> Vec<Cell> {
     let rtt = |value: fn(&Spread) -> f64| Cell::us(flow.rtt_us.as_ref().map(value));

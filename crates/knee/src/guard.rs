@@ -50,8 +50,8 @@ impl Guard {
             Ok(process)
         });
         let process = started.map_err(|error| {
-            let what = format!("cannot start the process that takes all back: {error}");
-            Failure::Host(what, "look for limits on processes".to_string())
+            let what = format!("cannot start the process that reverts all changes: {error}");
+            Failure::Host(what, "check the limits on processes".to_string())
         })?;
         Ok(Guard { process })
     }
@@ -120,7 +120,7 @@ fn ended(journal: &Path) -> Result<Ending, Failure> {
     }
     let returned = Host::open()?.roll_back(&recorded)?;
     journal.clear()?;
-    screen::say(&format!("The process that steered is gone. {}", taken(&returned)));
+    screen::say(&format!("The steering process has ended. {}", taken(&returned)));
     Ok(Ending::Done)
 }
 
@@ -128,7 +128,7 @@ fn ended(journal: &Path) -> Result<Ending, Failure> {
 fn silent(journal: &Path) -> Result<Ending, Failure> {
     let returned = Host::open()?.roll_back(&Journal::read(journal)?)?;
     let (seconds, taken) = (LEASE.as_secs(), taken(&returned));
-    screen::say(&format!("The process that steers was silent for {seconds} s. {taken}"));
+    screen::say(&format!("The steering process was silent for {seconds} s. {taken}"));
     Ok(Ending::Done)
 }
 

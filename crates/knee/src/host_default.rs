@@ -40,15 +40,14 @@ pub fn host(arguments: &Host) -> Result<Ending, Failure> {
         false => None,
     };
     if !arguments.apply {
-        let words = format!(
-            "{name} can be set, for now and for each start; add --apply. Nothing was changed."
-        );
+        let words =
+            format!("{name} can be set, now and at each boot; add --apply. Nothing was changed.");
         return print(arguments, &state, words, trial);
     }
     host.set(name)?;
     let words = format!(
-        "{name} is set, in place of {}; knee steer host --undo goes back. Connections that are \
-         open keep their controller; servers that choose one themselves still do.",
+        "{name} is set, in place of {}; knee steer host --undo reverts it. Open connections keep \
+         their controller; servers that choose one themselves still do.",
         state.now
     );
     print(arguments, &host.state()?, words, trial)
@@ -56,12 +55,12 @@ pub fn host(arguments: &Host) -> Result<Ending, Failure> {
 
 fn undone_words(undone: Option<bool>) -> String {
     match undone {
-        Some(true) => "As before Knee's setting, which is gone.".to_string(),
+        Some(true) => "Knee's setting was removed; the previous one is restored.".to_string(),
         Some(false) => {
-            "Knee's setting is gone. Somebody has set another controller since: it stays."
+            "Knee's setting was removed. Another controller has been set since; it is kept."
                 .to_string()
         }
-        None => "There is no setting of Knee's: nothing to take back.".to_string(),
+        None => "There is no setting of Knee's: nothing to revert.".to_string(),
     }
 }
 
@@ -77,9 +76,9 @@ fn print(
     }
     if let Some(trial) = trial {
         document = document.table(trial).said(
-            "One TCP connection of this kernel over a path of 50 Mbit/s and 50 ms, for 10 s \
-             each. What it is worth to your clients says knee advise, and a policy with a \
-             hold-out: docs/policy.md.",
+            "One TCP connection of this kernel over a path of 50 Mbit/s and 50 ms, for 10 s each. \
+             For the effect on your clients, use knee advise, and a policy with a hold-out: \
+             docs/policy.md.",
         );
     }
     let next = match state.at_next_start() {
@@ -87,7 +86,7 @@ fn print(
         None => "the kernel's own choice, since no file sets it".to_string(),
     };
     document = document.said(format!(
-        "New connections get {}. After the next start: {next}. The kernel has {}{}.",
+        "New connections get {}. After the next boot: {next}. The kernel has {}{}.",
         state.now,
         state.available.join(", "),
         match state.loadable.is_empty() {
@@ -147,8 +146,8 @@ fn trial(now: &str, name: &str) -> Result<Option<Table>, Failure> {
     screen::say("Six transfers of 10 s, one after the other.");
     let runs = watched(&lab, || lab.run_all(&jobs, |_, run| Ok(run)))?;
     let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let mut table =
-        Table::new(&["path", "controller", ">goodput", ">RTT p50", ">sent again"]).called("trial");
+    let mut table = Table::new(&["path", "controller", ">goodput", ">RTT p50", ">retransmitted"])
+        .called("trial");
     for (index, run) in runs.iter().enumerate() {
         let Some(flow) = run.summary.flows.first() else { continue };
         let path = if index % 2 == 0 { PATHS[index / 2].0 } else { "" };

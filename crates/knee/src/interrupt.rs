@@ -6,7 +6,7 @@ use knee_lab::Handle;
 
 /// Makes an interrupt stop the runs of `handle`.
 pub fn stops(handle: Handle) -> Result<(), Failure> {
-    stops_with(handle, "Stopping; what there is will be kept. Once more to stop at once.")
+    stops_with(handle, "Stopping; results so far are kept. Press Ctrl-C again to quit at once.")
 }
 
 /// Does what [`stops`] does, with a different message.

@@ -53,8 +53,8 @@ pub fn warn(jobs: &[Job<'_>]) {
     let written = Written::by(jobs);
     if written.bytes() > WARN_BYTES {
         let advice = match written.samples_bytes > written.logs_bytes {
-            true => "a longer sample_interval makes it less",
-            false => "without --packet-log it is less",
+            true => "a longer sample_interval reduces it",
+            false => "omit --packet-log to reduce it",
         };
         let gigabytes = written.bytes() / 1e9;
         screen::say(&format!("This will write about {gigabytes:.0} GB; {advice}."));

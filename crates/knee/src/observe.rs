@@ -24,9 +24,9 @@ Examples:
   knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
   knee observe --page                         the last hour, at http://127.0.0.1:9178
 
-No privilege is needed. Connections in the network namespace of the command are seen;
-those of a container: nsenter --net=/proc/PID/ns/net knee observe. The files, and what
-to ask of them: docs/observe.md.";
+No privilege is needed. The command sees the connections in its network namespace; for
+those of a container: nsenter --net=/proc/PID/ns/net knee observe. The files, and how
+to query them: docs/observe.md.";
 
 /// `knee observe`.
 #[derive(Debug, Args)]
@@ -34,23 +34,23 @@ pub struct Arguments {
     /// Stop after this time. Default: at Ctrl-C or SIGTERM
     #[arg(long, value_name = "TIME")]
     duration: Option<Time>,
-    /// Tell clients of this prefix apart; of two that hold an address the longer counts
+    /// Group clients of this prefix; if two contain an address, the longer one counts
     #[arg(long, value_name = "NAME=PREFIX")]
     group: Vec<Group>,
-    /// Give one of N connections a row of its own; the aggregates have all
+    /// Write a row for one of N connections; the aggregates include all
     #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_of)]
     sample: u64,
     /// Keep whole addresses of clients, not only their /24 or /48
     #[arg(long)]
     addresses: bool,
-    /// Size of all files; beyond it the oldest go
+    /// Maximum size of all files; the oldest are removed
     #[arg(long, value_name = "SIZE", default_value = "10 GB")]
     limit: Bytes,
-    /// Where to write; files that are there stay
+    /// Where to write; existing files are kept
     #[arg(long, value_name = "DIR", default_value = "knee-out/observed",
         value_hint = ValueHint::DirPath)]
     out: PathBuf,
-    /// Also serve the last hour as a web page, at this loopback address
+    /// Also serve the last hour as a web page at this loopback address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
         default_missing_value = "127.0.0.1:9178")]
     page: Option<SocketAddr>,
@@ -114,7 +114,7 @@ fn document(observed: &Observed) -> Document {
     let heads = [
         group,
         &["controller", "acknowledged", ">connections", ">throughput 5 %", ">median", ">95 %"],
-        &[">time median", ">95 %", ">RTT median", ">sent again"],
+        &[">time median", ">95 %", ">RTT median", ">retransmitted"],
     ];
     let mut table = Table::new(&heads.concat()).called("connections");
     for (kind, cell) in &observed.cells {
@@ -140,7 +140,7 @@ fn document(observed: &Observed) -> Document {
     let silent: u64 = silent.map(|(_, cell)| cell.connections).sum();
     let time = knee_lab::words::time_us(Some(observed.seconds * 1e6));
     let mut words = format!(
-        "\nended    {} connections in {time}; {silent} of them sent no payload\nrows     {}\n",
+        "\nended    {} connections in {time}; {silent} of them without payload\nrows     {}\n",
         observed.connections(),
         observed.rows,
     );
@@ -150,7 +150,7 @@ fn document(observed: &Observed) -> Document {
         words += &format!("file     {}\n", file.display());
     }
     if observed.written.removed > 0 {
-        words += &format!("removed  {} old files, as --limit says\n", observed.written.removed);
+        words += &format!("removed  {} old files, because of --limit\n", observed.written.removed);
     }
     let document = Document::default().said(says(observed));
     match observed.cells.iter().any(|(kind, _)| kind.class.is_some()) {
@@ -164,20 +164,20 @@ fn says(observed: &Observed) -> String {
     let most = Unit::Fraction.show(LOST_MAX);
     if !observed.is_valid() {
         return format!(
-            "Invalid: the kernel had no room for {} of the reports, more than {most}. Run as \
-             root (CAP_NET_ADMIN) for a larger buffer, or leave the host a processor for it.",
+            "Invalid: the kernel dropped {} of the reports, more than {most}. Run as root \
+             (CAP_NET_ADMIN) for a larger buffer, or free a processor for it.",
             Unit::Fraction.show(observed.lost_ratio())
         );
     }
     if observed.connections() == 0 {
-        return "No connection ended in this network namespace meanwhile.".to_string();
+        return "No connection ended in this network namespace during that time.".to_string();
     }
     let all = if observed.lost == 0 { "Every" } else { "Nearly every" };
     format!(
-        "{all} connection that ended was heard of. Time is that with data to send or \
-         unacknowledged, throughput what was acknowledged over it. A controller not seen is \
-         that of a connection shorter than the ten seconds between two looks at all. Do not \
-         compare controllers by this table: they carried different connections."
+        "{all} connection that ended was reported. Time is the time with data to send or \
+         unacknowledged data, throughput the payload acknowledged over it. The controller is not \
+         seen for connections shorter than the ten seconds between two scans. Do not compare \
+         controllers by this table: they carried different connections."
     )
 }
 
@@ -226,7 +226,9 @@ impl From<LiveError> for Failure {
                 RecordError::Schema { .. }
                 | RecordError::Malformed { .. }
                 | RecordError::Missing { .. },
-            ) => Failure::Usage(what, "move the file away; the others stand for themselves".into()),
+            ) => {
+                Failure::Usage(what, "move the file away; the others are independent of it".into())
+            }
             LiveError::Record(error) => error.into(),
             LiveError::Period { .. } => {
                 let advice = "write it as 2026-11-24T18:00/2026-11-24T22:00, in UTC";
@@ -240,7 +242,7 @@ impl From<LiveError> for Failure {
                 Failure::Host(format!("cannot {what}: {source}"), advice.to_string())
             }
             LiveError::Host(_) => Failure::Internal(what),
-            LiveError::Group { .. } => Failure::Usage(what, "write it so".to_string()),
+            LiveError::Group { .. } => Failure::Usage(what, "write it like this".to_string()),
             LiveError::Twice { .. } => Failure::Usage(what, "name it once".to_string()),
         }
     }

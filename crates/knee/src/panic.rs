@@ -21,9 +21,7 @@ fn sentence(info: &PanicHookInfo<'_>) -> String {
     let what = text.unwrap_or_else(|| "no reason given".to_string()).replace('\n', " ");
     let place = info.location().map(|place| format!(" ({}:{})", place.file(), place.line()));
     let place = place.unwrap_or_default();
-    format!(
-        "Knee stopped because of a mistake in it, please report it with what you typed: {what}{place}"
-    )
+    format!("Knee stopped because of a bug, please report it with your command: {what}{place}")
 }
 
 #[cfg(test)]

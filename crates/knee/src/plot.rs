@@ -24,7 +24,7 @@ Examples:
   knee plot knee-out/compared --what against
   knee plot knee-out/sweep-first --what values --measure goodput_bps
 
-The drawing is that of the page, in colours for print.";
+The drawing is the same as on the page, in colours for print.";
 
 /// `knee plot`.
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Measure of a sweep, as sweep.parquet names it. Default: the page's first
     #[arg(long, value_name = "MEASURE")]
     measure: Option<String>,
-    /// Format of the file. Default: as the name of --out ends, else svg
+    /// Format of the file. Default: from the extension of --out, else svg
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Width in pixels; the height follows
@@ -109,11 +109,11 @@ impl ValueEnum for What {
         let about = match self {
             What::Run(figure) => figure.about(),
             What::DelayThroughput => {
-                "Of a ranking: throughput and delay of each controller alone. Of a comparison: of \
-                 each that is compared"
+                "Throughput against delay: of each controller alone for a ranking, of each side \
+                 for a comparison"
             }
-            What::Against => "Of a comparison: each against the first, measure by measure",
-            What::Values => "Of a sweep: a measure over one setting, or as a map over two",
+            What::Against => "For a comparison: each side against the first, measure by measure",
+            What::Values => "For a sweep: a measure over one setting, or as a map over two",
         };
         Some(PossibleValue::new(self.name()).help(about))
     }
@@ -209,8 +209,8 @@ fn all_of_them(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let name = arguments.what.name();
-    let what = format!("{name} is of all candidates, not of one flow or link");
-    Err(Failure::Usage(what, "leave out --flow and --link".to_string()))
+    let what = format!("{name} shows all candidates, not one flow or link");
+    Err(Failure::Usage(what, "remove --flow and --link".to_string()))
 }
 
 fn of_ranking(arguments: &Arguments) -> Result<String, Failure> {
@@ -242,7 +242,7 @@ fn of_sweep(arguments: &Arguments) -> Result<String, Failure> {
 
 /// Reports that a folder does not have this figure.
 fn not_of(directory: &Path, holds: &str, wanted: &str, instead: &str) -> Failure {
-    let what = format!("{} holds {holds}: there is no {wanted} to draw", directory.display());
+    let what = format!("{} contains {holds}: there is no {wanted} to draw", directory.display());
     Failure::Usage(what, format!("write --what {instead}"))
 }
 

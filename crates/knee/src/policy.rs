@@ -47,7 +47,10 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     if !before.entries.is_empty() {
         let returned = host.roll_back(&before)?;
         journal.clear()?;
-        screen::say(&format!("An earlier process ended without going back. {}", taken(&returned)));
+        screen::say(&format!(
+            "An earlier process ended without reverting its changes. {}",
+            taken(&returned)
+        ));
     }
     let mut plan = Plan::by(means, &policy, &host.main_table()?);
     if plan.is_empty() {
@@ -57,7 +60,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         return Err(Failure::Host(what, "the table above says why".to_string()));
     }
     let handle = lab(None).handle();
-    interrupt::stops_with(handle.clone(), "Stopping; taking everything back.")?;
+    interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
     // Subscribe before creating routes, so that no change is missed.
     let mut changes = RouteChanges::listen()?;
     let now = now_unix();
@@ -77,7 +80,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
             Some(duration) => format!("for {duration}"),
             None => "until Ctrl-C".to_string(),
         };
-        let words = format!("Applied {until}; then everything is taken back.");
+        let words = format!("Applied {until}; then everything is reverted.");
         let document = document(&policy, means, &plan, &words)?;
         let refused = applied.refused.iter();
         let document = refused.fold(document, |all, (_, words)| all.said(words.clone()));
@@ -88,7 +91,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                 return Ok(false);
             }
             if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
-                screen::complain("The policy has expired: everything is taken back.");
+                screen::complain("The policy has expired: reverting all changes.");
                 break;
             }
             let left = duration.map_or(STEP, |duration| duration.saturating_sub(began.elapsed()));
@@ -98,7 +101,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                 if applied.added + applied.removed > 0 {
                     let what = if means == Means::Routes { "made" } else { "added" };
                     screen::say(&format!(
-                        "The host's routes have changed: {} {what}, {} taken back.",
+                        "The host's routes have changed: {} {what}, {} removed.",
                         applied.added, applied.removed
                     ));
                 }
@@ -108,7 +111,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                 if applied.left != told_of {
                     let places: Vec<String> = applied.left.iter().map(place).collect();
                     if !places.is_empty() {
-                        let words = "Somebody has changed, so left as they are";
+                        let words = "Changed by others, so left as they are";
                         screen::complain(&format!("{words}: {}", places.join(", ")));
                     }
                     told_of = applied.left;
@@ -126,8 +129,8 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     guard.dismiss();
     screen::say(&taken(&returned));
     if !steered? {
-        let what = "the process that takes all back when this one ends is gone".to_string();
-        return Err(Failure::Host(what, "everything is as before; start again".to_string()));
+        let what = "the process that reverts all changes when this one ends is gone".to_string();
+        return Err(Failure::Host(what, "all changes were reverted; start again".to_string()));
     }
     Ok(Ending::Done)
 }
@@ -136,13 +139,13 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
 fn tell_renewed(sum: &mut Renewed, now: Renewed) {
     if sum.refused == 0 && now.refused > 0 {
         screen::complain(&format!(
-            "The kernel refuses {} connections their controller, which keep what they have: a \
-             route has a controller that is locked, or the kernel lacks the policy's by now.",
+            "The kernel refused the controller for {} connections, which keep their own: a route \
+             locks a controller, or the kernel no longer has the policy's.",
             now.refused
         ));
     }
     if sum.changed > 0 && now.changed == 0 {
-        screen::say(&format!("{} open connections got their controller.", sum.changed));
+        screen::say(&format!("{} open connections were given their controller.", sum.changed));
         sum.changed = 0;
     }
     sum.changed += now.changed;
@@ -173,7 +176,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     };
     words +=
         &format!(" {marked} rules have Knee's mark. New connections get {default} by default.");
-    let mut table = Table::new(&["of the journal", ">number"]).called("state");
+    let mut table = Table::new(&["in the journal", ">number"]).called("state");
     table.row_with(0, Mood::Neutral, ["routes with a controller".into(), count(state.steering)]);
     table.row_with(0, Mood::Neutral, ["routes to the main table".into(), count(state.throwing)]);
     table.row_with(0, Mood::Neutral, ["rules".into(), count(state.rules)]);
@@ -185,7 +188,10 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
         .collect();
     let programs = ["given by programs".into(), Cell::count(state.connections.count())];
     table.row_with(0, Mood::Neutral, programs);
-    let chosen = ["that have chosen another since".into(), Cell::count(state.connections.changed)];
+    let chosen = [
+        "of these, since changed by their programs".into(),
+        Cell::count(state.connections.changed),
+    ];
     table.row_with(0, Mood::Neutral, chosen);
     let whole = state.missing == 0 && state.foreign.is_empty();
     table.row_with(
@@ -196,7 +202,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     table.row_with(
         0,
         if state.foreign.is_empty() { Mood::Neutral } else { Mood::Bad },
-        ["changed by somebody".into(), count(state.foreign.len())],
+        ["changed by others".into(), count(state.foreign.len())],
     );
     let document = Document::default().said(words);
     let document = if recorded.entries.is_empty() { document } else { document.table(table) };
@@ -210,9 +216,8 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let foreign: Vec<String> = state.foreign.iter().map(place).collect();
     let document = match foreign.is_empty() {
         true => document,
-        false => {
-            document.said(format!("Changed by somebody, and left so: {}.", foreign.join(", ")))
-        }
+        false => document
+            .said(format!("Changed by others, so left as they are: {}.", foreign.join(", "))),
     };
     let begun = recorded.begun();
     document.print(
@@ -250,7 +255,7 @@ pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
     let path = &arguments.journal.path;
     let before = Journal::read(path)?;
     if before.entries.is_empty() {
-        let words = "No policy is applied: there is nothing to take back.";
+        let words = "No policy is applied: there is nothing to revert.";
         let document = Document::default().said(words);
         document.print(arguments.print.format(), &returned(&Returned::default()))?;
         return Ok(Ending::Done);
@@ -287,23 +292,25 @@ pub fn taken(returned: &Returned) -> String {
     let Returned { routes, rules, left, connections, chosen, stuck } = returned;
     let left: Vec<String> = left.iter().map(place).collect();
     let mut words = match (*connections, routes + rules) {
-        (0, _) => format!("Taken back: {routes} routes and {rules} rules."),
-        (_, 0) => format!("{connections} connections have the controller again that they had."),
+        (0, _) => format!("Removed: {routes} routes and {rules} rules."),
+        (_, 0) => format!("{connections} connections were returned to their previous controller."),
         _ => format!(
-            "Taken back: {routes} routes and {rules} rules; {connections} connections have the \
-             controller again that they had."
+            "Removed: {routes} routes and {rules} rules; {connections} connections were returned \
+             to their previous controller."
         ),
     };
     if *stuck > 0 {
-        words += &format!(" The kernel refused {stuck} connections the one that they had.");
+        words += &format!(" The kernel refused the previous controller for {stuck} connections.");
     }
     if *chosen > 0 {
-        words += &format!(" {chosen} connections keep what their programs have chosen since.");
+        words += &format!(
+            " {chosen} connections keep the controller that their programs have chosen since."
+        );
     }
     if !left.is_empty() {
-        words += &format!(" Somebody has changed, so left as they are: {}.", left.join(", "));
+        words += &format!(" Changed by others, so left as they are: {}.", left.join(", "));
     } else if *connections == 0 && *routes > 0 {
-        words += " Connections that are open keep the controller that they began with.";
+        words += " Open connections keep their controller.";
     }
     words
 }
@@ -402,7 +409,7 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
         plan.rules.iter().map(|rule| rule.table).collect();
     let tables: Vec<String> = tables.iter().map(u32::to_string).collect();
     let said = format!(
-        "{}: {routes} routes in table {} and {} rules that lead TCP there. {words}",
+        "{}: {routes} routes in table {} and {} rules that select it for TCP. {words}",
         policy.name,
         if tables.is_empty() { "none".to_string() } else { tables.join(", ") },
         plan.rules.len(),
@@ -410,21 +417,21 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
     let said = match means {
         Means::Routes => said,
         Means::Programs => {
-            let open = if policy.open_connections { "and those that are open " } else { "" };
-            let begin = "connections that begin";
-            format!("{}: BPF programs give {begin} {open}their controller. {words}", policy.name)
+            let open = if policy.open_connections { " and open ones" } else { "" };
+            let begin = "new connections";
+            format!("{}: BPF programs set the controller of {begin}{open}. {words}", policy.name)
         }
     };
     let mut document = Document::default().said(said.trim_end()).table(table);
     if let (None, Some(lack)) = (policy.actuator, programs_lack()) {
-        document = document.said(format!("By routes, and for connections that begin: {lack}."));
+        document = document.said(format!("By routes, and only for new connections: {lack}."));
     }
     for (index, group) in policy.groups.iter().enumerate() {
         let kept: Vec<String> = plan
             .kept
             .iter()
             .filter(|kept| kept.group == index)
-            .map(|kept| format!("{}, for {}", kept.prefix, kept.why))
+            .map(|kept| format!("{} ({})", kept.prefix, kept.why))
             .collect();
         if !kept.is_empty() {
             let more = kept.len().saturating_sub(NAMED);
@@ -517,12 +524,12 @@ impl From<PolicyError> for Failure {
             PolicyError::Unsafe { .. } => "name one in a folder that only you can write to",
             PolicyError::Foreign { .. } => "use the version that wrote it, or remove the file",
             PolicyError::Held { .. } => "stop that one first: knee steer rollback",
-            PolicyError::Elsewhere { .. } => "go there with nsenter, or name another journal",
+            PolicyError::Elsewhere { .. } => "enter it with nsenter, or name another journal",
             PolicyError::TableInUse { .. } => "write another number after table in the policy",
-            PolicyError::Records { .. } => "see that there is room, and name a file of your own",
+            PolicyError::Records { .. } => "check the free space, and name a file of your own",
             PolicyError::OtherExperiment { .. } => "name another file with --blocks",
             PolicyError::Setting { .. } => "run as root",
-            PolicyError::Decided(_) => "change that line, or remove it, if that is meant",
+            PolicyError::Decided(_) => "change or remove that line, if you want another default",
             PolicyError::Lacking { .. } => "name one of them, or load one with knee cc load",
         };
         Failure::Host(what, advice.to_string())

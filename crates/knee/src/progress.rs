@@ -120,7 +120,7 @@ fn message(progress: &Progress, bar: &ProgressBar) -> String {
         None if runs == 1 => "1 run".to_string(),
         None => {
             let a_minute = finished as f64 / bar.elapsed().as_secs_f64() * 60.0;
-            format!("{finished} of {runs} runs, {a_minute:.0} a minute")
+            format!("{finished} of {runs} runs, {a_minute:.0} per minute")
         }
     }
 }

@@ -18,8 +18,8 @@ pub fn document(repeats: &RepeatSummary) -> Document {
     };
     let title =
         format!("{} · {} · {}, {seeds}\n", repeats.name, repeats.ground, runs(repeats.seeds.len()));
-    let same = "All runs came out the same: nothing that the seed draws matters here, so there is \
-                no interval. One run says as much.\n";
+    let same = "All runs gave the same results: nothing random affects them, so there is no \
+                interval. One run is enough.\n";
     let heads = ["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
     let mut table = Table::new(&heads).called("measures");
     headlines(repeats).into_iter().for_each(|(name, interval)| table.row(row(name, interval)));

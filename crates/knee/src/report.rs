@@ -20,10 +20,10 @@ pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     }
     if let Some(option) = arguments.observed.given() {
         let what = format!(
-            "{option} is for a folder of knee observe, and {} is none",
+            "{option} requires a folder of knee observe, which {} is not",
             directory.display()
         );
-        return Err(Failure::Usage(what, "leave it out".to_string()));
+        return Err(Failure::Usage(what, "remove it".to_string()));
     }
     if arguments.markdown {
         return markdown(directory);
@@ -56,7 +56,7 @@ fn markdown(directory: &Path) -> Result<Ending, Failure> {
         Saved::Grounds(fidelity) => answered(&fidelity.name, grounds::document(&fidelity))?,
     };
     let version = env!("CARGO_PKG_VERSION");
-    let end = format!("Knee {version}; knee rerun says whether a folder comes out the same.");
+    let end = format!("Knee {version}; knee rerun checks whether a folder is reproduced.");
     screen::print(&document.said(end).markdown(false))?;
     Ok(Ending::Done)
 }

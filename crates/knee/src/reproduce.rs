@@ -33,7 +33,7 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     warn(&plan.jobs());
     let Some(records) = watched(&lab, || lab.reproduce(&plan))? else {
         screen::say(&format!(
-            "Stopped. Runs that were finished or begun are below {}; knee report shows one.",
+            "Stopped. Finished and partial runs are in {}; knee report shows one.",
             out.display()
         ));
         return Ok(Ending::Interrupted);
@@ -57,7 +57,9 @@ fn record(studies: &[NamedStudy], records: &StudyRecords) -> Result<(), Failure>
         let other = record.claims.iter().filter(|claim| claim.outcome != claim.recorded);
         for claim in other {
             let (name, id, outcome) = (&record.name, &claim.id, claim.outcome);
-            screen::say(&format!("{name}: write outcome = \"{outcome}\" for {id}, and why."));
+            screen::say(&format!(
+                "{name}: write outcome = \"{outcome}\" for {id}, and the reason."
+            ));
         }
     }
     Ok(())

@@ -47,9 +47,9 @@ fn document(rerun: &Rerun) -> Document {
     let others: Vec<&FileAgain> = others.collect();
     let document = Document::default();
     let document = match others.len() {
-        0 => document.said(format!("The same bytes: {files} of {files} records.")),
+        0 => document.said(format!("Identical: {files} of {files} records.")),
         count => document
-            .said(format!("Not the same: {count} of {files} records."))
+            .said(format!("Different: {count} of {files} records."))
             .words("\n")
             .table(differing(&others)),
     };
@@ -62,7 +62,7 @@ fn differing(others: &[&FileAgain]) -> Table {
         Table::new(&["record", "outcome", "number", ">first", ">again"]).called("records");
     for file in others {
         let outcome = match file.outcome {
-            Again::Same => "the same",
+            Again::Same => "identical",
             Again::Differs => "differs",
             Again::OnlyBefore => "not written again",
             Again::OnlyNow => "new",
@@ -88,10 +88,10 @@ fn changed(rerun: &Rerun) -> Document {
     if rerun.changed.is_empty() {
         return match rerun.same {
             true => Document::default(),
-            false => Document::default().said("Program and inputs are those on record."),
+            false => Document::default().said("Program and inputs are the same as on record."),
         };
     }
-    let mut table = Table::new(&["not as it was", "on record", "now"]).called("changed");
+    let mut table = Table::new(&["changed", "on record", "now"]).called("changed");
     let shown = |value: &Option<String>| match value.as_deref() {
         None | Some("") => NONE.to_string(),
         Some(value) => short(value).to_string(),

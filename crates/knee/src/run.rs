@@ -89,7 +89,8 @@ fn directories(arguments: &Run, texts: &[ScenarioText]) -> Result<Vec<PathBuf>, 
     for text in texts {
         let directory = root.join(text.stem());
         if texts.iter().filter(|other| other.stem() == text.stem()).count() > 1 {
-            let what = format!("two scenarios would be written to {}", directory.display());
+            let what =
+                format!("two scenarios have the same output folder, {}", directory.display());
             let advice = "run them one by one, each with its --out DIR".to_string();
             return Err(Failure::Usage(what, advice));
         }

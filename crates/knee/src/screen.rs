@@ -74,7 +74,7 @@ pub fn not_printed(error: std::io::Error) -> Result<(), Failure> {
         ErrorKind::BrokenPipe => Ok(()),
         _ => Err(Failure::Host(
             format!("cannot write to the standard output: {error}"),
-            "send it elsewhere".to_string(),
+            "redirect it elsewhere".to_string(),
         )),
     }
 }

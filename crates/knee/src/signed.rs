@@ -19,7 +19,8 @@ pub fn keys(arguments: &Keys) -> Result<Ending, Failure> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => SigningKey::read(file),
         made => made,
     };
-    let key = key.map_err(|error| unusable(file, &error, "name a file that is yours alone"))?;
+    let key =
+        key.map_err(|error| unusable(file, &error, "name a file that only you can access"))?;
     screen::print(&format!("{} {}\n", key.public(), file.display()))?;
     Ok(Ending::Done)
 }
@@ -45,7 +46,8 @@ pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(
         None if Path::new(TRUST).exists() => Path::new(TRUST),
         None => return Ok(()),
     };
-    let keys = fs::read_to_string(file).map_err(|error| unusable(file, &error, "see its owner"))?;
+    let keys =
+        fs::read_to_string(file).map_err(|error| unusable(file, &error, "check its owner"))?;
     let keys = TrustedKeys::parse(&keys).map_err(|error| refused(file, &error))?;
     let name = Path::new(&policy.name);
     keys.check(text).map_err(|error| refused(name, &error))?;

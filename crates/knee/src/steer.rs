@@ -41,7 +41,7 @@ fn rehearse(arguments: &Rehearse) -> Result<Ending, Failure> {
         truth: arguments.truth,
     };
     let Some(rehearsed) = watched(&lab, || lab.rehearse(&texts, &settings))? else {
-        screen::say("Stopped before the first triple: there is nothing to judge by.");
+        screen::say("Stopped before the first triple: there is no result.");
         return Ok(Ending::Interrupted);
     };
     document(&rehearsed, arguments.triples).print_tables(arguments.print.format())?;
@@ -70,7 +70,7 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
         "objects",
         "verdict",
         ">evidence",
-        ">B less A",
+        ">B minus A",
         ">truth",
         ">half and half",
         ">neighbours",
@@ -81,12 +81,11 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
     }
     let threshold = classes.first().map_or(0.0, |class| class.trial.threshold());
     let legend = format!(
-        "Speed of a transfer, size over completion time, on the geometric mean. B less A: all \
-         under B against all under A. Half and half: what a split of the connections says; \
-         neighbours: what those lose that keep A beside B. From 16 triples on with intervals \
-         that hold whenever one looks. An effect is seen with evidence of {threshold:.0} or \
-         more. Truth: the same arrivals under each, 95 % \
-         interval."
+        "Speed of a transfer: size over completion time, geometric mean. B minus A: all under B \
+         compared with all under A. Half and half: result of a split of the connections; \
+         neighbours: loss of those that keep A beside B. From 16 triples on with intervals that \
+         are valid at any time. An effect is significant with evidence of {threshold:.0} or more. \
+         Truth: the same arrivals under each, 95 % interval."
     );
     let document = Document::default().words(screen::wrapped(&title) + "\n").table(table);
     let document = document.said(legend).words("\n");
@@ -94,7 +93,7 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
     let document = rehearsed.hard_stop.iter().fold(document, |all, (triple, time)| {
         all.said(format!(
             "On a live host triple {triple} would have been stopped {} into its block under B: \
-             two windows in a row retransmitted over 2 % and three times what A does.",
+             two consecutive windows retransmitted over 2 % and three times as much as A.",
             length(*time)
         ))
     });
@@ -102,7 +101,7 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
     match left_out.is_empty() {
         true => document,
         false => document
-            .said(format!("Too few transfers in a block, so not judged: {}.", left_out.join("; "))),
+            .said(format!("Too few transfers in a block for a result: {}.", left_out.join("; "))),
     }
 }
 
@@ -178,14 +177,18 @@ fn sentence(class: &RehearsedClass) -> String {
     let (verdict, after) = class.trial.verdict();
     let [test, control] = &class.controllers;
     let what = match verdict {
-        Verdict::More => format!("{test} is faster than {control}, seen after {after} triples"),
-        Verdict::Less => format!("{test} is slower than {control}, seen after {after} triples"),
-        Verdict::NoEffect => format!("no effect of {test} was seen in {after} triples"),
-        Verdict::Stopped => {
-            format!("stopped after {after} triples, as {test} retransmits too much more")
+        Verdict::More => {
+            format!("{test} is faster than {control}, significant after {after} triples")
         }
-        Verdict::RecordsLost => "too many records were lost to say anything".to_string(),
-        Verdict::UnlikeHalves => "the halves are too unlike to say anything".to_string(),
+        Verdict::Less => {
+            format!("{test} is slower than {control}, significant after {after} triples")
+        }
+        Verdict::NoEffect => format!("no significant effect of {test} in {after} triples"),
+        Verdict::Stopped => {
+            format!("stopped after {after} triples, because {test} retransmits far more")
+        }
+        Verdict::RecordsLost => "too many records were lost for a result".to_string(),
+        Verdict::UnlikeHalves => "the halves differ too much for a result".to_string(),
     };
     let split = class.trial.naive().and_then(|naive| {
         let (low, high) = naive.interval?;
@@ -194,7 +197,7 @@ fn sentence(class: &RehearsedClass) -> String {
             (_, true) => "slower",
             _ => "no faster or slower",
         };
-        Some(format!("; a split test would have called it {says}"))
+        Some(format!("; a split test would have found it {says}"))
     });
     format!("{}, {}: {what}{}.", class.traffic, class.sizes, split.unwrap_or_default())
 }

@@ -54,14 +54,14 @@ fn tell(plan: &Sweep<'_>, found: &Found) {
     }
     let runs = plan.runs.len();
     if found.finished > 0 {
-        screen::say(&format!("{} of {runs} runs are there already.", found.finished));
+        screen::say(&format!("{} of {runs} runs exist already.", found.finished));
     }
     let again = |count: usize, why: &str| {
         if count > 0 {
-            screen::say(&format!("{count} of {runs} runs are done again: {why}."));
+            screen::say(&format!("{count} of {runs} runs are repeated: {why}."));
         }
     };
-    again(found.of_another_program, "another build of Knee made them");
+    again(found.of_another_program, "another build of Knee wrote them");
     again(found.of_another_scenario, "the scenario or a file that it names has changed");
 }
 
@@ -74,7 +74,7 @@ fn tell_speed(swept: &Swept) {
     let speed = (cpu_s >= 0.2).then(|| {
         let a_minute = runs as f64 / wall_s * 60.0;
         let thousands = packets as f64 / cpu_s / 1e3;
-        format!(": {a_minute:.0} runs a minute, {thousands:.0} thousand packets per CPU second")
+        format!(": {a_minute:.0} runs per minute, {thousands:.0} thousand packets per CPU second")
     });
     let plural = if runs == 1 { "" } else { "s" };
     screen::say(&format!("{runs} run{plural} in {wall_s:.1} s{}.", speed.unwrap_or_default()));

@@ -43,7 +43,7 @@ fn told(trained: &Trained, arguments: &Train) -> String {
     let Trained { table, score, score_of_cubic, runs, .. } = trained;
     let rules = table.rules().count();
     let beside = score_of_cubic.map_or_else(String::new, |cubic| {
-        format!("; CUBIC {cubic:.3}, {:.2} times less", (score - cubic).exp())
+        format!("; CUBIC {cubic:.3}, lower by a factor of {:.2}", (score - cubic).exp())
     });
     format!(
         "rules    {rules}\nscore    {score:.3}{beside}\nruns     {runs}\ntable    {}\n",

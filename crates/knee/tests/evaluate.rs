@@ -196,7 +196,7 @@ fn over_recorded_links_that_are_given() {
     // Two of one name, one that is damaged, and one that is not there.
     fs::copy(at.join("links/steady.down"), at.join("steady.down")).unwrap();
     let twice = "evaluate cubic --section 6.4 --trace steady.down --trace links/steady.down";
-    assert!(common::complaint(at, twice, 2).contains("two traces have the name steady.down"));
+    assert!(common::complaint(at, twice, 2).contains("two traces are named steady.down"));
     fs::write(at.join("bad.down"), "5\n4\n").unwrap();
     let bad = common::complaint(at, "evaluate cubic --section 6.4 --trace bad.down", 2);
     assert!(bad.contains("trace \"bad.down\" is broken"), "{bad}");
@@ -313,7 +313,7 @@ fn the_page_holds_every_criterion_and_is_made_again() {
         assert!(shown.contains(line["title"].as_str().unwrap()), "{line}");
     }
     // Requirements that were not tested, with the reason.
-    assert!(page.contains("id=\"s-6-2\"") && page.contains("takes marks off"));
+    assert!(page.contains("id=\"s-6-2\"") && page.contains("removes marks"));
     for outside in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }

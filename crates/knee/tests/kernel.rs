@@ -110,7 +110,8 @@ fn two_grounds_are_compared() -> Result<(), Skipped> {
     let folder = folder_with("a.toml", SMALL);
     let at = folder.path();
     let printed = expect(at, "run a.toml --on sim,kernel --out out", 0);
-    for word in ["goodput", "smoothed RTT, median", "sent again", "tolerance", "probe", "kernel  "]
+    for word in
+        ["goodput", "smoothed RTT, median", "retransmitted", "tolerance", "probe", "kernel  "]
     {
         assert!(printed.contains(word), "{word} is not in\n{printed}");
     }
@@ -229,7 +230,7 @@ fn the_grid_goes_on_where_it_stopped() -> Result<(), Skipped> {
     let first = ["kernel", "kernel-2"].map(begun);
     let (_, said) = texts(&run(folder.path(), &line));
     let again = void.iter().filter(|void| **void).count();
-    assert!(said.contains(&format!("{again} runs of them to make")), "{said}");
+    assert!(said.contains(&format!("{again} runs on the kernel")), "{said}");
     let second = ["kernel", "kernel-2"].map(begun);
     for number in 0..2 {
         assert_eq!(first[number] == second[number], !void[number], "run {number}");

@@ -175,7 +175,7 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
     ended(observer);
     let (observer, address, said, _words) = begin();
     let second = report(&address);
-    assert!(number(&second) >= number(&first) && !said.contains("Not on the page"), "{said}");
+    assert!(number(&second) >= number(&first) && !said.contains("Not shown on the page"), "{said}");
     assert!(second["rows"].as_u64() >= Some(2000), "{second}");
     ended(observer);
     // A damaged file does not prevent observing.
@@ -183,7 +183,7 @@ fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
     let minutes = files.filter(|file| file.to_string_lossy().contains("minutes-")).max().unwrap();
     fs::write(&minutes, "PAR1").unwrap();
     let (observer, address, said, _words) = begin();
-    assert!(said.contains("Not on the page: ") && said.contains("is damaged"), "{said}");
+    assert!(said.contains("Not shown on the page: ") && said.contains("is damaged"), "{said}");
     assert!(number(&report(&address)) >= number(&first), "the newest was of the second run");
     ended(observer);
     Ok(())
@@ -211,7 +211,7 @@ fn its_report(folder: &Path) {
         ("report live --controllers bbr", "cubic,bbr"),
         ("report live --period 1990-01-01/1990-01-02", "nothing in live was observed"),
         ("report live --providers nothing.csv", "cannot read nothing.csv"),
-        ("report . --controllers cubic,bbr", "is for a folder of knee observe"),
+        ("report . --controllers cubic,bbr", "requires a folder of knee observe"),
     ] {
         let said = complaint(folder, line, 2);
         assert!(said.contains(part), "{line}: {said}");

@@ -94,7 +94,7 @@ fn wrong_policies() -> Result<(), Skipped> {
     };
     for (text, part) in [
         (POLICY.replace("ports", "port"), "unknown field `port`"),
-        (format!("{POLICY}hold_out = \"5\"\n"), "no share to hold out"),
+        (format!("{POLICY}hold_out = \"5\"\n"), "not a valid share to hold out"),
         (second("198.51.100.0/25", "reno"), "overlaps"),
         (second("192.0.2.0/24", "hasty"), "this kernel has no controller hasty"),
     ] {
@@ -126,7 +126,7 @@ fn there_and_back() -> Result<(), Skipped> {
         assert_eq!((&status["running"], &status["missing"]), (&true.into(), &0.into()));
         let second = apply(folder).wait_with_output().unwrap();
         assert_eq!(second.status.code(), Some(3), "{second:?}");
-        assert!(String::from_utf8_lossy(&second.stderr).contains("applies a policy already"));
+        assert!(String::from_utf8_lossy(&second.stderr).contains("already applies a policy"));
 
         // A route changed by somebody else is left alone and reported, even after other routes have
         // followed a change of the main table.
@@ -180,7 +180,7 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         let line = "steer apply policy.toml --journal own/journal --duration 100ms";
         let next = done(folder, line);
         assert_eq!(next.status.code(), Some(0), "{next:?}");
-        assert!(String::from_utf8_lossy(&next.stderr).contains("ended without going back"));
+        assert!(String::from_utf8_lossy(&next.stderr).contains("ended without reverting"));
         assert_eq!(marked(), 0);
         assert!(empty());
     });
@@ -238,11 +238,11 @@ fn the_default_and_back() -> Result<(), Skipped> {
             "OTHER",
             "net.ipv4.tcp_congestion_control = OTHER",
             "reno is set, in place of OTHER",
-            "As before",
+            "Knee's setting was removed; the previous one",
             "reno",
             "There is no setting",
             "OTHER is set",
-            "Knee's setting is gone. Somebody",
+            "Knee's setting was removed. Another",
             "reno",
             "exit 3",
             "exit 3",
@@ -420,7 +420,7 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     let text = POLICY.replace("\"reno\"", "\"reno\"\ncontrol = \"cubic\"");
     fs::write(folder.path().join("policy.toml"), text).unwrap();
     let line = "steer run policy.toml --blocks blocks --journal own/journal";
-    assert!(complaint(folder.path(), line, 3).contains("without BPF programs"));
+    assert!(complaint(folder.path(), line, 3).contains("has no BPF programs"));
     Ok(())
 }
 
@@ -432,7 +432,7 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
     fs::write(folder.path().join("policy.toml"), text).unwrap();
     let line = "steer apply policy.toml --journal own/journal";
     let said = complaint(folder.path(), line, 3);
-    assert!(said.contains("without BPF programs") && said.contains("features bpf"), "{said}");
+    assert!(said.contains("has no BPF programs") && said.contains("features bpf"), "{said}");
     Ok(())
 }
 

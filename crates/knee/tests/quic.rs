@@ -102,8 +102,8 @@ fn a_page_over_quic_loads() -> Result<(), Skipped> {
 
 fn what_cannot_run_over_quic_is_refused() -> Result<(), Skipped> {
     let refused = [
-        ("ecn = true", "leave it out"),
-        ("min_rto = \"1 s\"", "leave it out"),
+        ("ecn = true", "remove it"),
+        ("min_rto = \"1 s\"", "remove it"),
         ("mss = \"536 B\"", "at least 1228 B"),
         ("cc = \"dctcp\"", "choose one that does not"),
     ];

@@ -94,7 +94,7 @@ fn folders_are_searched() {
         .collect();
     assert_eq!(files, ["all/a.toml", "all/b.toml"]);
     fs::create_dir(at.join("empty")).unwrap();
-    assert!(complaint(at, "rank empty --out no", 2).contains("holds no scenario"));
+    assert!(complaint(at, "rank empty --out no", 2).contains("contains no scenario"));
 }
 
 /// An unsuitable file in a folder is skipped and reported; named directly, it is refused.

@@ -216,7 +216,7 @@ fn same_names_do_not_share_a_directory() {
     fs::create_dir(at.join("other")).unwrap();
     fs::copy(at.join("a.toml"), at.join("other/a.toml")).unwrap();
     let said = complaint(at, "run a.toml other/a.toml", 2);
-    assert!(said.contains("two scenarios would be written to knee-out/a"), "{said}");
+    assert!(said.contains("two scenarios have the same output folder, knee-out/a"), "{said}");
 }
 
 #[test]
@@ -334,12 +334,10 @@ fn arrivals_follow_the_log() {
     let since: Vec<u64> = rows.iter().map(|row| (row.start_ns - rows[0].start_ns) / 1000).collect();
     assert_eq!(since, [0, 750_000, 1_500_000], "microseconds");
     let page = fs::read_to_string(at.join("out/report.html")).unwrap();
-    assert!(
-        page.contains("What was read: access.csv") && page.contains("classes: video 1, page 3")
-    );
+    assert!(page.contains("Access log: access.csv") && page.contains("classes: video 1, page 3"));
     expect(at, "report out", 0);
     let again = fs::read_to_string(at.join("out/report.html")).unwrap();
-    assert!(again.contains("What was read: access.csv"), "from the copy in the folder");
+    assert!(again.contains("Access log: access.csv"), "from the copy in the folder");
     // A log without times cannot be followed.
     fs::write(at.join("access.csv"), "bytes,class\n700,page\n").unwrap();
     let said = complaint(at, "check a.toml", 2);
@@ -351,5 +349,5 @@ fn a_count_below_zero_names_the_limits() {
     let folder =
         folder_with("a.toml", &SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = -1", 1));
     let said = complaint(folder.path(), "check a.toml", 2);
-    assert!(said.contains("a whole number from 1 to 100000 is wanted, this is -1"), "{said}");
+    assert!(said.contains("expected a whole number from 1 to 100000, found -1"), "{said}");
 }

@@ -35,7 +35,7 @@ fn only_signed_policies_are_taken() {
     for (file, part) in [
         ("policy.toml", "not signed"),
         ("other.toml", "does not trust"),
-        ("changed.toml", "was changed since"),
+        ("changed.toml", "was changed after"),
         ("late.toml", "expired"),
     ] {
         let said = complaint(at, &plan(file), 2);
@@ -43,9 +43,9 @@ fn only_signed_policies_are_taken() {
     }
     fs::write(at.join("versions"), "{\"edge\":[3,\"\"]}").unwrap();
     let said = complaint(at, &plan("signed.toml"), 2);
-    assert!(said.contains("version 2, and this host has had 3"), "{said}");
+    assert!(said.contains("version 2, but this host already had 3"), "{said}");
     fs::write(at.join("trust"), "12 me").unwrap();
-    assert!(complaint(at, &plan("signed.toml"), 2).contains("line 1 is no key"));
+    assert!(complaint(at, &plan("signed.toml"), 2).contains("line 1 is not a key"));
     let bare = POLICY.replace("version = 2\n", "");
     fs::write(at.join("policy.toml"), bare).unwrap();
     let said = complaint(at, "steer sign policy.toml --key own.key --out signed.toml", 2);

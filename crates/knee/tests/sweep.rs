@@ -205,7 +205,7 @@ fn what_changed_is_done_again() {
     assert_eq!(kept(&at.join("o")), first);
     fs::write(at.join("a.toml"), SMALL.replace("10 ms", "11 ms")).unwrap();
     let (_, err) = succeeds(at, &arguments);
-    assert!(err.contains("2 of 2 runs are done again: the scenario"), "{err}");
+    assert!(err.contains("2 of 2 runs are repeated: the scenario"), "{err}");
     // An additional value: only its run is new.
     let more = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno,cubic", "--out", "o"];
     let (_, err) = succeeds(at, &more);

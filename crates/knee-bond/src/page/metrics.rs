@@ -18,14 +18,14 @@ fn of_links() -> [OfLink; 10] {
             "knee_bond_link_usable",
             Gauges,
             None,
-            "1 where the link answers, 0 where it is silent.",
+            "1 if the link answers, 0 if it is silent.",
             |link| f64::from(u8::from(!link.silent)),
         ),
         (
             "knee_bond_link_waiting",
             Gauges,
             None,
-            "1 where the link waits because a cheaper one works.",
+            "1 if the link is on standby because a cheaper one works.",
             |link| f64::from(u8::from(link.backup)),
         ),
         ("knee_bond_link_rtt", Gauges, Some(Unit::Seconds), "Smoothed round-trip time.", |link| {
@@ -45,7 +45,7 @@ fn of_links() -> [OfLink; 10] {
             "knee_bond_link_packet",
             Gauges,
             Some(Unit::Bytes),
-            "Largest packet that the link carries, as UDP's payload.",
+            "Largest UDP payload that the link carries.",
             |link| f64::from(link.packet_bytes),
         ),
         (
@@ -69,9 +69,13 @@ fn of_links() -> [OfLink; 10] {
             "Packets sent, since the link came up.",
             |link| link.sent_packets as f64,
         ),
-        ("knee_bond_link_lost_packets", Counters, None, "Packets lost of these.", |link| {
-            link.lost_packets as f64
-        }),
+        (
+            "knee_bond_link_lost_packets",
+            Counters,
+            None,
+            "Packets lost, since the link came up.",
+            |link| link.lost_packets as f64,
+        ),
     ]
 }
 
@@ -84,15 +88,10 @@ pub fn families(status: &Status) -> Vec<Family> {
         gauges(
             "knee_bond_running",
             Some(Unit::Seconds),
-            "Since its start.",
+            "Time since its start.",
             role(status.running_s),
         ),
-        gauges(
-            "knee_bond_bundles",
-            None,
-            "Bundles that there are.",
-            role(status.bundles.len() as f64),
-        ),
+        gauges("knee_bond_bundles", None, "Number of bundles.", role(status.bundles.len() as f64)),
     ];
     for (name, kind, unit, help, value) in of_links() {
         let mut samples = Vec::new();
@@ -112,11 +111,11 @@ pub fn families(status: &Status) -> Vec<Family> {
         };
         status.caps.iter().map(one).collect()
     };
-    let used = "What a link has carried since the last reset of its cap.";
+    let used = "Bytes that a link has carried since the last reset of its cap.";
     families.push(gauges(
         "knee_bond_cap",
         Some(Unit::Bytes),
-        "What a link may carry.",
+        "Cap of a link, bytes.",
         caps(|cap| cap.cap_bytes),
     ));
     families.push(gauges(

@@ -54,7 +54,7 @@ async fn told(ask: &Ask, form: fn(&Status) -> Response) -> Response {
     let is_asked = ask.send(asker).await.is_ok();
     match told.await {
         Ok(status) if is_asked => form(&status),
-        _ => (StatusCode::SERVICE_UNAVAILABLE, "It is being stopped.\n").into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "It is stopping.\n").into_response(),
     }
 }
 

@@ -150,7 +150,11 @@ async fn attend_http(
         login.is_none_or(|login| request.credentials.is_some_and(|given| is_login(login, &given)));
     let answer = if !is_known {
         let more = "Proxy-Authenticate: Basic realm=\"knee bond\"\r\n";
-        connect::refusal("407 Proxy Authentication Required", more, "user and password are wanted")
+        connect::refusal(
+            "407 Proxy Authentication Required",
+            more,
+            "user and password are required",
+        )
     } else if let Some(target) = request.target {
         match ask(way, &Request::Tcp(target), &[]).await {
             Ok(stream) => {
@@ -161,7 +165,7 @@ async fn attend_http(
             Err(answer) => connect::refusal(connect::status(answer.outcome), "", &answer.reason),
         }
     } else {
-        let advice = "this proxy knows CONNECT alone: use it as SOCKS5 for plain HTTP";
+        let advice = "this proxy supports only CONNECT: use it as SOCKS5 for plain HTTP";
         connect::refusal("405 Method Not Allowed", "Allow: CONNECT\r\n", advice)
     };
     connection.write_all(answer.as_bytes()).await
@@ -188,7 +192,7 @@ pub(crate) async fn ask(
         return Err(failed(Outcome::Unreachable, "no link to the server is up: knee bond status"));
     };
     let Some(stream) = way.engine.open(bundle, Class::Normal) else {
-        return Err(failed(Outcome::TooMany, "as many connections as the server takes are open"));
+        return Err(failed(Outcome::TooMany, "the server's limit of connections is reached"));
     };
     let mut bytes = Vec::with_capacity(REQUEST_MAX);
     request.write(&mut bytes);
@@ -212,7 +216,7 @@ pub(crate) async fn ask(
         return match Answer::read(&said) {
             Ok(Some((Answer { outcome: Outcome::Done, .. }, _))) => Ok(stream),
             Ok(Some((answer, _))) => Err(answer),
-            Ok(None) | Err(_) => Err(failed(Outcome::Failed, "the server's answer is none")),
+            Ok(None) | Err(_) => Err(failed(Outcome::Failed, "the server's answer is invalid")),
         };
     }
 }

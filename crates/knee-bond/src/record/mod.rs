@@ -40,7 +40,8 @@ const SHOTS_MIN: usize = 10;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// No end answers on the socket, or it went away.
-    #[error("no knee bond answers at {}: {source}; start one, or name its socket with --socket", path.display())]
+    #[error("no running knee bond answers at {}: {source}; start one, or name its socket with \
+             --socket", path.display())]
     Silent {
         /// Path of the socket.
         path: PathBuf,
@@ -48,7 +49,7 @@ pub enum RecordError {
         source: std::io::Error,
     },
     /// The output folder exists already.
-    #[error("{} is there already: choose another folder with --out", .0.display())]
+    #[error("{} exists already: choose another folder with --out", .0.display())]
     Exists(PathBuf),
     /// No link was up for long enough.
     #[error("nothing was recorded: no link was up for a second")]

@@ -26,9 +26,9 @@ impl BpfError {
     /// Returns what is wrong.
     pub fn problem(&self) -> String {
         match self {
-            BpfError::Unknown(name) => format!("Knee has no controller \"{name}\" in BPF"),
+            BpfError::Unknown(name) => format!("Knee has no BPF controller \"{name}\""),
             BpfError::Parameter(error) => error.problem.clone(),
-            BpfError::AlreadyLoaded(name) => format!("this kernel has \"{name}\" already"),
+            BpfError::AlreadyLoaded(name) => format!("this kernel already has \"{name}\""),
             BpfError::NotLoaded(name) => format!("\"{name}\" is not loaded"),
             BpfError::Lacks(what, _) => format!("this host lacks {what}"),
             BpfError::Refused(what, reason, _) => format!("cannot {what}: {reason}"),
@@ -41,13 +41,13 @@ impl BpfError {
             BpfError::Unknown(_) => format!("write {}", NAMES.join(" or ")),
             BpfError::Parameter(error) => error.advice.clone(),
             BpfError::AlreadyLoaded(name) => format!("unload it first: knee cc unload {name}"),
-            BpfError::NotLoaded(_) => "knee cc list says what is".to_owned(),
+            BpfError::NotLoaded(_) => "knee cc list shows the loaded ones".to_owned(),
             BpfError::Lacks(_, advice) | BpfError::Refused(_, _, advice) => (*advice).to_owned(),
         }
     }
 
     pub(super) fn io(what: &'static str, error: &io::Error) -> BpfError {
-        BpfError::Refused(what, error.to_string(), "run as root, and look at /sys/fs/bpf")
+        BpfError::Refused(what, error.to_string(), "run as root, and check /sys/fs/bpf")
     }
 }
 

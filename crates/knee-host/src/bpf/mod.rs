@@ -103,7 +103,7 @@ pub fn list() -> Result<Vec<String>, BpfError> {
     let entries = match fs::read_dir(folder()?) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(BpfError::io("list what is loaded", &error)),
+        Err(error) => return Err(BpfError::io("list the loaded controllers", &error)),
     };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();

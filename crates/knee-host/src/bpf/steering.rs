@@ -30,7 +30,7 @@ const PORT_BITS: u32 = 32;
 const MAPPED_BITS: u8 = 96;
 /// `SO_NETNS_COOKIE` of asm-generic/socket.h.
 const NAMESPACE_COOKIE: i32 = 71;
-const WHAT: &str = "load the programs that steer";
+const WHAT: &str = "load the steering programs";
 
 /// Clients and a port that belong to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +109,12 @@ impl Steering {
     ///
     /// The folder is in use.
     pub fn pin(&mut self, folder: &Path) -> Result<(), BpfError> {
-        let what = "make a folder in /sys/fs/bpf";
+        let what = "create a folder in /sys/fs/bpf";
         fs::create_dir_all(folder).map_err(|error| BpfError::io(what, &error))?;
         for (name, file) in [("knee_back", BACK), ("knee_marked", MARKED)] {
             let attached = program(&self.object, name)?.attach();
             let pinned = attached.and_then(|mut link| link.pin(folder.join(file)));
-            pinned.map_err(|error| refused("pin the way back", &error))?;
+            pinned.map_err(|error| refused("pin the state for the rollback", &error))?;
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Steering {
     /// It does not exist.
     pub fn remove(&mut self, place: &Place) -> Result<(), BpfError> {
         let deleted = map(&self.object, "rules")?.delete(&key(place));
-        deleted.map_err(|error| refused("change what is steered", &error))
+        deleted.map_err(|error| refused("change the steered traffic", &error))
     }
 
     /// Lets the programs act for the lease, from now on.
@@ -199,7 +199,7 @@ impl Steering {
     pub fn done(&self, group: u32) -> Result<Done, BpfError> {
         let counted =
             map(&self.object, "counters")?.lookup_percpu(&group.to_ne_bytes(), MapFlags::ANY);
-        let counted = counted.map_err(|error| refused("read what was done", &error))?;
+        let counted = counted.map_err(|error| refused("read the state of steering", &error))?;
         let mut sums = [0; 5];
         for processor in counted.into_iter().flatten() {
             sums.iter_mut().zip(words(&processor)).for_each(|(sum, count)| *sum += count);
@@ -222,7 +222,7 @@ impl Steering {
 
     fn put(&mut self, name: &'static str, key: &[u8], value: &[u8]) -> Result<(), BpfError> {
         let updated = map(&self.object, name)?.update(key, value, MapFlags::ANY);
-        updated.map_err(|error| refused("change what is steered", &error))
+        updated.map_err(|error| refused("change the steered traffic", &error))
     }
 }
 
@@ -258,7 +258,7 @@ fn namespace_cookie() -> std::io::Result<u64> {
 
 fn map<'a>(object: &'a Object, name: &'static str) -> Result<libbpf_rs::Map<'a>, BpfError> {
     let found = object.maps().find(|map| map.name() == name);
-    found.ok_or(BpfError::Refused(WHAT, format!("there is no map {name}"), "build Knee anew"))
+    found.ok_or(BpfError::Refused(WHAT, format!("there is no map {name}"), "rebuild Knee"))
 }
 
 fn program<'a>(
@@ -266,7 +266,7 @@ fn program<'a>(
     name: &'static str,
 ) -> Result<libbpf_rs::ProgramMut<'a>, BpfError> {
     let found = object.progs_mut().find(|program| program.name() == name);
-    found.ok_or(BpfError::Refused(WHAT, format!("there is no program {name}"), "build Knee anew"))
+    found.ok_or(BpfError::Refused(WHAT, format!("there is no program {name}"), "rebuild Knee"))
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

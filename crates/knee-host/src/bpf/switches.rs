@@ -57,7 +57,7 @@ pub(super) fn constants(selection: &Selection) -> Result<[u8; BYTES], SelectionE
         return Err(SelectionError {
             parameter: Some(parameter.to_owned()),
             problem: format!("BBR has no {parameter} in BPF"),
-            advice: format!("leave {parameter} out"),
+            advice: format!("remove {parameter}"),
         });
     }
     Ok(lay_out(&settings))
@@ -69,7 +69,7 @@ pub(super) fn constants_of_fixed(selection: &Selection) -> Result<Vec<u8>, Selec
     let packets = knee_cc::settings(selection)?.packets("window");
     let packets = packets.ok_or_else(|| SelectionError {
         parameter: Some("window".to_owned()),
-        problem: "the window is in BDP of a path that is not known".to_owned(),
+        problem: "the window is in BDP, but the BDP of the path is unknown".to_owned(),
         advice: "write it in packets".to_owned(),
     })?;
     let packets = u32::try_from(packets).unwrap_or(u32::MAX);

@@ -61,7 +61,7 @@ impl Diversion {
     }
 
     fn make(settings: &DiversionSettings, table: &str, flags: u32) -> Result<Diversion, HostError> {
-        let what = "divert what programs send";
+        let what = "divert the traffic of programs";
         if capabilities() & NET_ADMIN == 0 {
             let advice = "run it as root, or give it CAP_NET_ADMIN";
             return Err(HostError::refused(what, io::ErrorKind::PermissionDenied, advice));
@@ -69,7 +69,7 @@ impl Diversion {
         let owner = make(settings, table, flags).map_err(|error| {
             let advice = match error.raw_os_error() {
                 Some(libc::EEXIST | libc::EPERM | libc::EBUSY) => {
-                    "another process of this host does it already: end that one"
+                    "another process of this host already does so: end that process"
                 }
                 _ => "this needs Linux 5.12 or newer with nf_tables, NAT, fib and reject",
             };

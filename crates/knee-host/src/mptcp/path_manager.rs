@@ -144,7 +144,7 @@ impl PathManager {
             Ok(PathManager { netlink, family })
         };
         open().map_err(|source| {
-            HostError::refused("reach the kernel's MPTCP", source, "use one with CONFIG_MPTCP")
+            HostError::refused("reach the kernel's MPTCP", source, "use a kernel with CONFIG_MPTCP")
         })
     }
 

@@ -61,7 +61,7 @@ fn sending_options(socket: &OwnedFd, plan: &FlowSettings) -> Result<(), KernelEr
 fn receiving_options(socket: &OwnedFd, flow: &FlowSettings) -> Result<(), KernelError> {
     if let Some(window) = flow.receive_window {
         set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, window)
-            .map_err(|source| KernelError::call("bound the receive window", source))?;
+            .map_err(|source| KernelError::call("limit the receive window", source))?;
     }
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, flow.max_segment)
         .map_err(|source| KernelError::call("set the segment size", source))

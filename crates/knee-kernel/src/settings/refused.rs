@@ -59,32 +59,36 @@ fn check_multipath(
     // Subflows are opened from the sending host, and counts are for one connection.
     if !(workload.pushes && workload.single) {
         let advice = "give the flow one path, or run on sim";
-        return refuse("paths", "over several paths only bulk and files run here", advice);
+        return refuse(
+            "paths",
+            "over several paths, only bulk and file run on this ground",
+            advice,
+        );
     }
     if scheduler.name != "blest" || !scheduler.parameters.is_empty() {
-        let advice = "write scheduler = \"blest\", which the kernel's is like, or run on sim";
-        return refuse("scheduler", "the kernel's MPTCP has its own scheduler only", advice);
+        let advice = "write scheduler = \"blest\", which is similar to the kernel's, or run on sim";
+        return refuse("scheduler", "the kernel's MPTCP has only its own scheduler", advice);
     }
     if !reinjection {
         let advice = "leave it at true, or run on sim";
         return refuse("reinjection", "the kernel's MPTCP always repeats on another path", advice);
     }
     if backup.contains(&0) {
-        let advice = "name a path first that is no backup";
+        let advice = "name a path first that is not a backup";
         return refuse("backup", "the kernel opens a connection over the first path", advice);
     }
     let config = &flow.transport;
     if config.pacing == Pacing::On || matches!(config.receive_window, ReceiveWindow::Fixed(_)) {
-        let advice = "leave pacing and receive_window out, or run on sim";
-        return refuse("paths", "the kernel's MPTCP cannot be set so", advice);
+        let advice = "remove pacing and receive_window, or run on sim";
+        return refuse("paths", "the kernel's MPTCP does not support this setting", advice);
     }
     let mut others =
         scenario.flows.iter().filter_map(|other| Some((other, other.multipath.as_ref()?)));
     if others.any(|(other, its)| other.paths != flow.paths || its.backup != *backup) {
-        let advice = "the kernel announces one set of paths for a host: give all the same";
+        let advice = "the kernel has one set of paths per host: give all flows the same";
         return refuse(
             "paths",
-            "differ from those of another flow over several, or its backups do",
+            "they, or the backups, differ from those of another flow over several paths",
             advice,
         );
     }
@@ -117,7 +121,7 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
         max_burst,
     } = *transport;
     let refuse = |key: &str, advice: &str| {
-        let problem = "the kernel's TCP cannot be set so".to_owned();
+        let problem = "the kernel's TCP does not support this setting".to_owned();
         Err(unsupported(flow, key, problem, format!("{advice}, or run on sim")))
     };
     let bare = [HEADER_V4, HEADER_V6];
@@ -135,13 +139,13 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
         return refuse("acks", "leave it at tcp");
     }
     if ack_bytes.is_some() {
-        return refuse("ack_bytes", "leave it out");
+        return refuse("ack_bytes", "remove it");
     }
     if ack_frequency.is_some() {
-        return refuse("ack_frequency", "leave it out");
+        return refuse("ack_frequency", "remove it");
     }
     if !lies.is_honest() {
-        return refuse("receiver", "leave it out: the kernel's receiver is honest");
+        return refuse("receiver", "remove it: the kernel's receiver is honest");
     }
     if ack_every != linux.ack_every || quick_acks != linux.quick_acks {
         return refuse("ack_every", "leave ack_every at 2 and quick_acks at 16");

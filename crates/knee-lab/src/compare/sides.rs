@@ -186,12 +186,12 @@ impl PointOf {
         let origin = Origin::read(&self.directory)?;
         let texts = origin.texts(&self.directory)?;
         let OriginSettings::Sweep { set, seed: first, .. } = &origin.settings else {
-            return Err(Error::Defect("the origin of a sweep is none of a sweep".to_string()));
+            return Err(Error::Defect("the origin of a sweep does not describe one".to_string()));
         };
         let mut all: Vec<Override> = Vec::new();
         for text in set {
             let parsed = text.parse::<Override>();
-            all.push(parsed.map_err(|_| Error::Defect(format!("{text} cannot be set")))?);
+            all.push(parsed.map_err(|_| Error::Defect(format!("{text} is not a valid setting")))?);
         }
         all.extend(self.settings.iter().map(|(key, value)| Override::new(key, value)));
         all.extend(first.map(seed));

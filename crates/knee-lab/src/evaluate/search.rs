@@ -158,7 +158,8 @@ fn run(
 fn unit(metric: &Searched) -> Result<Unit, Error> {
     let scenario = ScenarioText::new(&metric.file, &text(&metric.file)?).scenario(&[])?;
     let claim = scenario.claims.iter().find(|claim| claim.id == metric.claim);
-    let claim = claim.ok_or_else(|| Error::Defect(format!("{}: no such claim", metric.id)))?;
+    let claim =
+        claim.ok_or_else(|| Error::Defect(format!("{}: there is no such claim", metric.id)))?;
     Ok(Unit::of(&claim.measure))
 }
 

@@ -8,7 +8,7 @@ use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
 const TITLE: &str = "The simulator against the kernel";
 /// Column heads of the table of medians; a leading `>` marks numeric columns.
 pub const MEDIANS: [&str; 5] =
-    ["measure", ">cells", ">agree", ">median of sizes", ">median with sign"];
+    ["measure", ">cells", ">agree", ">median, absolute", ">median, signed"];
 const CELLS: [&str; 13] = [
     "cell",
     ">goodput sim",
@@ -18,20 +18,21 @@ const CELLS: [&str; 13] = [
     ">kernel",
     ">probe",
     ">difference",
-    ">sent again sim",
+    ">retransmitted sim",
     ">kernel",
     ">difference",
     "agrees",
     "run",
 ];
 /// Column heads of a narrow table of cells, for [`worst_row`].
-pub const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">sent again", "run"];
+pub const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">retransmitted", "run"];
 const INVALID: [&str; 2] = ["cell", "why"];
 
 const OVER_ALL: &str = "A difference is the simulator's value minus the kernel's, each the median \
-    of its runs. A measure agrees if its difference is within the tolerance, or below two standard \
-    errors of the difference of the medians: a difference no larger than the spread between runs \
-    of one ground proves nothing.";
+                        of its runs. A measure agrees if its difference is within the tolerance, \
+                        or below two standard errors of the difference of the medians: a \
+                        difference no larger than the spread between runs of one ground is not \
+                        significant.";
 
 /// Renders the grid as Markdown, for the README.
 pub fn markdown(grid: &FidelityGrid) -> String {
@@ -73,8 +74,8 @@ pub fn headline(grid: &FidelityGrid) -> String {
     let sound = grid.cells.iter().filter(|cell| cell.within().is_some());
     let degraded = sound.filter(|cell| cell.kernel_runs.contains(&Verdict::Degraded)).count();
     format!(
-        "{} of {} cells agree, on Linux {}: {} are within the tolerances, {} more differ by less \
-         than the noise of their runs. Cells with degraded runs: {}; with none but invalid runs: \
+        "{} of {} cells agree, on Linux {}: {} are within the tolerances, {} others differ by \
+         less than the noise of their runs. Cells with degraded runs: {}; with only invalid runs: \
          {}; not run: {}.",
         grid.within,
         grid.compared,
@@ -104,9 +105,9 @@ fn medians(grid: &FidelityGrid) -> Comparison {
 fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparison {
     Comparison {
         title: title.to_string(),
-        note: "RTT: median of the smoothed RTT; probe: median RTT of an independent probe beside \
-               the flows, in the kernel's first run. After ±: two standard errors of the \
-               difference. \"by noise\": a difference is beyond its tolerance, but not beyond those errors."
+        note: "RTT: median of the smoothed RTT; probe: median RTT of an independent probe during \
+               the kernel's first run. After ±: two standard errors of the difference. \"by \
+               noise\": a difference is beyond its tolerance, but not beyond those errors."
             .to_string(),
         heads: ComparisonHead::all(&CELLS),
         rows: cells.map(cell_row).collect(),
@@ -115,7 +116,7 @@ fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparis
 
 fn invalid(grid: &FidelityGrid) -> Comparison {
     Comparison {
-        title: "Cells with none but invalid runs".to_string(),
+        title: "Cells with only invalid runs".to_string(),
         note: "The host was too busy. The same command repeats them.".to_string(),
         heads: ComparisonHead::all(&INVALID),
         rows: invalid_rows(grid).into_iter().map(Vec::from).collect(),

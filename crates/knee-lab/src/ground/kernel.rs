@@ -80,7 +80,7 @@ impl From<KernelError> for GroundError {
                 Refusal::new(
                     format!("flow \"{flow}\": this kernel has no controller \"{name}\""),
                     format!(
-                        "choose one of {available}, {}or run on sim{}",
+                        "use one of {available}, {}or run on sim{}",
                         way_to_load(&name),
                         if LINUX_LACKS.contains(&name.as_str()) {
                             ": no release of Linux has it"

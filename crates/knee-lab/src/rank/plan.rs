@@ -303,7 +303,7 @@ fn selection(
     let set = [Override::new(&format!("flow.{flow}.cc"), cc)];
     let mut scenario = text.scenario(&[given, &set].concat())?;
     let found = (at < scenario.flows.len()).then(|| scenario.flows.swap_remove(at));
-    let missing = || Error::Defect(format!("flow {flow} is gone with cc = {cc}"));
+    let missing = || Error::Defect(format!("flow {flow} does not exist with cc = {cc}"));
     Ok(found.ok_or_else(missing)?.controller)
 }
 

@@ -17,9 +17,9 @@ pub(super) fn sorted<'s>(
     for run in &study.runs {
         let reason = match run.grounds.iter().any(|name| name == ground.name()) {
             false if run.grounds == [SIMULATOR] => {
-                Some("the study has it for the simulator alone".to_string())
+                Some("the study defines it only for the simulator".to_string())
             }
-            false => Some(format!("the study has it for {} alone", run.grounds.join(", "))),
+            false => Some(format!("the study defines it only for {}", run.grounds.join(", "))),
             true => ground.check(&run.scenario).err().map(|error| error.reason()),
         };
         match reason {

@@ -284,7 +284,7 @@ fn mistakes(wrong: &[(Point, Errors)], total: usize) -> Vec<Errors> {
         if some_can_be {
             let asks = problem.help.ends_with('?');
             problem.help += if asks { " Or" } else { "; or" };
-            problem.help += " leave such points out with --skip-invalid";
+            problem.help += " skip such points with --skip-invalid";
         }
         errors
     };

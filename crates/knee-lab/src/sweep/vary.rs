@@ -30,7 +30,7 @@ pub enum VaryError {
     #[error(transparent)]
     Range(#[from] RangeError),
     /// Unclosed bracket or quote.
-    #[error("a bracket or quote stays open in \"{0}\": close it")]
+    #[error("a bracket or quote is not closed in \"{0}\": close it")]
     Open(String),
     /// Empty value.
     #[error("a value is empty in \"{0}\": write a,b,c")]
@@ -157,9 +157,9 @@ mod tests {
             ("flow.main.cc", "flow.main.cc=bbr,cubic"),
             ("a=1..10 Mbit/s", "there is no step"),
             ("a=1..10 Mbit/s step 1 kbit/s", "units differ"),
-            ("a=10..1 ms step 1 ms", "leads nowhere"),
-            ("a=0..8 ms step x2", "leads nowhere"),
-            ("a=1..8 ms step 0 ms", "leads nowhere"),
+            ("a=10..1 ms step 1 ms", "never reaches the end"),
+            ("a=0..8 ms step x2", "never reaches the end"),
+            ("a=1..8 ms step 0 ms", "never reaches the end"),
             ("a=0..1 s step 0.0001 s", "larger step"),
             ("a=b,,c", "empty"),
             ("a=[1,2", "stays open"),

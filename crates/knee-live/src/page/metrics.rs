@@ -32,10 +32,10 @@ fn counters() -> [Counter; 7] {
         ("knee_sent", Some(Unit::Bytes), "Payload sent, retransmissions included.", |cell| {
             cell.sent_bytes as f64
         }),
-        ("knee_retransmitted", Some(Unit::Bytes), "Payload sent again.", |cell| {
+        ("knee_retransmitted", Some(Unit::Bytes), "Payload retransmitted.", |cell| {
             cell.retransmitted_bytes as f64
         }),
-        ("knee_timeouts", None, "Retransmission timeouts, where the kernel counts them.", |cell| {
+        ("knee_timeouts", None, "Retransmission timeouts, if the kernel counts them.", |cell| {
             cell.timeouts as f64
         }),
         (
@@ -74,8 +74,8 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
         Family {
             name: "knee_lost_reports",
             unit: None,
-            help: "Reports dropped because the buffer was full; above 1 % of all, the figures \
-                   are not the host's.",
+            help: "Reports dropped because the buffer was full; above 1 % of all, the figures do \
+                   not represent the host.",
             samples: counter(counts.lost as f64),
         },
     ];
@@ -111,19 +111,19 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
         Family {
             name: "knee_connection_throughput",
             unit: Some(Unit::Other("bits_per_second".to_string())),
-            help: "Payload acknowledged over the time with data to send, of each connection.",
+            help: "Payload acknowledged over the time with data to send, per connection.",
             samples: histograms(|cell| histogram(&cell.throughput_bps, THROUGHPUT, 1.0)),
         },
         Family {
             name: "knee_connection_busy",
             unit: Some(Unit::Seconds),
-            help: "Time with data to send or unacknowledged, of each connection.",
+            help: "Time with data to send or unacknowledged data, per connection.",
             samples: histograms(|cell| histogram(&cell.busy_us, BUSY_US, 1e-6)),
         },
         Family {
             name: "knee_connection_min_rtt",
             unit: Some(Unit::Seconds),
-            help: "Smallest round-trip time of each connection.",
+            help: "Smallest round-trip time, per connection.",
             samples: histograms(|cell| histogram(&cell.rtt_min_us, RTT_US, 1e-6)),
         },
     ]);

@@ -97,7 +97,7 @@ impl AccessLog {
         if log.lines > 0 {
             return Ok(log);
         }
-        let (number, lacks) = first.unwrap_or((1, "there is no line in it"));
+        let (number, lacks) = first.unwrap_or((1, "it is empty"));
         Err(wrong(number, lacks.to_string(), "write JSON lines as docs/observe.md shows"))
     }
 
@@ -126,9 +126,9 @@ impl AccessLog {
 
 /// Parses a line; returns it with the client's port, or the problem.
 fn line(text: &[u8]) -> Result<(u16, Line), &'static str> {
-    let begin = text.iter().position(|byte| *byte == b'{').ok_or("it is no JSON object")?;
+    let begin = text.iter().position(|byte| *byte == b'{').ok_or("it is not a JSON object")?;
     let fields: Map<String, Value> =
-        serde_json::from_slice(&text[begin..]).map_err(|_| "it is no JSON object")?;
+        serde_json::from_slice(&text[begin..]).map_err(|_| "it is not a JSON object")?;
     let find = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
     let number = |names: &[&str]| match find(names)? {
         Value::Number(number) => number.as_f64(),
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_joined_is_refused() {
         for (text, part) in [
-            ("", "there is no line in it"),
-            ("192.0.2.7 - - [x] \"GET /\" 200 5\n", "line 1: it is no JSON object"),
+            ("", "it is empty"),
+            ("192.0.2.7 - - [x] \"GET /\" 200 5\n", "line 1: it is not a JSON object"),
             ("\n{\"client\":\"192.0.2.7\",\"time\":1,\"bytes\":7}\n", "line 2: it has no port"),
             ("{\"client\":\"192.0.2.7\",\"port\":1,\"time\":\"x\",\"bytes\":7}\n", "no time"),
         ] {

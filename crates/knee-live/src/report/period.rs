@@ -31,7 +31,7 @@ impl FromStr for Period {
         let wrong = |problem: String| LiveError::Period { text: text.to_string(), problem };
         let (from, to) = text.split_once('/').ok_or_else(|| wrong("it has no /".to_string()))?;
         let read = |part: &str| {
-            unix_s(part).ok_or_else(|| wrong(format!("{part:?} is no date and no time of one")))
+            unix_s(part).ok_or_else(|| wrong(format!("{part:?} is not a date or a date and time")))
         };
         let (from_unix_s, to_unix_s) = (read(from)?, read(to)?);
         if from_unix_s >= to_unix_s {

@@ -47,12 +47,12 @@ impl Providers {
             let line = record.position().map_or(0, csv::Position::line);
             let field = |at: usize| record.get(at).unwrap_or_default();
             let net: IpNet = field(prefix).parse().map_err(|_| {
-                let problem = format!("{:?} is no prefix", field(prefix));
+                let problem = format!("{:?} is not a prefix", field(prefix));
                 wrong(line, problem, "write it as 192.0.2.0/24")
             })?;
             let digits = field(asn).trim_start_matches(['A', 'S', 'a', 's']);
             let number: u32 = digits.parse().map_err(|_| {
-                let problem = format!("{:?} is no AS number", field(asn));
+                let problem = format!("{:?} is not an AS number", field(asn));
                 wrong(line, problem, "write it as 64496 or AS64496")
             })?;
             let title = name.map_or("", field).to_string();
@@ -134,8 +134,8 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (text, line, part) in [
             ("192.0.2.0/24,64496\n", 1, "no columns prefix and asn"),
-            ("prefix,asn\n192.0.2.0/33,1\n", 2, "\"192.0.2.0/33\" is no prefix"),
-            ("prefix,asn\n192.0.2.0/24,1\n192.0.2.0/24,x\n", 3, "\"x\" is no AS number"),
+            ("prefix,asn\n192.0.2.0/33,1\n", 2, "\"192.0.2.0/33\" is not a prefix"),
+            ("prefix,asn\n192.0.2.0/24,1\n192.0.2.0/24,x\n", 3, "\"x\" is not an AS number"),
             ("prefix,asn\n192.0.2.0/24\n", 2, "fields"),
         ] {
             let said = read(text).unwrap_err().to_string();

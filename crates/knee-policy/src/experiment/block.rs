@@ -109,7 +109,7 @@ pub struct Judged {
 /// Describes a harm.
 pub(crate) fn name(harm: Harm) -> String {
     match harm {
-        Harm::Retransmissions => "it retransmits over 2 % and three times what A does",
+        Harm::Retransmissions => "it retransmits over 2 % and three times as much as A",
         Harm::Delay => "its round trips are twice as long as A's, and 20 ms longer",
         Harm::Completion => "its small transfers take twice as long as A's, and 20 ms longer",
     }

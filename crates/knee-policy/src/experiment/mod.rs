@@ -134,7 +134,8 @@ impl Experiment {
         }
         let stall = STALL.min(self.timeline.block / 4);
         if now.saturating_sub(self.last) > stall {
-            let words = format!("nothing was heard for {} s", (now - self.last).as_secs());
+            let words =
+                format!("the kernel reported nothing for {} s", (now - self.last).as_secs());
             self.block.void.get_or_insert(words);
         }
         self.last = now;

@@ -74,8 +74,8 @@ impl Watch {
             let known = looks.iter_mut().find_map(|(_, living)| living.remove(&socket.cookie));
             each(told(&socket, info, known.unwrap_or(unseen), true));
         });
-        let heard =
-            heard.map_err(|error| HostError::call("hear of connections that end", error))?;
+        let heard = heard
+            .map_err(|error| HostError::call("receive reports of connections that end", error))?;
         Ok(Counted { reports: heard.reports, lost: heard.dropped })
     }
 

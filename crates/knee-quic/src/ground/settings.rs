@@ -162,14 +162,14 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
         min_rto,
     } = *transport;
     let refuse = |key: &str, advice: &str| {
-        let problem = "QUIC cannot be set so".to_owned();
+        let problem = "QUIC does not support this setting".to_owned();
         Err(unsupported(flow, key, problem, format!("{advice}, or run on sim")))
     };
     if mss + header < PACKET_MIN + AROUND {
         return refuse("mss", "write mss and header of at least 1228 B together");
     }
     if ecn {
-        return refuse("ecn", "leave it out: the QUIC library's own marks cannot be turned off");
+        return refuse("ecn", "remove it: the QUIC library's own marks cannot be turned off");
     }
     let acks_differ = acks != default.acks
         || ack_every != default.ack_every
@@ -178,16 +178,19 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
         || ack_delay != default.ack_delay
         || quick_acks != default.quick_acks;
     if acks_differ {
-        return refuse("acks", "leave all about ACKs out: QUIC has its own (every second, 25 ms)");
+        return refuse(
+            "acks",
+            "remove all settings of ACKs: QUIC has its own (every second packet, 25 ms)",
+        );
     }
     if !lies.is_honest() {
-        return refuse("receiver", "leave it out: QUIC's receiver is honest");
+        return refuse("receiver", "remove it: QUIC's receiver is honest");
     }
     if sampler != default.sampler {
         return refuse("sampler", "leave it at linux");
     }
     if min_rto != default.min_rto {
-        return refuse("min_rto", "leave it out: QUIC has probe timeouts");
+        return refuse("min_rto", "remove it: QUIC has probe timeouts");
     }
     Ok(())
 }

@@ -35,11 +35,11 @@ pub struct MixPair {
     pub test: String,
     /// The other controller.
     pub control: String,
-    /// All groups of the process, which are three or more where it has further
-    /// controllers under test; empty: the two above.
+    /// All groups of the process, three or more if it has further controllers
+    /// under test; empty if there are only the two above.
     #[serde(default)]
     pub flows: Vec<String>,
-    /// Links that both pass.
+    /// Links that both groups pass.
     pub links: Vec<String>,
 }
 
@@ -179,41 +179,42 @@ pub struct MixAnswer {
     pub pairs: Vec<MixPair>,
     /// One row per pair and size class.
     pub classes: Vec<MixClass>,
-    /// For each pair, the 95th percentile of the delay of the longest queue on its
-    /// path, seconds, which delays all other traffic there: with all transfers
-    /// under test, and with all under control; mean over the seeds.
+    /// Delay of the longest queue on the path of each pair, 95th percentile,
+    /// seconds: the delay that other traffic meets there, with all under test
+    /// and with all under control; mean over the seeds.
     pub queue_s: Vec<[f64; 2]>,
-    /// For each pair, what to do and the evidence for it.
+    /// Advice for each pair, with the evidence for it.
     pub sentences: Vec<String>,
 }
 
-/// Comparison of a size class of a pair.
+/// Comparison of one size class of a pair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixClass {
     /// Name of the pair.
     pub pair: String,
     /// `under 100 kB`, `1 to 3 MB`.
     pub sizes: String,
-    /// Smallest size; null: any.
+    /// Smallest size; null if unbounded.
     pub at_least_bytes: Option<u64>,
-    /// All sizes are below this; null: any.
+    /// All sizes are below this; null if unbounded.
     pub below_bytes: Option<u64>,
-    /// Number of transfers that finished on both sides, over all seeds.
+    /// Transfers that finished on both sides, over all seeds.
     pub transfers: u64,
     /// Transfers that the end of the run cut off, under test and under control.
     pub cut_off: [u64; 2],
-    /// Whether throughput is compared, not completion time.
+    /// Whether throughput is compared instead of completion time.
     pub throughput: bool,
     /// Mean of all transfers, under test and under control, bit/s or seconds.
     pub means: [f64; 2],
     /// Test over control, in pairs of the same seed; probability and interval
     /// are corrected for all classes together.
     pub compared: Paired,
-    /// How the controller under test compares with the control.
+    /// How the test compares with the control.
     pub effect: Effect,
-    /// Retransmitted over sent bytes, under test and under control.
+    /// Bytes retransmitted over bytes sent, under test and under control.
     pub sent_again: [f64; 2],
-    /// Half under each in one run, test over control: who takes from whom.
+    /// Half of the transfers under each controller in one run, test over
+    /// control: shows which one takes bandwidth from the other.
     pub split: Option<Paired>,
 }
 
@@ -269,8 +270,8 @@ impl MixAnswer {
         let open = if open { " More seeds may show one (--repeat)." } else { "" };
         let transfers: u64 = rows.iter().map(|row| row.transfers).sum();
         format!(
-            "{}: {what}.{neither}{open}{} This rests on {seeds} seeds, all {test} against all {control} with \
-             the same arrivals and sizes: {transfers} transfers on each side.",
+            "{}: {what}.{neither}{open}{} This is based on {seeds} seeds, all {test} against all \
+             {control} with the same arrivals and sizes: {transfers} transfers on each side.",
             pair.name,
             self.cost(at, &rows)
         )
@@ -288,8 +289,8 @@ impl MixAnswer {
         let [again, theirs] = most.sent_again.map(|part| Unit::Fraction.show(round_part(part)));
         let [queue, their_queue] = self.queue_s[at].map(|delay| Unit::Seconds.show(delay));
         format!(
-            " {test} sends {again} again ({}), {control} {theirs}; the longest queue that others \
-             meet on the way is {queue} against {their_queue} (95th percentile).",
+            " {test} retransmits {again} ({}), {control} {theirs}; the longest queue that other \
+             traffic meets on the path is {queue} against {their_queue} (95th percentile).",
             most.sizes
         )
     }

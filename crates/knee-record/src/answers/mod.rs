@@ -29,9 +29,11 @@ pub struct Answers {
     pub schema: String,
     /// Seeds with which each alternative ran.
     pub seeds: Vec<u64>,
-    /// For each group of flows over several paths: all paths together, or one alone.
+    /// For each group of flows over several paths: all paths together compared
+    /// with one path alone.
     pub paths: Vec<PathsAnswer>,
-    /// Which controller suits which traffic; null: no two mixes share a process.
+    /// Comparison of controllers by transfer size; null if no two mixes share a
+    /// process.
     pub mix: Option<MixAnswer>,
 }
 
@@ -55,15 +57,15 @@ pub fn read_answers(path: &Path) -> Result<Answers, Error> {
     read_json(path, SCHEMA)
 }
 
-/// How one alternative compares with another, taking chance into account.
+/// How one alternative compares with another, with chance taken into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// The alternative is better.
+    /// Better.
     Better,
-    /// The alternative is worse.
+    /// Worse.
     Worse,
-    /// Neither is better, or only by less than 1 %.
+    /// Neither, or a difference of less than 1 %.
     NoDifference,
 }
 

@@ -75,16 +75,16 @@ pub struct PathsRun {
     pub paths: Vec<PathUse>,
 }
 
-/// How a path was used.
+/// Use of a path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathUse {
     /// Its name.
     pub name: String,
     /// Share of the payload that it carried, mean over the runs.
     pub share: f64,
-    /// Median smoothed RTT, mean over the runs, seconds; null: no sample.
+    /// Median smoothed RTT, mean over the runs, seconds; null without samples.
     pub rtt_s: Option<f64>,
-    /// When it delivered its last byte, mean over the runs, seconds; null: it
+    /// When it delivered its last byte, mean over the runs, seconds; null if it
     /// delivered nothing.
     pub last_delivery_s: Option<f64>,
 }
@@ -110,9 +110,9 @@ fn path_use(run: &RunView<'_>, flow: &FlowView<'_>, path: &PathView<'_>) -> Path
 pub struct PathsOutcome {
     /// Its paths.
     pub paths: Vec<String>,
-    /// The value for each seed; null: the event did not occur within the run.
+    /// The value of each seed; null if the event did not occur within the run.
     pub values: Vec<Option<f64>>,
-    /// Mean and 95 % interval; null if a value is null.
+    /// Mean and 95 % interval; null if one of the values is null.
     pub interval: Option<Interval>,
 }
 
@@ -137,12 +137,13 @@ impl PathsOutcome {
         let there: Vec<f64> = self.values.iter().filter_map(|value| *value).collect();
         match self.values.len() - there.len() {
             0 => with_interval(unit, &there),
-            missing => format!("more than the run has ({missing} of {} seeds)", self.values.len()),
+            missing => format!("longer than the run ({missing} of {} seeds)", self.values.len()),
         }
     }
 }
 
-/// Whether a group of flows does better over all its paths than over one.
+/// Comparison of a group of flows over all its paths with the same over each
+/// path alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathsAnswer {
     /// The group.
@@ -155,19 +156,20 @@ pub struct PathsAnswer {
     pub together: PathsOutcome,
     /// Result over each path alone.
     pub alone: Vec<PathsOutcome>,
-    /// Index of the best entry of `alone`.
+    /// Index of the best of these.
     pub best_alone: usize,
-    /// Together over the best alone, in pairs of the same seed; probability and
-    /// interval are corrected for the choice of the best.
+    /// All paths together over the best path alone, in pairs of the same seed;
+    /// probability and interval are corrected for the choice among all single
+    /// paths.
     pub compared: Paired,
-    /// How all paths together compare with the best one alone.
+    /// All paths together, compared with the best path alone.
     pub effect: Effect,
-    /// How the paths were used together.
+    /// Use of the paths when all are used together.
     pub used: Vec<PathUse>,
-    /// Mean time that a byte waited at the receiver for data of another path,
+    /// Mean time that a byte waited at the receiver for a byte of another path,
     /// seconds.
     pub waited_s: f64,
-    /// The answer in one or two sentences.
+    /// The result in a sentence or two.
     pub sentence: String,
 }
 
@@ -221,7 +223,7 @@ impl PathsAnswer {
         let best = &self.alone[self.best_alone];
         let alone = best.paths.join(", ");
         let start = format!(
-            "{subject} together {} {} against {} on {alone} alone",
+            "{subject} together {} {}, compared with {} over {alone} alone",
             question.verb,
             self.together.value_words(self.unit),
             best.value_words(self.unit),
@@ -240,8 +242,11 @@ impl PathsAnswer {
                     (false, Some(range)) => format!(", together is {range}"),
                     _ => String::new(),
                 };
-                let open =
-                    if is_open(&self.compared) { "; more seeds say more (--repeat)" } else { "" };
+                let open = if is_open(&self.compared) {
+                    "; more seeds may show a difference (--repeat)"
+                } else {
+                    ""
+                };
                 format!("{start}: no difference{range}{open}.{}", self.reason(&alone))
             }
         }
@@ -252,7 +257,7 @@ impl PathsAnswer {
         let rest: f64 = self.used.iter().filter(|path| path.name != best).map(|p| p.share).sum();
         if rest < NEXT_TO_NOTHING {
             let share = Unit::Fraction.show((rest * 1e4).round() / 1e4);
-            return format!(" Next to nothing goes over the rest: {share} of the payload.");
+            return format!(" The other paths carry only {share} of the payload.");
         }
         let rtt = |path: &&PathUse| path.rtt_s.unwrap_or(0.0);
         let Some(slow) = self.used.iter().max_by(|a, b| rtt(a).total_cmp(&rtt(b))) else {
@@ -279,7 +284,7 @@ fn waiting(slow: &PathUse, fast: &PathUse, waited_s: f64) -> String {
         true => {
             let waited = Unit::Seconds.show(waited_s);
             format!(
-                " What arrives over {} waits for {}, {waited} a byte: {carries}.",
+                " Data that arrives over {} waits for {}, {waited} per byte: {carries}.",
                 fast.name, slow.name
             )
         }
@@ -289,7 +294,7 @@ fn waiting(slow: &PathUse, fast: &PathUse, waited_s: f64) -> String {
         && last - done > LATE * last
     {
         let (last, done) = (Unit::Seconds.show(last), Unit::Seconds.show(done));
-        text += &format!(" {} is done after {done}, {} after {last}.", fast.name, slow.name);
+        text += &format!(" {} finishes after {done}, {} after {last}.", fast.name, slow.name);
     }
     text
 }

@@ -52,7 +52,7 @@ pub struct SideRun {
 /// matter for their workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoCompared {
-    /// Every number that both have.
+    /// Every number that both runs have.
     #[serde(flatten)]
     pub comparison: Comparison,
     /// The measures that matter for the workload, group by group.
@@ -60,36 +60,37 @@ pub struct TwoCompared {
     pub measures: Vec<MeasureCompared>,
 }
 
-/// A measure of a group of flows, on every side.
+/// A measure of a group of flows, for every side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasureCompared {
     /// Group of flows; `*` stands for all flows together.
     pub group: String,
-    /// What is measured.
+    /// Name of the measure.
     #[serde(flatten)]
     pub measure: SweepMeasure,
-    /// Whether it is one of the few that are looked at first.
+    /// Whether it is one of the main measures.
     pub first: bool,
-    /// Value of each side over its runs; null where it has none.
+    /// Value of each side over its runs; null if it has none.
     pub values: Vec<Option<PointMeasure>>,
-    /// For each side the value of each run, in the order of its seeds; null where it has
-    /// none or what the measure waits for did not come about.
+    /// For each side the value of each run, in the order of its seeds; null if there is
+    /// none or if the event did not occur.
     pub by_run: Vec<Vec<Option<f64>>>,
-    /// Each side against the first; null of the first itself, and where one of the
-    /// two has no value.
+    /// Each side compared with the first; null for the first itself, and if one of
+    /// the two has no value.
     pub against: Vec<Option<SideAgainst>>,
 }
 
-/// A side against the first.
+/// A side compared with the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideAgainst {
-    /// The result in a word.
+    /// The result in one word.
     pub word: ComparedWord,
-    /// In pairs of the same seed: this side over the first, or less the first.
+    /// In pairs of the same seed: this side divided by the first, or minus the
+    /// first.
     #[serde(flatten)]
     pub compared: Paired,
     /// Repeats with which a difference of 5 % would be found in 80 % of cases; null
-    /// where there is a difference, or nothing is known of the spread.
+    /// if there is a difference, or if the spread is unknown.
     pub repeats_advised: Option<u64>,
 }
 
@@ -97,13 +98,13 @@ pub struct SideAgainst {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedWord {
-    /// Better beyond chance, by 1 % or more.
+    /// Significantly better, by 1 % or more.
     Better,
-    /// Worse beyond chance, by 1 % or more.
+    /// Significantly worse, by 1 % or more.
     Worse,
-    /// No difference beyond chance, or one below 1 %.
+    /// No significant difference, or one below 1 %.
     NoDifference,
-    /// One run each cannot tell a difference from chance.
+    /// One run each: a difference may be due to chance.
     OneRun,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotComparable {
     /// They have no line in common.
-    #[error("the two evaluations share no line")]
+    #[error("the two evaluations have no line in common")]
     NoLine,
     /// A line has other cases or seeds.
     #[error("{section} {title}: the cases or seeds of the two evaluations differ")]

@@ -36,14 +36,14 @@ impl EvaluationsCompared {
     }
 }
 
-/// How far two grounds agree.
+/// Agreement of two grounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationGrounds {
-    /// The two grounds; the second is compared with the first.
+    /// The two grounds; the first is the reference.
     pub grounds: [String; 2],
-    /// The controllers, which are compared in pairs.
+    /// The controllers, compared in pairs.
     pub controllers: Vec<String>,
-    /// Each pair of controllers in each line that has values on both grounds.
+    /// Every pair of them in every line that has values on both grounds.
     pub pairs: Vec<GroundsPair>,
     /// Number of pairs that agree.
     pub agree: usize,
@@ -64,7 +64,7 @@ pub struct GroundsPair {
     /// The first one's value over the second one's on each ground: geometric mean over
     /// the seeds.
     pub ratios: [f64; 2],
-    /// Relative difference below which the two are alike.
+    /// Relative difference below which the two count as equal.
     pub alike: f64,
     /// Whether both grounds agree: the ratios are on the same side of 1, or both
     /// within the margin.

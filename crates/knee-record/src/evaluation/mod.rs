@@ -29,7 +29,7 @@ pub enum LineBetter {
     Less,
 }
 
-/// What is measured for a section.
+/// A measure of a section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationLine {
     /// Section of RFC 9743.
@@ -38,29 +38,29 @@ pub struct EvaluationLine {
     pub section_title: String,
     /// Id of the claim in the scenarios that gives the line its values.
     pub claim: String,
-    /// What it is.
+    /// Title of the measure.
     pub title: String,
     /// Unit of its values.
     pub unit: Unit,
-    /// Which way is good.
+    /// Which value is better.
     pub better: LineBetter,
-    /// Relative difference below which two controllers are alike.
+    /// Relative difference below which two controllers count as equal.
     pub alike: f64,
-    /// Amount added to every value, in the measure's unit, so that negligible
-    /// values count as none.
+    /// Amount added to every value, in the measure's unit, so that values near
+    /// zero count as zero.
     pub floor: f64,
-    /// The cases that give the line its values: scenario, and what is set in it.
+    /// Its cases: scenario, and the keys set in it.
     pub cases: Vec<String>,
 }
 
-/// What an evaluation runs, and how.
+/// Settings of the evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationPlan {
-    /// The line that repeats it.
+    /// The command that repeats it.
     pub command: String,
     /// The controller under test, as typed.
     pub candidate: String,
-    /// Its class, if it is written in Python; null: it is one of Knee's.
+    /// Its class, if it is written in Python; null if it is built in.
     #[serde(default)]
     pub brought: Option<Brought>,
     /// Ground of the runs: `sim`, `kernel`.
@@ -72,12 +72,12 @@ pub struct EvaluationPlan {
     pub repeats: u64,
     /// Whether only the cases of `--quick` were run.
     pub quick: bool,
-    /// Scenarios that the search for the worst case of each metric tried; null:
-    /// there was no search.
+    /// Scenarios tried by the search for the worst case of each metric; null
+    /// without a search.
     pub search: Option<usize>,
-    /// What each section asks for, in Knee's words.
+    /// Requirement of each section, in Knee's words.
     pub asks: Vec<SectionAsks>,
-    /// What is not tested yet.
+    /// Requirements that are not tested yet.
     pub not_tried: Vec<NotTried>,
     /// Number of planned runs.
     pub runs_planned: usize,
@@ -95,16 +95,16 @@ pub struct SectionAsks {
     pub section: String,
     /// Its title.
     pub title: String,
-    /// What it asks for, in Knee's words.
+    /// The requirement, in Knee's words.
     pub asks: String,
 }
 
-/// Something that a section asks for and that no run tests yet.
+/// Requirement of a section that is not tested yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NotTried {
     /// Section of RFC 9743, or a draft.
     pub section: String,
-    /// What is missing.
+    /// The missing test.
     pub what: String,
     /// The reason.
     pub why: String,
@@ -131,14 +131,14 @@ pub struct EvaluationRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvaluationWord {
-    /// Certainly better, by more than the margin.
+    /// Significantly better, and by more than the margin.
     Better,
     /// The difference is within the margin.
     Alike,
-    /// Certainly worse, by more than the margin.
+    /// Significantly worse, and by more than the margin.
     Worse,
-    /// The interval reaches beyond the margin and includes equality:
-    /// more seeds would tell.
+    /// The interval reaches beyond the margin and includes no difference: more
+    /// seeds may decide.
     Unclear,
 }
 
@@ -158,7 +158,7 @@ impl fmt::Display for EvaluationWord {
 pub struct EvaluationAgainst {
     /// The standard controller.
     pub standard: String,
-    /// How the candidate compares; null: the standard has no value.
+    /// How the candidate compares; null if the standard has no value.
     pub word: Option<EvaluationWord>,
     /// The candidate's value over the standard's, paired over the seeds.
     pub ratio: Option<Paired>,
@@ -175,7 +175,7 @@ pub struct EvaluationSeed {
     pub standards: Vec<Option<f64>>,
 }
 
-/// The case in which the candidate does worst against the standards.
+/// The case in which the candidate is worst relative to the standards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorstCase {
     /// Number of the case in the line.
@@ -184,7 +184,8 @@ pub struct WorstCase {
     pub case: String,
     /// The candidate's values over the standards', geometric mean.
     pub ratio: f64,
-    /// A scenario in the folder of the evaluation that runs it: `knee run`.
+    /// Scenario file of this case, in the folder of the evaluation, for `knee
+    /// run`.
     pub scenario: String,
 }
 
@@ -193,18 +194,18 @@ pub struct WorstCase {
 pub struct WorstFound {
     /// Short name of the metric.
     pub id: String,
-    /// What it is.
+    /// Title of the measure.
     pub title: String,
-    /// Id of the claim in the scenario whose value it is.
+    /// Id of the claim in the scenario that gives its value.
     pub claim: String,
     /// Unit of its values.
     pub unit: Unit,
-    /// Which way is good.
+    /// Which value is better.
     pub better: LineBetter,
-    /// Number of scenarios that were tried, including those for minimising.
+    /// Scenarios tried, including those of the minimisation.
     pub tried: usize,
-    /// The worst case, minimised: scenario, and what is set in it; empty if none
-    /// could be tried.
+    /// The worst case, minimised: scenario, and the keys set in it; empty if no
+    /// case could be tested.
     pub case: String,
     /// The candidate's value in the worst case.
     pub candidate: Option<f64>,
@@ -217,21 +218,22 @@ pub struct WorstFound {
     pub fixed_ratio: Option<f64>,
     /// Whether the search found a case at least as bad as that.
     pub as_bad_as_fixed: Option<bool>,
-    /// The scenario in the folder of the evaluation that runs it: `knee run`.
+    /// Scenario file of this case, in the folder of the evaluation, for `knee
+    /// run`.
     pub scenario: String,
 }
 
 /// Results of a line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationOutcome {
-    /// What was measured.
+    /// The measure.
     #[serde(flatten)]
     pub line: EvaluationLine,
     /// The candidate against each standard.
     pub against: Vec<EvaluationAgainst>,
     /// Whether the candidate is worse than each of them.
     pub worse_than_all: bool,
-    /// Why the candidate has no value in some case; null: it has all.
+    /// Why the candidate has no value in some case; null if it has all values.
     pub could_not_be_tried: Option<String>,
     /// The case in which the candidate does worst.
     pub worst: Option<WorstCase>,
@@ -244,14 +246,14 @@ pub struct EvaluationOutcome {
 pub struct Evaluation {
     /// `knee-evaluation/1`.
     pub schema: String,
-    /// What was evaluated.
+    /// Settings of the evaluation.
     #[serde(flatten)]
     pub plan: EvaluationPlan,
-    /// Number of runs that the results include; fewer than planned after an interrupt.
+    /// Runs included; fewer than planned after an interrupt.
     pub runs_finished: usize,
-    /// Results of each line.
+    /// Results, line by line.
     pub lines: Vec<EvaluationOutcome>,
-    /// Worst cases found by search; empty if there was no search.
+    /// Worst cases found by the search; empty without a search.
     #[serde(default)]
     pub searched: Vec<WorstFound>,
 }

@@ -130,7 +130,7 @@ impl Flows<'_, '_> {
     ) -> Result<&[&FlowView<'_>], NotMeasurable> {
         match self.members.iter().find(|flow| objects(flow, is_one).next().is_none()) {
             None => Ok(&self.members),
-            Some(flow) => because(format!("{} is no {what}", flow.record.label())),
+            Some(flow) => because(format!("{} is not a {what}", flow.record.label())),
         }
     }
 }

@@ -39,6 +39,6 @@ impl Flows<'_, '_> {
         let links = self.run.links.iter();
         let lost: u64 = links.map(|l| l.total(|row| row.dropped_packets + row.lost_packets)).sum();
         let elsewhere = (again - lost as f64).max(0.0);
-        ratio(elsewhere, again, "nothing was sent again")
+        ratio(elsewhere, again, "nothing was retransmitted")
     }
 }

@@ -12,20 +12,20 @@ use std::path::Path;
 /// Schema name of `rank.json`.
 pub(crate) const SCHEMA: &str = "knee-rank/1";
 
-/// What was ranked, and how.
+/// Settings of the ranking.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ranking {
     /// Command that repeats the ranking.
     pub command: String,
-    /// Controllers that are ranked, as typed.
+    /// Controllers that are ranked, as given.
     pub candidates: Vec<String>,
     /// Controllers beside which each candidate runs.
     pub rivals: Vec<String>,
-    /// Scenarios in which they run.
+    /// Ground of the runs.
     pub scenarios: Vec<RankScenario>,
     /// Seeds of each run.
     pub repeats: u64,
-    /// Number of planned runs.
+    /// Runs planned.
     pub runs_planned: usize,
 }
 
@@ -34,11 +34,11 @@ pub struct Ranking {
 pub struct RankScenario {
     /// Its title.
     pub name: String,
-    /// Its file, as typed.
+    /// Its file, as given.
     pub file: String,
-    /// The group of flows whose place the candidates take.
+    /// The group of flows that the candidates replace.
     pub flow: String,
-    /// Other groups of its flows, which are left out.
+    /// Other groups of flows, which are left out.
     pub left_out: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct RankScenario {
 pub struct RankSummary {
     /// `knee-rank/1`.
     pub schema: String,
-    /// What was ranked.
+    /// Settings of the ranking.
     #[serde(flatten)]
     pub ranking: Ranking,
     /// Number of runs that the results include; fewer than planned after an interrupt.
@@ -61,37 +61,37 @@ pub struct RankSummary {
     pub comparisons: usize,
     /// One entry per candidate, the one with the most power first.
     pub entries: Vec<RankEntry>,
-    /// Capacity and throughput of the recorded links, for each candidate alone,
-    /// with the first seed.
+    /// Recorded links: capacity and throughput of each candidate alone, with
+    /// the first seed.
     pub traces: Vec<RankTrace>,
 }
 
-/// How a candidate compares with the others by power.
+/// How the power of a candidate compares with that of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RankWord {
     /// It has more power than any other candidate.
     Best,
-    /// No candidate has more power, but another may have as much.
+    /// No other candidate has more, but one may have as much.
     NoDifference,
-    /// Another candidate has more power.
+    /// Another candidate has more.
     Worse,
-    /// Unknown, because there is only one run.
+    /// Unknown: one run is not enough.
     Unknown,
 }
 
-/// Results of a candidate. Means over all scenarios, with their
-/// intervals over the seeds; null where it has no such value.
+/// Result of a candidate. Means over all scenarios, with their intervals over
+/// the seeds; null if it has no such value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankEntry {
-    /// Controller, as typed.
+    /// Controller, as given.
     pub candidate: String,
     /// Power alone, geometric mean over the scenarios; 1 at the knee.
     pub power: Option<Interval>,
     /// How it compares with the others.
     pub word: RankWord,
-    /// Its power against that of the first, in pairs of the same seed; null
-    /// for the first.
+    /// Its power compared with that of the first, in pairs of the same seed;
+    /// null for the first.
     pub against_first: Option<Paired>,
     /// Alone: fraction of the path's capacity that was delivered, `0..=1`.
     pub used: Option<Interval>,
@@ -100,12 +100,12 @@ pub struct RankEntry {
     pub stretch: Option<Interval>,
     /// Whether no candidate uses more of the path with less delay.
     pub on_front: bool,
-    /// Alone: bytes sent again over bytes sent.
+    /// Alone: bytes retransmitted over bytes sent.
     pub retransmit_ratio: Option<Interval>,
     /// Beside itself: Jain's index.
     pub jain: Option<Interval>,
-    /// Beside itself: until both stay within a quarter of their fair share for
-    /// two seconds; over the runs in which they do.
+    /// Beside itself: time until both stay within a quarter of their fair share
+    /// for two seconds, over the runs in which they do.
     pub convergence_s: Option<Interval>,
     /// Number of runs beside itself in which they never do.
     pub never_converged: usize,
@@ -130,7 +130,7 @@ pub struct RankPlace {
     pub capacity_bps: Option<f64>,
     /// RTT of the empty path, seconds.
     pub base_rtt_s: Option<f64>,
-    /// Bytes sent again over bytes sent.
+    /// Bytes retransmitted over bytes sent.
     pub retransmit_ratio: Option<Interval>,
     /// Jain's index beside itself.
     pub jain: Option<Interval>,
@@ -138,7 +138,7 @@ pub struct RankPlace {
     pub takes: Vec<Option<Interval>>,
 }
 
-/// A recorded link and what left it.
+/// A recorded link and its throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankTrace {
     /// Number of the scenario.
@@ -147,10 +147,10 @@ pub struct RankTrace {
     pub link: String,
     /// Length of a bin, seconds.
     pub bin_s: f64,
-    /// Capacity of the link in each bin, IP bit/s.
+    /// Capacity of the link, bin by bin, IP bit/s.
     pub capacity_bps: Vec<u64>,
-    /// Throughput of the link in each bin, IP bit/s; in the order of the
-    /// candidates, empty if the run is missing.
+    /// Throughput of the link, bin by bin, IP bit/s, in the order of the
+    /// candidates; empty if the run is missing.
     pub throughput_bps: Vec<Vec<u64>>,
 }
 

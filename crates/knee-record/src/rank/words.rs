@@ -9,7 +9,7 @@ pub(super) fn says(summary: &RankSummary) -> String {
     let measured: Vec<&RankEntry> =
         summary.entries.iter().filter(|entry| entry.power.is_some()).collect();
     let Some(first) = measured.first() else {
-        return "No candidate has finished every scenario yet.".to_string();
+        return "No candidate has finished all scenarios yet.".to_string();
     };
     let mut sentences = vec![lead(summary, first)];
     sentences.extend(how_sure(summary, &measured));
@@ -45,17 +45,23 @@ fn how_sure(summary: &RankSummary, measured: &[&RankEntry]) -> Option<String> {
         return None;
     }
     if !named(RankWord::Unknown).is_empty() {
-        return Some("One run of each cannot tell how sure that is: --repeat 10 does.".to_string());
+        return Some(
+            "One run of each does not show whether this is significant; use --repeat 10."
+                .to_string(),
+        );
     }
     let seeds = match summary.seeds_matter {
         true => format!("{} seeds", summary.ranking.repeats),
         false => "runs in which nothing is random".to_string(),
     };
     Some(match (same.len(), others - same.len()) {
-        (0, _) => format!("It is ahead of every other one beyond chance ({seeds})."),
-        (_, 0) => format!("No difference to {} ({seeds}).", list(&same)),
+        (0, _) => format!("It is significantly ahead of every other one ({seeds})."),
+        (_, 0) => format!("No significant difference from {} ({seeds}).", list(&same)),
         (_, worse) => {
-            format!("No difference to {}; ahead of the other {worse} ({seeds}).", list(&same))
+            format!(
+                "No significant difference from {}; ahead of the other {worse} ({seeds}).",
+                list(&same)
+            )
         }
     })
 }
@@ -63,7 +69,7 @@ fn how_sure(summary: &RankSummary, measured: &[&RankEntry]) -> Option<String> {
 fn front(measured: &[&RankEntry]) -> Option<String> {
     let on: Vec<&str> = measured.iter().filter(|e| e.on_front).map(|e| &*e.candidate).collect();
     (measured.len() > 2).then(|| match on.as_slice() {
-        [only] => format!("Nobody else is on the Pareto front of rate and delay: {only} alone."),
+        [only] => format!("Only {only} is on the Pareto front of rate and delay."),
         on => format!("On the Pareto front of rate and delay: {}.", list(on)),
     })
 }
@@ -77,7 +83,7 @@ fn beside(summary: &RankSummary, first: &RankEntry) -> Option<String> {
         })
         .collect();
     let takes: Vec<&str> = takes.iter().map(String::as_str).collect();
-    (!takes.is_empty()).then(|| format!("It takes {} (half is fair).", list(&takes)))
+    (!takes.is_empty()).then(|| format!("It takes {} (a half is fair).", list(&takes)))
 }
 
 fn with_interval(power: &Interval) -> String {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which of two values one would rather have.
+/// Which of two values is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -23,13 +23,13 @@ pub enum Better {
 /// A measure of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepMeasure {
-    /// Column of the table; a unit stands at its end.
+    /// Column of the table; the name ends with the unit.
     pub name: String,
-    /// For people.
+    /// Title.
     pub title: String,
-    /// Of its values.
+    /// Unit of its values.
     pub unit: Unit,
-    /// Which way is good.
+    /// Which value is better.
     pub better: Better,
 }
 

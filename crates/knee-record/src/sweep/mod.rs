@@ -23,17 +23,17 @@ use std::collections::BTreeMap;
 /// Schema name of the values kept of one run.
 const RUN_SCHEMA: &str = "knee-sweep-run/2";
 
-/// What is kept of one run of a sweep.
+/// Stored values of one run of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepRun {
     /// `knee-sweep-run/2`.
     pub schema: String,
-    /// Hash of its scenario and that scenario's files: the name of its file.
-    /// Since 2.
+    /// Hash of its scenario and of the scenario's files; also the name of this
+    /// file. Since version 2.
     pub id: String,
-    /// SHA-256 of the program that made it.
+    /// SHA-256 of the program that ran it.
     pub program: String,
-    /// The settings of its point, as typed: `flow.main.cc=bbr`.
+    /// The settings of its point, as given: `flow.main.cc=bbr`.
     pub point: String,
     /// Number of the repeat, from one.
     pub repeat: u64,
@@ -43,7 +43,7 @@ pub struct SweepRun {
     pub data_packets: u64,
     /// CPU time in user mode, seconds.
     pub user_cpu_s: f64,
-    /// One entry per group of flows; of several groups, also one for all
+    /// One entry per group of flows; with several groups, also one for all
     /// flows together, `*`.
     pub groups: Vec<GroupMeasures>,
 }
@@ -53,9 +53,9 @@ pub struct SweepRun {
 pub struct GroupMeasures {
     /// Its name.
     pub group: String,
-    /// Measures by the name of the table's column; those that the group lacks are left out.
+    /// Values by the name of the table's column; absent if the run has none.
     pub measures: BTreeMap<String, f64>,
-    /// Measures of an event that did not occur during the run.
+    /// Measures whose event did not occur during the run.
     pub never: Vec<String>,
 }
 

@@ -11,55 +11,57 @@ use std::path::Path;
 /// Schema name of `sweep.json`.
 pub(crate) const SCHEMA: &str = "knee-sweep/1";
 
-/// A setting that varies.
+/// A key that varies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepKey {
-    /// Name as for `--set`: `flow.main.cc`.
+    /// Key as in `--set`: `flow.main.cc`.
     pub name: String,
-    /// Its values, as typed and in that order.
+    /// Its values as given, in that order.
     pub values: Vec<String>,
 }
 
-/// Results of a sweep.
+/// Result of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepSummary {
     /// `knee-sweep/1`.
     pub schema: String,
     /// Title of the scenario.
     pub name: String,
-    /// Command that repeats or resumes the sweep.
+    /// The command that repeats or resumes it.
     pub command: String,
-    /// Command that repeats one run of the sweep, without the settings of a point.
+    /// The command that repeats one run of it, without the settings of a point.
     pub command_of_a_run: String,
-    /// The settings that vary.
+    /// The keys that vary.
     pub keys: Vec<SweepKey>,
-    /// The key whose values the headline compares, from zero; null: none was named.
+    /// Index of the key whose values the headline compares, from zero; null if none
+    /// was named.
     #[serde(default)]
     pub about: Option<usize>,
     /// Number of runs at each point.
     pub repeats: u64,
-    /// Number of planned runs.
+    /// Runs planned.
     pub runs_planned: usize,
-    /// Number of runs that `points` includes; fewer than planned after an interrupt.
+    /// Runs included in `points`.
     pub runs_finished: usize,
-    /// Measures that at least one run has.
+    /// Measures; only those that some run has.
     pub measures: Vec<SweepMeasure>,
-    /// Names of the groups of flows; of several, `*` stands for all flows.
+    /// Names of the groups of flows; with several groups, `*` stands for all
+    /// flows.
     pub groups: Vec<String>,
     /// Points in the order of the values, the last key varying fastest.
     pub points: Vec<SweepPoint>,
-    /// Which values of a key are better, everything else being equal: of
-    /// each key with two to ten values, by each measure of each group.
+    /// Which values of a key are better, all else being equal: for each key
+    /// with two to ten values, by each measure of each group.
     #[serde(default)]
     pub verdicts: Vec<SweepVerdict>,
-    /// Combinations that are not valid scenarios.
+    /// Invalid combinations.
     pub left_out: Vec<LeftOut>,
 }
 
-/// Results at a point.
+/// Result of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPoint {
-    /// Index of each key's value, from zero.
+    /// For each key, the index of its value, from zero.
     pub at: Vec<usize>,
     /// Seeds of its finished runs.
     pub seeds: Vec<u64>,
@@ -72,25 +74,25 @@ pub struct SweepPoint {
 pub struct PointGroup {
     /// Its name.
     pub group: String,
-    /// By the name of the table's column.
+    /// Values by the name of the table's column.
     pub measures: BTreeMap<String, PointMeasure>,
 }
 
 /// A measure over the runs of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PointMeasure {
-    /// Over the runs that have a value; null: none has.
+    /// Statistics over the runs that have a value; null if none has.
     pub interval: Option<Interval>,
-    /// Runs in which what the measure waits for did not come about.
+    /// Runs in which the event did not occur.
     pub never: usize,
 }
 
-/// A combination that is not a valid scenario.
+/// An invalid combination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// Index of each key's value, from zero.
+    /// For each key, the index of its value, from zero.
     pub at: Vec<usize>,
-    /// What is wrong with it.
+    /// The error.
     pub reason: String,
 }
 

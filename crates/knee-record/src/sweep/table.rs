@@ -65,7 +65,8 @@ pub fn read_sweep_runs(path: &Path, keys: &[SweepKey]) -> Result<Vec<SweepRunAt>
             key.values.iter().position(|value| column.get(row) == Some(value))
         };
         let at: Option<Vec<usize>> = keys.iter().zip(settings).map(place).collect();
-        let at = at.ok_or_else(|| Error::malformed(path, "a value is none of the sweep's"))?;
+        let at =
+            at.ok_or_else(|| Error::malformed(path, "a value does not belong to the sweep"))?;
         // A run has one row for each group of flows.
         let found = SweepRunAt { run: run.clone(), at };
         if all.last() != Some(&found) {

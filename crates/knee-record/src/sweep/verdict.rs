@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Largest number of values that are compared; a setting with more is shown as a curve.
 const VALUES_MAX: usize = 10;
 
-/// What a measure says about the values of a key.
+/// Comparison of the values of a key by one measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepVerdict {
     /// Index of the key whose values are compared, from zero.
@@ -25,9 +25,8 @@ pub struct SweepVerdict {
     /// Comparisons along this key, of all groups and measures, for which the
     /// probabilities are corrected together.
     pub comparisons: usize,
-    /// Repeats with which a difference of 5 % would be found in 80 % of
-    /// cases, wherever there is no best value; null where nothing is known
-    /// of the spread.
+    /// Repeats with which a difference of 5 % would be found in 80 % of cases,
+    /// at every place without a best value; null if the spread is unknown.
     pub repeats_advised: Option<u64>,
     /// One entry per combination of the other keys at which at least two of
     /// the values have this measure.
@@ -37,27 +36,28 @@ pub struct SweepVerdict {
 /// The values of a key at one combination of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPlace {
-    /// Index of each key's value, from zero; for the compared key always zero.
+    /// For each key, the index of its value, from zero; always zero for the
+    /// compared key.
     pub at: Vec<usize>,
-    /// The value that is better than every other; null: none is.
+    /// The value that is better than each other one; null if there is none.
     pub best: Option<usize>,
     /// Values that no other value beats.
     pub leading: Vec<usize>,
-    /// Repeats with which a difference of 5 % would be found in 80 % of
-    /// cases; null where nothing is known of the spread, or nothing differs.
+    /// Repeats with which a difference of 5 % would be found in 80 % of cases;
+    /// null if the spread is unknown, or if nothing differs.
     pub repeats_advised: Option<u64>,
     /// Each pair of values.
     pub pairs: Vec<SweepPair>,
 }
 
-/// Two values of a key.
+/// Comparison of two values of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepPair {
     /// Index of the first value, from zero.
     pub value: usize,
-    /// Index of the second value, with which the first is compared.
+    /// Index of the value with which it is compared.
     pub against: usize,
-    /// Comparison of their runs.
+    /// Result of their runs.
     #[serde(flatten)]
     pub compared: Paired,
 }

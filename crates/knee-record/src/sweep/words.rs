@@ -45,7 +45,10 @@ fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> S
         return format!("the same with {} = {}", key.name, list(&leading));
     }
     if !known {
-        return format!("one run with each {} cannot tell a difference from chance", key.name);
+        return format!(
+            "one run with each {} cannot distinguish a difference from chance",
+            key.name
+        );
     }
     let all = place.leading.len() == key.values.len();
     let behind = if all { "" } else { ", which are ahead of the rest" };
@@ -61,7 +64,10 @@ fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> S
 fn of_places(places: &[SweepPlace], keys: &[SweepKey], at: usize) -> String {
     let key = &keys[at];
     if places.iter().flat_map(|place| &place.pairs).all(|pair| pair.compared.p_value.is_none()) {
-        return format!("one run with each {} cannot tell a difference from chance", key.name);
+        return format!(
+            "one run with each {} cannot distinguish a difference from chance",
+            key.name
+        );
     }
     let all = places.len();
     let won = |value: Option<usize>| -> Vec<&SweepPlace> {
@@ -151,8 +157,8 @@ fn advice(verdict: &SweepVerdict) -> String {
     let runs = pairs().map(|pair| pair.compared.pairs).max().unwrap_or(0) as u64;
     match verdict.repeats_advised {
         _ if runs < 2 => "; add --repeat 5".to_string(),
-        Some(needed) if needed <= runs => "; one of 5 % would have been seen".to_string(),
-        Some(needed) => format!("; --repeat {needed} would show one of 5 %"),
+        Some(needed) if needed <= runs => "; a difference of 5 % would have been found".to_string(),
+        Some(needed) => format!("; --repeat {needed} would find a difference of 5 %"),
         None => String::new(),
     }
 }

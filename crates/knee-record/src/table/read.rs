@@ -100,7 +100,7 @@ fn decoding<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T
     DECODING.set(true);
     let decoded = catch_unwind(AssertUnwindSafe(read));
     DECODING.set(false);
-    decoded.unwrap_or_else(|_| Err(Error::malformed(path, "it is not what a table looks like")))
+    decoded.unwrap_or_else(|_| Err(Error::malformed(path, "it is not a valid table")))
 }
 
 fn decode<R: Default + Clone>(

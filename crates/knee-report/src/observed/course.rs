@@ -22,10 +22,10 @@ type Panel = (&'static str, &'static str, fn(&ObservedPoint) -> f64, fn(f64) -> 
 
 const PANELS: [Panel; 3] = [
     ("acknowledged, Mbit/s", "curve c0", mbit_per_s, |mbit| rate(Some(mbit * 1e6))),
-    ("connections ended a second", "curve c2", per_second, |number| {
-        format!("{number:.1} a second")
+    ("connections ended per second", "curve c2", per_second, |number| {
+        format!("{number:.1} per second")
     }),
-    ("sent again, %", "curve c1", again, |part| percent(Some(part / 100.0))),
+    ("retransmitted, %", "curve c1", again, |part| percent(Some(part / 100.0))),
 ];
 
 fn seconds(point: &ObservedPoint) -> f64 {
@@ -50,7 +50,8 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;
     let (from, to) = (first.unix_s, last.unix_s + step_s);
     let bottom = (GAP + PANEL) * PANELS.len() as f64;
-    let mut drawing = Drawing::new(bottom + 24.0, "acknowledged, ended and sent again over time");
+    let mut drawing =
+        Drawing::new(bottom + 24.0, "acknowledged, ended and retransmitted over time");
     let time = Axis::between((from as f64, to as f64), LEFT, RIGHT);
     let is_lossy = |point: &&ObservedPoint| point.lost_reports > 0;
     for point in points.iter().filter(is_lossy) {
@@ -81,8 +82,8 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     Some(Picture {
         title: "Over time".to_string(),
         note: format!(
-            "Connections by the time of their end (UTC), in steps of {} min. A long one counts \
-             there with all its bytes.{lost}",
+            "Connections by the time of their end (UTC), in steps of {} min. A long connection \
+             counts with all its bytes at its end.{lost}",
             step_s / 60
         ),
         drawing: Value::from_safe_string(drawing.inline()),

@@ -39,8 +39,8 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     Some(Picture {
         title: "Size and time".to_string(),
         note: format!(
-            "{} connections with a row of their own, by weight. The darker, the more of them, by \
-             powers: palest one, darkest {}. Dashed: equal throughput.",
+            "{} connections with a row of their own, by weight. Darker means more connections, on \
+             a logarithmic scale from one to {}. Dashed: equal throughput.",
             count(all),
             count(most)
         ),

@@ -156,7 +156,7 @@ fn cells(
 ) -> ObservedTable {
     let mut heads = if of_groups { vec!["group"] } else { vec!["acknowledged"] };
     heads.extend(["controller", ">connections", measure.head(), ">median", ">95 %"]);
-    heads.extend([">RTT median", ">receiver-limited", ">sent again", ">timeouts"]);
+    heads.extend([">RTT median", ">receiver-limited", ">retransmitted", ">timeouts"]);
     let mine: Vec<&ObservedCell> = all.iter().filter(|cell| measure.counts_for(cell)).collect();
     let left_out = mine.len().saturating_sub(ROWS_MAX);
     let rows = mine.iter().take(ROWS_MAX).map(|cell| {
@@ -174,13 +174,13 @@ fn cells(
     });
     let mut note = match (measure, of_groups) {
         (_, true) => String::new(),
-        (Measure::Throughput, _) => "What was acknowledged over the time with data to send or \
-            unacknowledged. A controller that was not seen is that of a connection shorter than \
-            the ten seconds between two looks at all."
+        (Measure::Throughput, _) => "Payload acknowledged over the time with data to send or \
+                                     unacknowledged data. The controller is not seen for \
+                                     connections shorter than the ten seconds between two scans."
             .to_string(),
-        (Measure::Time, _) => "With data to send or unacknowledged: the pauses of a connection \
-            that is kept open do not count. The kernel counts in ticks of 1 to 10 ms; what is \
-            shorter has no time here."
+        (Measure::Time, _) => "Time with data to send or unacknowledged data: the pauses of a \
+                               connection that is kept open do not count. The kernel counts in \
+                               ticks of 1 to 10 ms; shorter connections have no time here."
             .to_string(),
     };
     if left_out > 0 {
@@ -207,8 +207,8 @@ fn compared(beside: &ObservedBeside, measure: Measure) -> ObservedTable {
         ">second over first".to_string(),
         format!(">slow end {a}"),
         format!(">slow end {b}"),
-        format!(">sent again {a}"),
-        format!(">sent again {b}"),
+        format!(">retransmitted {a}"),
+        format!(">retransmitted {b}"),
     ];
     // The slow tail: for throughput the 5th percentile, for times the 95th.
     let slow = |spread: ObservedSpread| match measure {
@@ -245,7 +245,7 @@ fn compared(beside: &ObservedBeside, measure: Measure) -> ObservedTable {
 
 fn providers(report: &ObservedReport) -> ObservedTable {
     let heads = ["AS", "network", ">connections", ">acknowledged", ">throughput median"];
-    let heads = heads.into_iter().chain([">time median", ">RTT median", ">sent again"]);
+    let heads = heads.into_iter().chain([">time median", ">RTT median", ">retransmitted"]);
     let rows = report.providers.iter().take(PROVIDERS_MAX).map(|one| {
         let name = if one.asn.is_none() { "in no line of the table" } else { &one.name };
         vec![
@@ -264,8 +264,8 @@ fn providers(report: &ObservedReport) -> ObservedTable {
         .to_string();
     if report.prefixes_too_long > 0 {
         note += &format!(
-            " {} prefixes of the table are longer than /24 (IPv6: /48), which is what is kept of \
-             an address without knee observe --addresses.",
+            " {} prefixes of the table are longer than /24 (IPv6: /48), the stored part of an \
+             address without knee observe --addresses.",
             count(report.prefixes_too_long)
         );
     }
@@ -284,7 +284,8 @@ fn providers(report: &ObservedReport) -> ObservedTable {
 
 fn objects(objects: &ObservedObjects) -> ObservedTable {
     let heads = ["object", "controller", ">objects", ">throughput 5 %", ">median", ">95 %"];
-    let heads = heads.into_iter().chain([">alone", ">connection's", ">RTT median", ">sent again"]);
+    let heads =
+        heads.into_iter().chain([">alone", ">connection's", ">RTT median", ">retransmitted"]);
     let rows = objects.cells.iter().map(|cell| {
         let log = cell.log_throughput_bps;
         vec![
@@ -304,10 +305,10 @@ fn objects(objects: &ObservedObjects) -> ObservedTable {
         name: "objects",
         title: "Objects of the access log".to_string(),
         note: format!(
-            "{} of {} objects were found on a connection that ended; {} lines lacked something. \
-             Throughput: the object over the time that the log gives. Alone: objects that had \
-             their connection to themselves, with the median throughput of these connections as \
-             the kernel saw it.",
+            "{} of {} objects were found on a connection that ended; {} lines were incomplete. \
+             Throughput: size of the object over its time in the log. Alone: objects that had a \
+             connection to themselves, with the median throughput of these connections in the \
+             kernel.",
             count(objects.joined),
             count(objects.lines),
             count(objects.passed_over)
@@ -319,7 +320,7 @@ fn objects(objects: &ObservedObjects) -> ObservedTable {
 
 fn hours(report: &ObservedReport) -> ObservedTable {
     let heads = ["hour (UTC)", ">connections", ">acknowledged", ">throughput median"];
-    let heads = heads.into_iter().chain([">time median", ">RTT median", ">sent again"]);
+    let heads = heads.into_iter().chain([">time median", ">RTT median", ">retransmitted"]);
     let rows = report.hours.iter().map(|hour| {
         vec![
             Text(format!("{:02}", hour.hour)),

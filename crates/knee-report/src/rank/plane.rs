@@ -14,7 +14,7 @@ pub(super) fn caption(summary: &RankSummary) -> &'static str {
     match summary.ranking.repeats {
         1 => {
             "Each controller alone: best is up and to the left. Dashed: the Pareto front. One run \
-             each, so there are no ellipses: use --repeat."
+             each has no ellipses: use --repeat."
         }
         _ => {
             "Each controller alone: best is up and to the left. Dot: mean; ellipse: one standard \
@@ -31,12 +31,12 @@ pub(super) fn overall(summary: &RankSummary, size: [f64; 2]) -> Option<Drawing> 
     };
     let narrow = size[0] < WIDTH;
     let words = Words {
-        label: "part of the path used over RTT, each controller alone".to_string(),
+        label: "share of the path used over RTT, each controller alone".to_string(),
         x: match narrow {
             true => "RTT, 95th percentile, times the empty RTT".to_string(),
             false => "RTT, 95th percentile, over the RTT of the empty path".to_string(),
         },
-        y: "part of the path that is used (%)".to_string(),
+        y: "share of the path that is used (%)".to_string(),
         title: &|name, (x, y)| {
             format!("{name}: {} at {x:.2} times the empty RTT", percent(Some(y / 100.0)))
         },

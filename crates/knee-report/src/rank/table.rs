@@ -36,10 +36,11 @@ pub fn rank_table(summary: &RankSummary) -> Comparison {
     }
 }
 
-const NOTE: &str = "Of each controller alone: power; that of the first, in pairs of the same seed; \
-                    part of the path that is used; 95th percentile of the RTT over the empty \
-                    path's; bytes sent again. Beside itself: Jain's index, convergence. Beside a \
-                    rival: its share, where 50 % is fair. * on the Pareto front of rate and delay.";
+const NOTE: &str = "Each controller alone: power; power relative to the first, in pairs of the \
+                    same seed; share of the path that is used; 95th percentile of the RTT over \
+                    the empty path's; bytes retransmitted. Beside itself: Jain's index, \
+                    convergence. Beside a rival: its share; 50 % is fair. * on the Pareto front \
+                    of rate and delay.";
 
 fn named(entry: &RankEntry) -> String {
     entry.candidate.clone() + if entry.on_front { " *" } else { "" }

@@ -18,7 +18,7 @@ pub(super) fn caption(summary: &RankSummary, trace: &RankTrace) -> String {
         shown if shown < summary.entries.len() => "the first of the ranking, ",
         _ => "",
     };
-    format!("Area: what link {} allowed. Lines: what left it, {which}alone, {seed}.", trace.link)
+    format!("Area: capacity of link {}. Lines: its throughput, {which}alone, {seed}.", trace.link)
 }
 
 /// Returns place, name and throughput of the candidates that are drawn.
@@ -52,7 +52,7 @@ pub(super) fn drawing(summary: &RankSummary, trace: &RankTrace, width: f64) -> D
         (middle(trace.capacity_bps.len().saturating_sub(1)), BOTTOM),
         (middle(0), BOTTOM),
     ]);
-    drawing.shape("capacity", &area, "what the link allowed");
+    drawing.shape("capacity", &area, "capacity of the link");
     drawing.levels(&y, LEFT, right, "IP rate (Mbit/s)");
     drawing.axis(&x, TOP, BOTTOM, "time (s)");
     let mut at = LEFT + 120.0;

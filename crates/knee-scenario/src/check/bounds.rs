@@ -45,7 +45,7 @@ pub(super) fn bounds(
         }
         _ => {
             let help = "keep at_least and at_most, or between, or equals and within";
-            reading.problem(span, "the claim gives its bounds twice", help);
+            reading.problem(span, "the claim has more than one kind of bound", help);
             (None, None)
         }
     }
@@ -77,8 +77,8 @@ pub(super) fn on_record(
     let value = quantity(measured, unit, reading)?;
     let Some(drift) = file.drift.at() else {
         if !file.drift.is_broken() {
-            let help = "add drift = \"2 %\", or how far the value may be off";
-            reading.problem(measured.span, "a value on record needs the drift allowed", help);
+            let help = "add drift = \"2 %\", or another allowed drift";
+            reading.problem(measured.span, "a value on record needs an allowed drift", help);
         }
         return None;
     };
@@ -122,7 +122,7 @@ fn around(
 ) -> Bounds {
     let middle = quantity(value, unit, reading);
     let Some(distance) = within.at() else {
-        let help = "add within = how far the value may be off";
+        let help = "add within = the allowed distance";
         reading.problem(value.span, "equals needs within", help);
         return (None, None);
     };
@@ -152,7 +152,7 @@ fn quantity(at: &At<BoundFile>, unit: Unit, reading: &mut Reading<'_>) -> Option
         Unit::Fraction => parse(&text, Fraction::get),
         // "98 %" is accepted for 0.98.
         Unit::Number => text.parse::<Fraction>().map(Fraction::get).map_err(|_| {
-            let message = format!("a number without a unit is wanted, this is \"{text}\"");
+            let message = format!("expected a number without a unit, found \"{text}\"");
             (message, "write it without quotes, such as 0.98".to_string())
         }),
     };

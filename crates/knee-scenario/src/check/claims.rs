@@ -45,7 +45,7 @@ impl Names {
         }
         for (name, _) in &file.link.0 {
             if names.known.iter().any(|(flow, _, _)| *flow == name.value) {
-                let message = format!("a link and a flow are both called \"{}\"", name.value);
+                let message = format!("a link and a flow are both named \"{}\"", name.value);
                 reading.problem(name.span, message, "write another name for one of them");
             }
             names.known.push((name.value.clone(), Subject::Link, 1));
@@ -92,13 +92,13 @@ impl Names {
         match (subject, index.parse::<u64>()) {
             (Subject::Flows, Ok(index)) if index < *count => Ok(Subject::Flows),
             (Subject::Flows, _) if *count > 0 => Err((
-                format!("flow \"{base}\" has no number {index}"),
+                format!("flow \"{base}\" has no index {index}"),
                 match count {
                     1 => format!("write \"{base}\": there is only one"),
                     _ => format!("write {base}[0] to {base}[{}]", count - 1),
                 },
             )),
-            _ => Err((format!("\"{base}\" has no numbers"), format!("write \"{base}\""))),
+            _ => Err((format!("\"{base}\" takes no index"), format!("write \"{base}\""))),
         }
     }
 }
@@ -216,7 +216,7 @@ fn subject(
     if names.study && !file.of.is_given() {
         if !file.of.is_broken() {
             let help = "add of = \"run/flow\"";
-            reading.problem(span, "a claim of a study says what it is about", help);
+            reading.problem(span, "a claim of a study needs a target", help);
         }
         return None;
     }
@@ -280,7 +280,7 @@ fn outcome(file: &ClaimFile, span: Span, reading: &mut Reading<'_>) -> Outcome {
     };
     if recorded == Outcome::Fails && matches!(file.finding, Optional::Absent) {
         let place = file.outcome.span().unwrap_or(span);
-        let help = "add finding = \"what comes out instead, and why\"";
+        let help = "add finding = \"the result found instead, and its reason\"";
         reading.problem(place, "a claim that fails needs a finding", help);
     }
     recorded

@@ -78,10 +78,12 @@ fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: 
     check_name(&name, place, reading);
     if known.contains(&name) {
         let (message, help) = if given {
-            (format!("two flows are called \"{name}\""), "write another name")
+            (format!("two flows are named \"{name}\""), "write another name")
         } else {
             (
-                format!("a flow without a name is called \"{name}\", another one is, too"),
+                format!(
+                    "a flow without a name is named \"{name}\", which another flow already has"
+                ),
                 "add a name",
             )
         };
@@ -172,12 +174,13 @@ fn transport(flow: &mut FlowFile, bases: &Transports, reading: &mut Reading<'_>)
 /// works with it.
 fn check_liar(span: Span, several: bool, workload: Option<&Workload>, reading: &mut Reading<'_>) {
     if several {
-        let message = "a receiver that lies has one path";
-        reading.problem(span, message, "write path in place of paths, or leave receiver out");
+        let message = "a misbehaving receiver needs a single path";
+        reading.problem(span, message, "write path in place of paths, or remove receiver");
     }
     if workload.is_some_and(|workload| *workload != Workload::Bulk) {
-        let message = "a receiver that lies has bulk alone: others wait for what it conceals";
-        reading.problem(span, message, "write workload = \"bulk\", or leave receiver out");
+        let message = "a misbehaving receiver works only with bulk: other workloads would wait \
+                       for the lost data";
+        reading.problem(span, message, "write workload = \"bulk\", or remove receiver");
     }
 }
 
@@ -257,7 +260,7 @@ fn starts(
     let starts: Vec<Time> = (0..group.count).map(one).collect();
     let last = starts.iter().max().copied().unwrap_or(Time::ZERO);
     if last >= duration {
-        let message = format!("the last flow starts at {last}, the run ends at {}", duration);
+        let message = format!("the last flow starts at {last}, but the run ends at {}", duration);
         reading.problem(place, message, "write an earlier start, or a longer duration");
     } else if let Some(stop) = flow.stop.at()
         && stop.value <= last

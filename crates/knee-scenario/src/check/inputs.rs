@@ -120,7 +120,7 @@ impl<'f> Inputs<'f> {
     ) -> Option<(String, String)> {
         let bytes = self.bytes(written, what, reading)?;
         let Ok(text) = std::str::from_utf8(&bytes).map(str::to_string) else {
-            let message = format!("{what} \"{}\" is not a text", written.value);
+            let message = format!("{what} \"{}\" is not valid UTF-8", written.value);
             reading.problem(written.span, message, "write the name of a text file");
             return None;
         };
@@ -171,6 +171,6 @@ impl<'f> Inputs<'f> {
 /// Reports a broken file. `error` states what is wrong, then what to write.
 fn broken(what: &str, written: &At<String>, error: &str, reading: &mut Reading<'_>) {
     let (problem, advice) = error.split_once("; ").unwrap_or((error, "correct the file"));
-    let message = format!("{what} \"{}\" is broken: {problem}", written.value);
+    let message = format!("{what} \"{}\" is invalid: {problem}", written.value);
     reading.problem(written.span, message, format!("in that file, {advice}"));
 }

@@ -128,7 +128,7 @@ fn offset(
         }
         Some(At { value: OffsetFile::At(offset), .. }) if *offset < period => Some(*offset),
         Some(At { value: OffsetFile::At(offset), span }) => {
-            let message = format!("the trace lasts {period}, the offset is {offset}");
+            let message = format!("the trace lasts {period}, but the offset is {offset}");
             reading.problem(*span, message, format!("write less than {period}, or \"random\""));
             None
         }
@@ -225,7 +225,7 @@ pub(super) fn steps<T>(
     reading: &mut Reading<'_>,
 ) -> Option<Steps<T>> {
     if list.is_empty() || list.len() > STEPS_MAX {
-        let message = format!("there must be 1 to {STEPS_MAX} steps, these are {}", list.len());
+        let message = format!("expected 1 to {STEPS_MAX} steps, found {}", list.len());
         reading.problem(span, message, "write a step with at = \"0 s\", and one for each change");
         return None;
     }
@@ -236,8 +236,9 @@ pub(super) fn steps<T>(
     for pair in list.windows(2) {
         let (before, after) = (&pair[0].0, &pair[1].0);
         if after.value <= before.value {
-            let message = format!("steps must ascend, {} follows {}", after.value, before.value);
-            reading.problem(after.span, message, "write the steps in the order of time");
+            let message =
+                format!("steps must ascend, but {} follows {}", after.value, before.value);
+            reading.problem(after.span, message, "write the steps in order of time");
         }
     }
     Some(Steps(list.into_iter().map(|(at, value)| (at.value, value)).collect()))
@@ -288,8 +289,10 @@ pub(super) fn apart(
         let [(from, until), (next, _)] = pair else { continue };
         if next.value < *until {
             let end = if *until == Time::MAX { "the end".into() } else { until.to_string() };
-            let message =
-                format!("this {noun} begins before the one from {} to {end} has ended", from.value);
+            let message = format!(
+                "this {noun} begins before the end of the one from {} to {end}",
+                from.value
+            );
             reading.problem(next.span, message, format!("write one {noun} instead of two"));
         }
     }
@@ -305,7 +308,8 @@ pub(super) fn ordered<T: PartialOrd + Display>(
 ) -> bool {
     let right = from < until.value;
     if !right {
-        let message = format!("{what} ends at {}, not after its start at {from}", until.value);
+        let message =
+            format!("{what} ends at {}, which is not after its start at {from}", until.value);
         reading.problem(until.span, message, format!("write a time after {from}"));
     }
     right

@@ -90,7 +90,7 @@ fn pattern(
         _ => {
             let help = "write { every = 1000 }, or { file = \"…\" }, or \
                         { good_to_bad = \"1 %\", bad_to_good = \"30 %\" }";
-            reading.problem(span, "a loss pattern is one of three", help);
+            reading.problem(span, "a loss pattern has one of three forms", help);
             None
         }
     }

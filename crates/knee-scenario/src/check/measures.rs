@@ -23,7 +23,8 @@ pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) 
     };
     parameters(file, name, declared, reading);
     if declared.compares && file.relative_to == Optional::Absent {
-        let message = format!("measure {} compares, and the claim names nothing else", name.value);
+        let message =
+            format!("measure {} compares two runs, but the claim names only one", name.value);
         reading.problem(name.span, message, "add relative_to = \"run/flow\"");
     }
     if !declared.takes().is_empty() {

@@ -133,10 +133,10 @@ pub(crate) fn in_range<T: PartialOrd + Display>(
         return true;
     }
     if *value < min {
-        let message = format!("{what} must be at least {min}, this is {value}");
+        let message = format!("{what} must be at least {min}, found {value}");
         reading.problem(*span, message, format!("write {min} or more"));
     } else if *value > max {
-        let message = format!("{what} must be at most {max}, this is {value}");
+        let message = format!("{what} must be at most {max}, found {value}");
         reading.problem(*span, message, format!("write {max} or less"));
     }
     (min..=max).contains(value)
@@ -172,11 +172,7 @@ pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) 
         Err(errors) => {
             for (span, message) in errors {
                 let message = message.replace('\n', ", ");
-                reading.problem(
-                    span,
-                    format!("this is not TOML: {message}"),
-                    "see https://toml.io",
-                );
+                reading.problem(span, format!("invalid TOML: {message}"), "see https://toml.io");
             }
             None
         }

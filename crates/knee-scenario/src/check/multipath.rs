@@ -43,7 +43,7 @@ fn refuse_multipath_keys(flow: &FlowFile, reading: &mut Reading<'_>) {
     ];
     for (key, span) in keys {
         let Some(span) = span else { continue };
-        let message = format!("a flow over one path has no {key}");
+        let message = format!("a flow over one path does not take {key}");
         reading.problem(
             span,
             message,
@@ -76,7 +76,7 @@ fn single(
             }
             _ => {
                 let help = did_you_mean("", known);
-                reading.problem(span, "this flow does not say which path it takes", help);
+                reading.problem(span, "this flow does not name its path", help);
                 None
             }
         },
@@ -91,7 +91,7 @@ fn several(
 ) -> Option<(Vec<usize>, Option<Multipath>)> {
     let count = list.value.len();
     if count == 0 || count > PATHS_MAX {
-        let message = format!("a flow has 1 to {PATHS_MAX} paths, this one has {count}");
+        let message = format!("a flow needs 1 to {PATHS_MAX} paths, found {count}");
         reading.problem(list.span, message, "write paths = [\"name\", \"name\"]");
         return None;
     }
@@ -128,11 +128,11 @@ fn backup(
 ) -> Option<Vec<usize>> {
     let span = flow.backup.span().unwrap_or_default();
     let own: Vec<&str> = list.value.iter().map(|name| name.value.as_str()).collect();
-    let unknown = |name: &str| format!("the flow has no path \"{name}\" that could be a backup");
+    let unknown = |name: &str| format!("the flow has no path \"{name}\" to use as a backup");
     let backup = flow.backup.fill(Vec::new());
     let mut backup = positions(&backup, &own, "path", unknown, reading)?;
     if backup.len() == own.len() {
-        let help = "leave at least one of the flow's paths out of backup";
+        let help = "remove at least one of the flow's paths from backup";
         reading.problem(span, "all paths of the flow are backups", help);
         return None;
     }

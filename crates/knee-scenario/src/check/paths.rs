@@ -79,8 +79,7 @@ fn reverse(
             None
         }
         (Optional::Absent, Optional::Absent) => {
-            let message =
-                format!("path \"{}\" does not say how acknowledgements return", name.value);
+            let message = format!("path \"{}\" has no reverse direction", name.value);
             let help = "add reverse_delay = \"30 ms\", or reverse = [\"name of a link\"]";
             reading.problem(name.span, message, help);
             None

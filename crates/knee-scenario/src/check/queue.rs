@@ -69,7 +69,7 @@ fn refuse_queue(file: &LinkFile, reading: &mut Reading<'_>) {
     ];
     for (key, span) in keys {
         if let Some(span) = span {
-            let message = format!("a link without a rate has no queue, so no {key}");
+            let message = format!("a link without a rate has no queue and does not take {key}");
             reading.problem(span, message, "remove it, or add rate = \"10 Mbit/s\"");
         }
     }
@@ -86,7 +86,7 @@ fn in_bdp(
     let mut refuse = |reason: String| {
         let message = match given {
             Some(_) => format!("{} is not known here: {reason}", BufferSize::Bdp(times)),
-            None => format!("link \"{name}\" needs a buffer: {reason}, so no BDP is known"),
+            None => format!("link \"{name}\" needs a buffer: {reason}, so its BDP is unknown"),
         };
         let help = "write bytes or packets: buffer = \"64 kB\"";
         reading.problem(given.unwrap_or(place.name.span), message, help);
@@ -94,14 +94,10 @@ fn in_bdp(
     };
     let rate = nominal_rate(place.rate?)?;
     if rate == Rate::ZERO {
-        return refuse("the link stands still at the start".to_string());
+        return refuse("the link's rate is zero at the start".to_string());
     }
     if place.over.is_empty() {
-        return if place.complete {
-            refuse(format!("no path leads over link \"{name}\""))
-        } else {
-            None
-        };
+        return if place.complete { refuse(format!("no path uses link \"{name}\"")) } else { None };
     }
     let known: Option<Vec<Time>> = place.over.iter().map(|way| way.propagation).collect();
     let propagation = known?.into_iter().min()?;
@@ -139,7 +135,7 @@ fn possible(
         let message = format!("the buffer ({is}) does not hold one segment of {} B", place.mtu);
         reading.problem(span, message, help);
     } else if huge {
-        let message = format!("the buffer ({is}) is beyond {BYTES_MAX} or {PACKETS_MAX} packets");
+        let message = format!("the buffer ({is}) exceeds {BYTES_MAX} or {PACKETS_MAX} packets");
         reading.problem(span, message, "write a smaller one, or \"unlimited\"");
     }
 }
@@ -199,20 +195,20 @@ pub(super) fn device(file: &LinkFile, aqm: &Aqm, reading: &mut Reading<'_>) -> O
         BufferSize::Bytes(bytes) if *bytes <= BYTES_MAX => Device::Bytes(bytes.get()),
         BufferSize::Packets(packets) if *packets <= PACKETS_MAX => Device::Packets(*packets),
         _ => {
-            let message = "a device queue is so many packets or bytes";
+            let message = "a device queue needs a size in packets or bytes";
             reading.problem(*span, message, "write \"64 packets\" or \"30 kB\"");
             return None;
         }
     };
     if matches!(device, Device::Bytes(0) | Device::Packets(0)) {
-        let message = "a device queue holds the packet in transmission at least";
+        let message = "a device queue must hold at least the packet in transmission";
         reading.problem(*span, message, "write \"1 packets\" or more");
         return None;
     }
     if !aqm.decides_on_leaving() {
         let message = "a device queue is for an AQM that decides when packets leave";
-        let help = "write aqm = \"fq-codel\", \"codel\" or \"dualpi2\"; with any other the buffer \
-                    is the device's too";
+        let help = "write aqm = \"fq-codel\", \"codel\" or \"dualpi2\"; with any other AQM, the \
+                    buffer includes the device queue";
         reading.problem(*span, message, help);
         return None;
     }
@@ -224,10 +220,10 @@ fn ecn(entry: &mut Optional<bool>, marks: Marks, name: &str, reading: &mut Readi
     match (entry.at(), marks) {
         (Some(At { value: true, span }), Marks::Never) => {
             let help = "add aqm = \"codel\", or remove ecn";
-            reading.problem(*span, format!("a {name} queue does not mark"), help);
+            reading.problem(*span, format!("a {name} queue does not mark packets"), help);
         }
         (Some(At { value: false, span }), Marks::Always) => {
-            reading.problem(*span, format!("{name} does nothing but mark"), "write ecn = true");
+            reading.problem(*span, format!("{name} only marks packets"), "write ecn = true");
         }
         _ => {}
     }

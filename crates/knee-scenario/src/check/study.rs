@@ -61,7 +61,7 @@ pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>
 fn unique(name: &At<String>, taken: &mut Vec<String>, reading: &mut Reading<'_>) {
     check_name(&name.value, name.span, reading);
     if taken.contains(&name.value) {
-        let message = format!("two runs or models are called \"{}\"", name.value);
+        let message = format!("two runs or models are named \"{}\"", name.value);
         reading.problem(name.span, message, "write another name");
     }
     taken.push(name.value.clone());
@@ -124,7 +124,7 @@ fn load(at: &At<String>, path: &str, reading: &mut Reading<'_>) -> Option<Node> 
     let text = match reading.load(path).map(|bytes| String::from_utf8(bytes.to_vec())) {
         Ok(Ok(text)) => text,
         Ok(Err(_)) => {
-            let message = format!("\"{}\" is not a text", at.value);
+            let message = format!("\"{}\" is not valid UTF-8", at.value);
             reading.problem(at.span, message, "write the name of a scenario file");
             return None;
         }
@@ -147,11 +147,11 @@ fn model(file: &ModelFile, taken: &mut Vec<String>, reading: &mut Reading<'_>) -
     let start = file.start.at()?;
     let share = |value: &f64| *value > 0.0 && *value <= 10.0;
     let [a, b] = start.value[..] else {
-        reading.problem(start.span, "two flows start", "write start = [0.9, 0.1]");
+        reading.problem(start.span, "start needs two values", "write start = [0.9, 0.1]");
         return None;
     };
     if !(share(&a) && share(&b)) {
-        let message = "a filter holds a multiple of the link's capacity, above 0 and at most 10";
+        let message = "a filter value is a multiple of the link's capacity, above 0 and at most 10";
         reading.problem(start.span, message, "write start = [0.9, 0.1]");
     }
     let (gain, rounds) = (*file.gain.get()?, *file.rounds.get()?);

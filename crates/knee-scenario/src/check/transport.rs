@@ -49,8 +49,9 @@ pub(super) fn check(
     if let (Some(At { value: WindowFile::Word(WindowWord::Auto), span }), false) =
         (file.receive_window.at(), several)
     {
-        let message = "a receive window that tunes itself is for flows with several paths";
-        let help = "write \"unlimited\", or a size; a flow with paths = […] has \"auto\" by itself";
+        let message = "automatic tuning of the receive window needs several paths";
+        let help = "write \"unlimited\", or a size; a flow with paths = […] has \"auto\" by \
+                    default";
         reading.problem(*span, message, help);
     }
     let config = Config {
@@ -90,7 +91,7 @@ pub(super) fn bound(config: &mut Config, file: &TransportFile, reading: &mut Rea
     }
     config.receive_window = ReceiveWindow::Fixed(ReceiveWindow::LINUX_BYTES);
     if let Some(at) = file.receive_window.at() {
-        let message = "nothing else limits what is sent to a receiver that conceals losses";
+        let message = "a receiver that conceals losses needs a limited receive window";
         reading.problem(at.span, message, "write a size, such as \"6 MiB\"");
     }
 }

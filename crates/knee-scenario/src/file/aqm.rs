@@ -148,7 +148,7 @@ impl JsonSchema for AqmFile {
         let (name, table) =
             (generator.subschema_for::<AqmName>(), generator.subschema_for::<AqmTable>());
         json_schema!({
-            "description": "Who decides about dropping and marking.",
+            "description": "The AQM that drops and marks packets.",
             "anyOf": [
                 { "description": "With its defaults.", "allOf": [name] },
                 { "description": "With parameters.", "allOf": [table] },

@@ -8,23 +8,23 @@ use knee_units::{Bytes, Fraction, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 table! {
-    /// A sentence from a source, made checkable.
+    /// A statement of a source, in a form that can be checked.
     "a claim" ClaimFile {
         /// Short name, such as "A3".
         id: Optional<String>,
         /// The sentence.
         says: Required<String>,
-        /// What is measured: "goodput", "rtt_p95", "jain" …
+        /// Name of the measure: "goodput", "rtt_p95", "jain" …
         #[schemars(schema_with = "measure_names")]
         measure: Required<String>,
         /// For convergence_time: allowed deviation from the fair share, as
         /// a fraction of it.
         band: Optional<Fraction>,
-        /// For convergence_time: how long it must last. For takeover_time:
-        /// time over which goodput is averaged.
+        /// For convergence_time: how long the shares must stay fair. For
+        /// takeover_time: time over which goodput is averaged.
         hold: Optional<Time>,
-        /// For phase_entries and phase_share: name of the phase, or how it
-        /// begins.
+        /// For phase_entries and phase_share: name of the phase, or its
+        /// beginning.
         phase: Optional<String>,
         /// For takeover_time: part of the path's rate that must be reached.
         fraction: Optional<Fraction>,
@@ -49,29 +49,29 @@ table! {
         at_most: Optional<BoundFile>,
         /// Both bounds: ["70 ms", "90 ms"].
         between: Optional<Vec<At<BoundFile>>>,
-        /// The value expected; `within` says how exactly.
+        /// The expected value; `within` gives the tolerance.
         equals: Optional<BoundFile>,
-        /// Allowed distance from `equals`: in the measure's unit, or, where
-        /// that is no fraction, in percent of `equals`.
+        /// Allowed distance from `equals`: in the measure's unit, or in percent
+        /// of `equals` unless the measure is a fraction.
         within: Optional<BoundFile>,
-        /// Only what happens from here on counts.
+        /// Start of the interval that counts.
         from: Optional<Time>,
-        /// Only what happens before this counts.
+        /// End of the interval that counts.
         until: Optional<Time>,
-        /// Where the sentence stands.
+        /// Place in the source.
         source: Optional<String>,
-        /// The figure as the source gives it.
+        /// Value given in the source.
         source_figure: Optional<String>,
-        /// What comes out instead and why, when the claim does not hold.
-        /// {value} stands for the value measured, {A3} for that of the claim
-        /// with this id.
+        /// For a claim that does not hold: the result found instead and its
+        /// reason. {value} stands for the value measured, {A3} for that of the
+        /// claim with this id.
         finding: Optional<String>,
         /// The outcome on record. Default: "holds".
         outcome: Optional<OutcomeWord>,
-        /// The value on record, with the measure's unit, or "never";
-        /// `knee reproduce` says when it is another one.
+        /// The value on record, with the measure's unit, or "never"; `knee
+        /// reproduce` reports a different outcome.
         measured: Optional<BoundFile>,
-        /// How far the measured value may drift from the one on record: in
+        /// Allowed drift of the measured value from the one on record: in
         /// percent of it, or in the measure's unit.
         drift: Optional<BoundFile>,
     }
@@ -83,7 +83,7 @@ fn measure_names(_: &mut SchemaGenerator) -> Schema {
 }
 
 words! {
-    /// How a claim ended.
+    /// Outcome of a claim.
     "outcome" OutcomeWord {
         /// Measured, within its bounds.
         Holds = "holds",
@@ -96,13 +96,13 @@ words! {
     }
 }
 
-/// A bound: what unit it needs depends on the measure.
+/// A bound; the measure determines its unit.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum BoundFile {
     /// With a unit.
     Text(String),
-    /// Of a measure without one.
+    /// Without a unit.
     Number(f64),
 }
 

@@ -14,7 +14,7 @@ table! {
         /// Name of the group, for claims and records. Default: that of the
         /// controller.
         name: Optional<String>,
-        /// How many flows. Default: 1.
+        /// Number of flows. Default: 1.
         count: Optional<Whole<1, FLOWS_MAX>>,
         /// Name of the path. Default: the only one.
         path: Optional<String>,
@@ -24,16 +24,16 @@ table! {
         /// With `paths`: scheduler or preset, alone or with parameters:
         /// "sctc", { name = "ecf", beta = 0.25 }. Default: "minrtt".
         scheduler: Optional<SchedulerFile>,
-        /// With `paths`: when nothing new may be sent, what a slower or
-        /// failed path holds is repeated on a better one. Default: true.
+        /// With `paths`: if no new data may be sent, data outstanding on a
+        /// slower or failed path is repeated on a better one. Default: true.
         reinjection: Optional<bool>,
-        /// With `paths`: those that are used only when no other can be.
+        /// With `paths`: backup paths, used only if no other path is available.
         /// Default: none.
         backup: Optional<Vec<At<String>>>,
         /// Congestion controller or preset, alone or with parameters:
         /// "bbr", { name = "bbr", drain_to_target = true }.
         cc: Required<ControllerFile>,
-        /// What the application does: "bulk", { file = "1 MB" }, "page",
+        /// Workload of the application: "bulk", { file = "1 MB" }, "page",
         /// "dash", { bursts = { … } }, { mix = { … } }. Default: "bulk".
         workload: Optional<WorkloadFile>,
         /// When the first flow of the group starts. Default: 0 s.

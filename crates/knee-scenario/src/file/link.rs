@@ -11,51 +11,49 @@ table! {
     /// One direction of one hop. A packet meets, in this order: loss,
     /// policer, queue, rate, delay, hold.
     "a link" LinkFile {
-        /// How fast packets leave: "10 Mbit/s", steps in time, or a trace
-        /// in Mahimahi's format. Default: at once, without a queue.
+        /// Transmission rate: "10 Mbit/s", steps in time, or a trace in
+        /// Mahimahi's format. Default: unlimited, without a queue.
         rate: Optional<RateFile>,
         /// One-way propagation delay: "30 ms", or steps in time.
         /// Default: 0 s.
         delay: Optional<DelayFile>,
         /// Random addition to the delay. Default: none.
         jitter: Optional<JitterFile>,
-        /// How much the queue holds: "8 BDP", "256 kB", "200 packets",
-        /// "unlimited". One BDP is the link's rate (at the start, or the
-        /// mean of its trace) times the smallest propagation round-trip time
-        /// of the paths over the link. Default: "1 BDP", at least ten
-        /// segments.
+        /// Capacity of the queue: "8 BDP", "256 kB", "200 packets",
+        /// "unlimited". One BDP is the link's rate (at the start, or the mean
+        /// of its trace) times the smallest propagation round-trip time of the
+        /// paths over the link. Default: "1 BDP", at least ten segments.
         buffer: Optional<BufferSize>,
-        /// Who decides about dropping and marking. Default: "drop-tail".
+        /// The AQM that drops and marks packets. Default: "drop-tail".
         aqm: Optional<AqmFile>,
-        /// The AQM marks ECN-capable packets instead of dropping them.
+        /// Whether the AQM marks ECN-capable packets instead of dropping them.
         /// Default: false.
         ecn: Optional<bool>,
         /// Queue of the device below an AQM that decides when packets leave
-        /// (codel, fq-codel, dualpi2): "64 packets" as a network card's ring,
-        /// "30 kB" as byte queue limits, the packet in transmission included.
-        /// Nobody drops or reorders in it. Default: a packet is handed over when
-        /// its transmission begins.
+        /// (codel, fq-codel, dualpi2): "64 packets" like the ring of a network
+        /// card, "30 kB" like byte queue limits, including the packet in
+        /// transmission. Packets in it are neither dropped nor reordered.
+        /// Default: the device takes a packet when its transmission begins.
         device: Optional<BufferSize>,
-        /// Loss that has nothing to do with the queue: "1 %" of all packets
-        /// at random, every n-th, bursts, recorded, or steps in time of these.
-        /// Default: none.
+        /// Loss independent of the queue: "1 %" of all packets at random, every
+        /// n-th, bursts, recorded, or steps in time of these. Default: none.
         loss: Optional<LossFile>,
         /// Token bucket before the queue. Default: none.
         policer: Optional<PolicerFile>,
-        /// Spans in which the link is down and loses everything.
+        /// Spans in which the link is down and loses every packet.
         down: List<DownFile>,
-        /// Spans in which nothing is delivered, as when a station of a
-        /// wireless network sleeps or changes its cell: what would reach the
-        /// far end does so when the span ends, in order and at once.
+        /// Spans in which nothing is delivered, as when a wireless station
+        /// sleeps or changes its cell. Packets that would arrive within a span
+        /// arrive together at its end, in order.
         hold: List<HoldFile>,
     }
 }
 
-/// How fast packets leave.
+/// Transmission rate.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum RateFile {
-    /// Always the same.
+    /// Constant.
     Constant(Rate),
     /// Changing at given times, the first at 0 s; "0 bit/s" stops the link.
     Steps(Vec<At<RateStepFile>>),
@@ -68,7 +66,7 @@ table! {
     "a rate step" RateStepFile {
         /// When, since the start of the run.
         at: Required<Time>,
-        /// How fast from then on.
+        /// Rate from then on.
         rate: Required<Rate>,
     }
 }
@@ -79,27 +77,27 @@ table! {
     "a rate from a trace" TraceFile {
         /// Name of the file, relative to the scenario's folder.
         trace: Required<String>,
-        /// Where in it the run begins: a time, such as "20 s", or "random",
-        /// drawn from the seed. Default: 0 s.
+        /// Position in the trace at which the run begins: a time, such as "20
+        /// s", or "random", drawn from the seed. Default: 0 s.
         offset: Optional<OffsetFile>,
     }
 }
 
 words! {
-    /// A place that is not a time.
+    /// A position that is not a time.
     "offset" OffsetWord {
-        /// Anywhere in the trace, drawn from the seed by the link's name.
+        /// A random position, drawn from the seed by the link's name.
         Random = "random",
     }
 }
 
-/// Where in a trace a run begins.
+/// Position in a trace at which a run begins.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum OffsetFile {
-    /// Drawn.
+    /// Random.
     Drawn(OffsetWord),
-    /// So long after its beginning.
+    /// Time since its beginning.
     At(Time),
 }
 
@@ -107,7 +105,7 @@ pub(crate) enum OffsetFile {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum DelayFile {
-    /// Always the same.
+    /// Constant.
     Constant(Time),
     /// Changing at given times, the first at 0 s.
     Steps(Vec<At<DelayStepFile>>),
@@ -128,11 +126,13 @@ table! {
     "a jitter" JitterFile {
         /// Largest addition: "5 ms", or steps in time.
         amount: Required<AmountFile>,
-        /// Smallest addition of a packet that has one; as much as `amount`: each is as late. Default: 0 s.
+        /// Smallest addition of a delayed packet; equal to `amount` for a constant one. Default: 0
+        /// s.
         at_least: Optional<Time>,
-        /// Part of the packets that have an addition, each drawn by itself: those that a link layer sends again, or that take another way. Default: all.
+        /// Share of the packets that are delayed, each drawn independently: those that a link layer
+        /// retransmits, or that take another route. Default: all.
         share: Optional<Fraction>,
-        /// Packets may overtake each other. Default: false.
+        /// Whether packets may overtake each other. Default: false.
         reorder: Optional<bool>,
     }
 }
@@ -141,7 +141,7 @@ table! {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum AmountFile {
-    /// Always the same.
+    /// Constant.
     Constant(Time),
     /// Changing at given times, the first at 0 s; "0 s" adds nothing.
     Steps(Vec<At<AmountStepFile>>),
@@ -157,23 +157,24 @@ table! {
     }
 }
 
-/// Loss that has nothing to do with the queue.
+/// Loss independent of the queue.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum LossFile {
-    /// Each packet alone, with this probability.
+    /// Independent loss of each packet, with this probability.
     Independent(Fraction),
     /// Another pattern.
     Table(Box<LossTable>),
-    /// Changing at given times, the first at 0 s; each begins anew.
+    /// Changing at given times, the first at 0 s; each starts from its initial
+    /// state.
     Steps(Vec<At<LossStepFile>>),
 }
 
-/// Loss without changes.
+/// Constant loss.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum SteadyLossFile {
-    /// Each packet alone, with this probability.
+    /// Independent loss of each packet, with this probability.
     Independent(Fraction),
     /// Another pattern.
     Table(Box<LossTable>),
@@ -184,7 +185,7 @@ table! {
     "a loss step" LossStepFile {
         /// When, since the start of the run.
         at: Required<Time>,
-        /// What is lost from then on: "1 %", or a pattern.
+        /// Loss from then on: "1 %", or a pattern.
         loss: Required<SteadyLossFile>,
     }
 }
@@ -210,11 +211,11 @@ table! {
 }
 
 table! {
-    /// Token bucket: what finds too few tokens is dropped.
+    /// Token bucket: packets without enough tokens are dropped.
     "a policer" PolicerFile {
         /// Rate at which tokens come.
         rate: Required<Rate>,
-        /// What the bucket holds; it starts full.
+        /// Capacity of the bucket; it starts full.
         burst: Required<Bytes>,
     }
 }
@@ -222,9 +223,9 @@ table! {
 table! {
     /// A span in which a link is down.
     "a down span" DownFile {
-        /// From this time on.
+        /// Start of the span.
         from: Required<Time>,
-        /// Until before this time.
+        /// End of the span.
         until: Required<Time>,
     }
 }
@@ -232,9 +233,9 @@ table! {
 table! {
     /// A span in which a link delivers nothing.
     "a hold" HoldFile {
-        /// From this time on.
+        /// Start of the span.
         from: Required<Time>,
-        /// Until this time, when all that was held is delivered.
+        /// End of the span, when all held packets are delivered.
         until: Required<Time>,
     }
 }

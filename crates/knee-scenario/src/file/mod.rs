@@ -30,8 +30,8 @@ use crate::read::{List, Named, Optional, Required, table};
 use knee_units::Time;
 
 table! {
-    /// One experiment: links, paths over them, flows over the paths, and
-    /// claims about what comes out.
+    /// One experiment: links, paths over them, flows over the paths, and claims
+    /// about the results.
     "a scenario" ScenarioFile {
         /// Title. Default: the file's name.
         name: Optional<String>,
@@ -41,21 +41,23 @@ table! {
         seed: Optional<u64>,
         /// Time between two rows of a time series. Default: 100 ms.
         sample_interval: Optional<Time>,
-        /// Measures of a flow begin this long after its start. Default: 0 s.
+        /// Time after the start of a flow that its measures exclude. Default: 0
+        /// s.
         warmup: Optional<Time>,
         /// Each flow starts later by a random time up to this, drawn from
         /// the seed; a flow group can have its own. Default: 0 s.
         start_jitter: Optional<Time>,
-        /// Settings of both ends of every flow, unless the flow says
-        /// otherwise. Defaults: Linux's.
+        /// Settings of both ends of every flow; a flow can have its own.
+        /// Defaults: Linux's.
         transport: Optional<TransportFile>,
         /// Links by name: each is one direction of one hop.
         link: Named<LinkFile>,
-        /// Paths by name: the links from sender to receiver, and the way back.
+        /// Paths by name: the links from sender to receiver, and the reverse
+        /// direction.
         path: Named<PathFile>,
         /// Groups of flows with the same settings.
         flow: List<FlowFile>,
-        /// Sentences to check on what the run records.
+        /// Statements to check against the records of the run.
         claim: List<ClaimFile>,
     }
 }

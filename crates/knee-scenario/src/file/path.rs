@@ -4,26 +4,26 @@ use crate::read::{At, List, Optional, Required, table};
 use knee_units::Time;
 
 table! {
-    /// The way there and the way back.
+    /// A path: forward and reverse direction.
     "a path" PathFile {
         /// Names of the links from sender to receiver.
         forward: Required<Vec<At<String>>>,
-        /// The way back is a pure delay.
+        /// Delay of the reverse direction, without links.
         reverse_delay: Optional<Time>,
-        /// The way back: names of the links from receiver to sender.
+        /// Reverse direction: names of the links from receiver to sender.
         reverse: Optional<Vec<At<String>>>,
-        /// Spans in which the path is not there, and the hosts know it, as
-        /// when an interface is gone.
+        /// Spans in which the path is absent and the hosts know it, as when an
+        /// interface is removed.
         absent: List<AbsentFile>,
     }
 }
 
 table! {
-    /// A span in which a path is not there.
+    /// A span in which a path is absent.
     "an absence" AbsentFile {
-        /// From this time on.
+        /// Start of the span.
         from: Required<Time>,
-        /// Until before this time. Default: it does not come back.
+        /// End of the span. Default: the path does not return.
         until: Optional<Time>,
     }
 }

@@ -8,25 +8,25 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
 table! {
-    /// Scenarios that belong together, with their claims.
+    /// A set of scenarios with their claims.
     "a study" StudyFile {
         /// Title.
         name: Required<String>,
-        /// Where the claims stand: a citation.
+        /// Source of the claims: a citation.
         source: Required<String>,
-        /// What the study is about, in a few sentences.
+        /// Subject of the study, in a few sentences.
         summary: Optional<String>,
-        /// What came of it, in a paragraph that is printed before the claims:
-        /// {A3} stands for the value of a claim, {A3.outcome} for how it
-        /// ended, {claims}, {holds}, {fails}, {uncertain} and {untested} for
-        /// how many claims there are and ended so, {holding} and {failing}
+        /// Conclusion, a paragraph that is printed before the claims: {A3}
+        /// stands for the value of a claim, {A3.outcome} for its outcome,
+        /// {claims} for the number of claims, {holds}, {fails}, {uncertain} and
+        /// {untested} for the number with this outcome, {holding} and {failing}
         /// for their ids.
         conclusion: Optional<String>,
         /// Its runs.
         run: List<RunFile>,
-        /// Models that are computed without a ground.
+        /// Models, which are computed without a ground.
         model: List<ModelFile>,
-        /// Claims over its runs and models.
+        /// Claims about its runs and models.
         claim: List<ClaimFile>,
     }
 }
@@ -42,8 +42,9 @@ table! {
         set: Optional<SetFile>,
         /// Seed. Default: the scenario's.
         seed: Optional<u64>,
-        /// Number of seeds, from that one on, on the simulator: a claim goes
-        /// by the mean over the seeds that all of its runs have. Default: 1.
+        /// Number of consecutive seeds on the simulator, from that one on: a
+        /// claim is judged by the mean over the seeds that all its runs have.
+        /// Default: 1.
         seeds: Optional<u64>,
         /// Grounds on which it runs. Default: ["sim"].
         on: Optional<Vec<GroundName>>,
@@ -51,7 +52,7 @@ table! {
 }
 
 words! {
-    /// Where a scenario runs.
+    /// Ground of a run.
     "ground" GroundWord {
         /// The simulator.
         Sim = "sim",
@@ -95,14 +96,14 @@ table! {
     "a model" ModelFile {
         /// Name, for claims.
         name: Required<String>,
-        /// Which model.
+        /// The model.
         model: Required<ModelWord>,
         /// Pacing gain while probing.
         gain: Required<f64>,
-        /// What the two bandwidth filters hold at first, as parts of the
+        /// Initial values of the two bandwidth filters, as fractions of the
         /// link's capacity.
         start: Required<Vec<f64>>,
-        /// Rounds of alternate probing, at most.
+        /// Maximum number of rounds of alternate probing.
         rounds: Required<u64>,
     }
 }

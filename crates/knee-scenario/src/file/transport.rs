@@ -18,34 +18,32 @@ table! {
         header: Optional<Bytes>,
         /// Initial window in segments. Default: 10 (RFC 6928).
         initial_window: Optional<u64>,
-        /// By whose rules the receiver acknowledges. Default: "tcp".
+        /// Rules by which the receiver acknowledges. Default: "tcp".
         acks: Optional<AcksWord>,
-        /// Segments that one delayed ACK covers; 1 acknowledges each.
+        /// Segments that one delayed ACK covers; 1 acknowledges each segment.
         /// Default: 2.
         ack_every: Optional<u64>,
-        /// Payload after which an ACK is due too, however few segments hold
-        /// it. Default: none.
+        /// Payload after which an ACK is also due, whatever the number of
+        /// segments. Default: none.
         ack_bytes: Optional<Bytes>,
-        /// The sender asks for ACKs as it needs them
+        /// Frequency of ACKs that the sender requests
         /// (draft-ietf-quic-ack-frequency). Default: none.
         ack_frequency: Optional<AckFrequencyFile>,
-        /// Longest time an ACK is held back. Default: 40 ms; 25 ms with QUIC's
-        /// ACKs.
+        /// Maximum delay of an ACK. Default: 40 ms; 25 ms with QUIC's ACKs.
         ack_delay: Optional<Time>,
         /// Segments acknowledged at once at the start. Default: 16; 0 with
         /// QUIC's ACKs.
         quick_acks: Optional<u64>,
-        /// What the receiver lies about (RFC 9743, section 7.6). Default:
-        /// none.
+        /// Misbehaviour of the receiver (RFC 9743, section 7.6). Default: none.
         receiver: Optional<ReceiverFile>,
-        /// Receive window, "unlimited", or "auto": tuned as Linux does, up
-        /// to 6 MiB, for flows with several paths. Unlimited is TCP's
-        /// largest, 1 GiB. Default: "unlimited"; "auto" with several paths;
-        /// 6 MiB where the receiver conceals losses.
+        /// Receive window, "unlimited", or "auto": tuned as Linux does, up to 6
+        /// MiB, for flows with several paths. "unlimited" is TCP's largest
+        /// window, 1 GiB. Default: "unlimited"; "auto" with several paths; 6
+        /// MiB if the receiver conceals losses.
         receive_window: Optional<WindowFile>,
         /// Whether segments are paced. Default: "auto".
         pacing: Optional<PacingWord>,
-        /// Use ECN if the controller can. Default: false.
+        /// Whether ECN is used if the controller supports it. Default: false.
         ecn: Optional<bool>,
         /// How the delivery rate is sampled. Default: "linux".
         sampler: Optional<SamplerWord>,
@@ -53,55 +51,56 @@ table! {
         recovery: Optional<RecoveryWord>,
         /// Smallest retransmission timeout. Default: 200 ms.
         min_rto: Optional<Time>,
-        /// Largest burst that segmentation offload lets leave at once.
-        /// Default: 64 KiB.
+        /// Largest burst that segmentation offload sends at once. Default: 64
+        /// KiB.
         max_burst: Optional<Bytes>,
     }
 }
 
 table! {
-    /// What the sender asks of ACKs, anew with each that comes: one for each
-    /// part of its window and of its smoothed RTT.
+    /// ACK frequency that the sender requests, updated with each ACK: a number
+    /// of ACKs for each window and smoothed RTT.
     "an ACK frequency" AckFrequencyFile {
-        /// ACKs in a round trip. Default: 4.
+        /// ACKs per round trip. Default: 4.
         per_round: Optional<u64>,
-        /// The receiver takes no shorter delay. Default: 1 ms.
+        /// Shortest delay that the receiver accepts. Default: 1 ms.
         min_delay: Optional<Time>,
-        /// Distance from a missing segment at which one that arrives is
-        /// acknowledged at once; with 1 whatever is out of order, with 0
-        /// nothing. Default: 1.
+        /// Reordering threshold: distance from a missing segment at which an
+        /// arriving one is acknowledged at once; with 1 every segment out of
+        /// order, with 0 none. Default: 1.
         reordering: Optional<u64>,
     }
 }
 
 table! {
-    /// A receiver that lies to get more than its share. For bulk over one path.
+    /// A receiver that misbehaves to get more than its share. For bulk over one
+    /// path.
     "a receiver" ReceiverFile {
-        /// It acknowledges everything below the highest segment that arrived,
-        /// so that no loss is ever seen; what was lost is never delivered.
-        /// Default: false.
+        /// Acknowledges everything below the highest segment that arrived, so
+        /// that the sender sees no loss; lost data is never delivered. Default:
+        /// false.
         conceal_loss: Optional<bool>,
-        /// Segments beyond the highest one that arrived which its ACKs claim,
-        /// at most: it claims one more with every fourth ACK, and conceals
-        /// losses. Default: 0.
+        /// Maximum number of segments beyond the highest one that arrived which
+        /// its ACKs claim: it claims one more with every fourth ACK, and
+        /// conceals losses. Default: 0.
         ack_ahead: Optional<u64>,
-        /// ACKs in place of each that acknowledges something new; all but the
+        /// Number of ACKs sent in place of each ACK of new data; all but the
         /// last acknowledge a part of a segment. Default: 1.
         ack_division: Optional<u64>,
-        /// It says of each segment that fills a gap that it came twice
-        /// (D-SACK), so that reductions are undone. Default: false.
+        /// Reports each segment that fills a gap as a duplicate (D-SACK), so
+        /// that reductions are undone. Default: false.
         false_duplicates: Optional<bool>,
     }
 }
 
 words! {
-    /// By whose rules a receiver acknowledges.
+    /// Rules by which a receiver acknowledges.
     "ACKs" AcksWord {
-        /// Linux's TCP: at once what ends a burst, is out of order or fills a
-        /// gap, and the first segments.
+        /// Linux's TCP: immediate ACKs for a segment that ends a burst, is out
+        /// of order or fills a gap, and for the first segments.
         Tcp = "tcp",
-        /// QUIC's: at once what is out of order or fills a gap, and a change of
-        /// marking (RFC 9000, section 13.2).
+        /// QUIC's: immediate ACKs for a packet that is out of order or fills a
+        /// gap, and for a change of marking (RFC 9000, section 13.2).
         Quic = "quic",
     }
 }
@@ -109,11 +108,11 @@ words! {
 words! {
     /// Whether segments are paced.
     "pacing" PacingWord {
-        /// As the controller needs it.
+        /// As the controller requires.
         Auto = "auto",
         /// Always.
         On = "on",
-        /// Never, even if the controller asks for it.
+        /// Never, even if the controller requests it.
         Off = "off",
     }
 }
@@ -131,13 +130,13 @@ words! {
 words! {
     /// How recovery from losses ends.
     "recovery" RecoveryWord {
-        /// As the controller needs it; all that Knee has need TCP's.
+        /// As the controller requires; all of Knee's controllers require TCP's.
         Auto = "auto",
-        /// As TCP's: when all that was sent before it began is acknowledged
-        /// (RFC 6675).
+        /// As in TCP: when everything sent before it began is acknowledged (RFC
+        /// 6675).
         Tcp = "tcp",
-        /// As QUIC's: when something sent after it began is acknowledged, one
-        /// round trip (RFC 9002, section 7.3.2).
+        /// As in QUIC: when a packet sent after it began is acknowledged, after
+        /// one round trip (RFC 9002, section 7.3.2).
         Quic = "quic",
     }
 }
@@ -145,9 +144,9 @@ words! {
 words! {
     /// A receive window without a size.
     "receive window" WindowWord {
-        /// Never the limit.
+        /// No limit.
         Unlimited = "unlimited",
-        /// Tuned to what is delivered, as Linux does.
+        /// Tuned to the delivered data, as in Linux.
         Auto = "auto",
     }
 }
@@ -156,9 +155,9 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum WindowFile {
-    /// One without a size.
+    /// Without a size.
     Word(WindowWord),
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(Bytes),
 }
 

@@ -24,8 +24,8 @@ macro_rules! measures {
     ($with:ident) => {
         $with! {
             chapter "How much" {
-                /// `8 Σ (D(e) - D(b)) / (max e - min b)`: payload that the receiver's
-                /// application got, in order
+                /// `8 Σ (D(e) - D(b)) / (max e - min b)`: payload that was delivered
+                /// in order to the receiver's application
                 Goodput = "goodput", BitsPerSecond, More, Rate,
                     "payload delivered in order over time" => {
                     of Flows |flows| flows.goodput();
@@ -63,14 +63,14 @@ macro_rules! measures {
                 }
                 /// the same from each flow's start to the end of its warm-up; no window applies
                 RetransmitRatioStartup = "retransmit_ratio_startup", Fraction, Less, Cost,
-                    "the same before the end of the warm-up" => {
+                    "retransmitted over sent bytes before the end of the warm-up" => {
                     of Flows |flows| flows.retransmit_ratio_startup();
                 }
                 /// the same from start to end; no window applies
                 RetransmitRatioTotal = "retransmit_ratio_total", Fraction, Less, Cost,
-                    "the same from start to end" => {
+                    "retransmitted over sent bytes from start to end" => {
                     of Flows |flows| flows.retransmit_ratio_total();
-                    column [] "retransmit_ratio", "bytes sent again";
+                    column [] "retransmit_ratio", "bytes retransmitted";
                     within [] Tolerance::PartOrPoints(0.2, 0.2);
                 }
                 /// `Σ (D(e) - D(b)) / Σ (S(e) - S(b))`: payload delivered over payload sent, at
@@ -81,31 +81,32 @@ macro_rules! measures {
                 }
                 /// goodput times the useful ratio, or goodput over the bytes sent for each byte
                 /// delivered: as power weighs throughput against delay, it weighs goodput
-                /// against what is paid for it, where each byte sent has its price
+                /// against its cost, where each byte sent has a price
                 EffectiveGoodput = "effective_goodput", BitsPerSecond, More, Cost,
                     "goodput times the useful ratio" => {
                     of Flows |flows| flows.effective_goodput();
                 }
                 /// `max(0, P - L) / P`, from start to end and of all flows (`*`): P is the
-                /// packets sent again, in packets of their mean size, L those that all links
-                /// dropped or lost, ACKs included. What is left was lost in a stack or a network
-                /// card, or was sent again though it had arrived; no window applies
+                /// number of packets retransmitted, in packets of their mean size, L the number
+                /// that all links dropped or lost, ACKs included. The rest was lost in a stack
+                /// or a network card, or was retransmitted although it had arrived; no window
+                /// applies
                 LostElsewhere = "lost_elsewhere", Fraction, Neither, Cost,
-                    "part of what was sent again that no link lost" => {
+                    "part of the retransmissions that no link lost" => {
                     of Flows |flows| flows.lost_elsewhere();
                 }
                 /// mean over the flows of the time from start to the acknowledgement of the
                 /// last byte; never, if one was cut off
                 CompletionTime = "completion_time", Seconds, Less, Waiting,
-                    "from start until all is acknowledged" => {
+                    "time from start until all is acknowledged" => {
                     of Flows |flows| flows.completion_time();
                     column [] "completion_s", "completion time";
                     within [] Tolerance::Part(0.05);
                 }
                 /// `u / d`: u is `Σ h (D(e) - D(b))` over the capacity `C + Σ h N(b)` of the
                 /// flows' paths, d the time-weighted mean of RTT over base RTT. 1 at the knee;
-                /// half a link, or twice the delay, gives 0.5. Of flows over one path each.
-                /// (Kleinrock 1979)
+                /// half a link, or twice the delay, gives 0.5. Only of flows over one path
+                /// each. (Kleinrock 1979)
                 Power = "power", Number, More, Balance,
                     "Kleinrock's power; 1 at the knee" => {
                     of Flows |flows| flows.power();
@@ -131,13 +132,13 @@ macro_rules! measures {
                 }
                 /// the controller's estimate of the minimum RTT, distribution over time
                 MinRttEstimate(statistic: Statistic) = "min_rtt_estimate", Seconds, Neither, Delay,
-                    "minimum RTT that the controller believes in" => {
+                    "minimum RTT, as estimated by the controller" => {
                     of Flows |flows| flows.min_rtt_estimate(*statistic);
                 }
                 /// the controller's estimate of the bottleneck's bandwidth, payload,
                 /// distribution over time
                 BandwidthEstimate(statistic: Statistic) = "bandwidth_estimate", BitsPerSecond,
-                    Neither, Rate, "bandwidth that the controller believes in" => {
+                    Neither, Rate, "bandwidth, as estimated by the controller" => {
                     of Flows |flows| flows.bandwidth_estimate(*statistic);
                 }
                 /// of flows over one path each: `max(0, RTT - base RTT)`, where the base RTT is
@@ -145,18 +146,17 @@ macro_rules! measures {
                 /// that change each at their best while the flow may last; of a link: the time
                 /// that a packet entering the queue would wait. Distribution over time
                 QueueingDelay(statistic: Statistic) = "queueing_delay", Seconds, Less, Delay,
-                    "RTT less that of empty queues; delay of a queue" => {
+                    "RTT minus that of empty queues; delay of a queue" => {
                     of Flows |flows| flows.queueing_delay(*statistic);
                     of Link |(link, run, window)| link.queueing_delay(run, window, *statistic);
                     column [(Statistic::P95)] "queueing_delay_p95_s",
                         "queueing delay, 95th percentile";
                 }
-                /// the queue that never drains: the span is cut into windows of one second from
-                /// b on; mean over the windows of the smallest queueing delay in each. A last
-                /// window cut short by e counts only when it is the only one. Of a group, mean
-                /// over the flows
+                /// standing queue: mean, over windows of one second from b on, of the smallest
+                /// queueing delay in each. A last window cut short by e counts only if it is
+                /// the only one. Of a group, mean over the flows
                 StandingQueue = "standing_queue", Seconds, Less, Delay,
-                    "queueing delay that never drains" => {
+                    "standing queue: smallest delay in each second, mean" => {
                     of Flows |flows| flows.standing_queue();
                     of Link |(link, run, window)| link.standing_queue(run, window);
                     column [] "standing_queue_s", "standing queue";
@@ -178,23 +178,23 @@ macro_rules! measures {
                 ConvergenceTime {
                     /// Allowed deviation from the fair share, as a fraction of it.
                     band: f64,
-                    /// How long it must last.
+                    /// How long the shares must stay within the band.
                     hold: Time,
                 } = "convergence_time", Seconds, Less, Fairness,
-                    "until all stay near their fair share" => {
+                    "time until all stay near their fair share" => {
                     of Flows |flows| flows.convergence_time(*band, *hold);
                     within [{ band: 0.25, hold: Time::from_millis(2000) }] Tolerance::Factor(2.0);
                 }
                 /// from the claim's `from` to the end of the first stretch of `hold` in which
-                /// the flows' goodput together, with headers, reaches `fraction` of what their
-                /// paths allow in it. It is `hold` at least
+                /// the flows' total goodput, with headers, reaches `fraction` of what their
+                /// paths allow in it. It is at least `hold`
                 TakeoverTime {
-                    /// Part of the path's rate that must be reached.
+                    /// Fraction of the path's rate that must be reached.
                     fraction: f64,
                     /// Time over which goodput is averaged.
                     hold: Time,
                 } = "takeover_time", Seconds, Less, Fairness,
-                    "until they have the path's rate" => {
+                    "time until the flows have the path's rate" => {
                     of Flows |flows| flows.takeover_time(*fraction, *hold);
                 }
             }
@@ -202,7 +202,7 @@ macro_rules! measures {
                 /// samples in `phase` whose predecessor is not; mean over the flows. Phases
                 /// shorter than the sampling interval can be missed
                 PhaseEntries(phase: String) = "phase_entries", Number, Neither, Balance,
-                    "times that a phase of the controller began" => {
+                    "number of times that a phase of the controller began" => {
                     of Flows |flows| flows.phase_entries(phase);
                 }
                 /// part of the time in phases whose name begins with `phase`
@@ -244,26 +244,27 @@ macro_rules! measures {
             chapter "Over several paths" {
                 /// completion time of a file over T*: no scheduler can be earlier. Mean over the
                 /// flows. The completion time runs to the acknowledgement of the last byte, so
-                /// even a perfect scheduler stays a way back above 1
+                /// even a perfect scheduler stays above 1 by one reverse delay
                 CompletionOverBound = "completion_over_bound", Number, Less, Waiting,
-                    "completion time over the least that is possible" => {
+                    "completion time over the earliest possible" => {
                     of Flows |flows| flows.completion_over_bound();
                     column [] "completion_over_bound" as Ratio,
                         "completion over the earliest possible";
                 }
                 /// the same over the smallest T* of one path alone; below 1, several paths were
-                /// certainly of use
+                /// certainly useful
                 CompletionOverBestPath = "completion_over_best_path", Number, Less, Waiting,
-                    "the same over that of the best path alone" => {
+                    "completion time over the earliest possible on the best path alone" => {
                     of Flows |flows| flows.completion_over_best_path();
                     column [] "completion_over_best_path" as Ratio,
                         "completion over the best path alone";
                 }
                 /// completion time of a file over that of a perfect scheduler with the same
                 /// controllers: the least t by which the paths, each alone and always fed, have
-                /// delivered the file. What is above 1 is scheduling; what is between the bound T*
-                /// and this is congestion control. From further runs of the simulator; not strict,
-                /// as a path that is fed less may lose less. Mean over the flows
+                /// delivered the file. The excess above 1 is due to scheduling; the difference
+                /// between the bound T* and this is due to congestion control. From further runs
+                /// of the simulator; not strict, as a path with less traffic may lose less. Mean
+                /// over the flows
                 CompletionOverPerfect = "completion_over_perfect", Number, Less, Waiting,
                     "completion time over that of a perfect scheduler" => {
                     of Flows |flows| flows.completion_over_perfect();
@@ -271,26 +272,27 @@ macro_rules! measures {
                 /// `Σ h (D(e) - D(b))` over the capacity `C + Σ h N(b)` of the flows' paths; not
                 /// measurable on an unlimited path
                 AggregationRatio = "aggregation_ratio", Fraction, More, Rate,
-                    "what was delivered over what all paths allowed" => {
+                    "bytes delivered over what all paths allowed" => {
                     of Flows |flows| flows.aggregation_ratio();
-                    column [] "aggregation_ratio", "delivered, of what all paths allowed";
+                    column [] "aggregation_ratio", "delivered, share of what all paths allowed";
                 }
-                /// time that a byte waited at the receiver for what comes before it on another
+                /// time that a byte waited at the receiver for preceding bytes of another
                 /// path, mean over all bytes from start to end
                 HeadOfLineBlocking = "head_of_line_blocking", Seconds, Less, Delay,
-                    "mean wait of a byte for another path's" => {
+                    "mean time that a byte waits for bytes of another path" => {
                     of Flows |flows| flows.head_of_line_blocking();
                     column [] "head_of_line_blocking_s", "waiting for another path, mean";
                 }
-                /// the most bytes that ever waited so; the largest of the flows
+                /// largest number of bytes waiting in this way; the maximum
+                /// over the flows
                 ReceiveBufferPeak = "receive_buffer_peak", Bytes, Less, Cost,
-                    "most bytes that ever waited so" => {
+                    "largest number of bytes waiting for another path" => {
                     of Flows |flows| Ok(flows.receive_buffer_peak());
                 }
-                /// payload bytes that the receiver got more than once by several paths, over
-                /// those delivered; from start to end
+                /// payload bytes that the receiver got more than once over several paths,
+                /// over those delivered, from start to end
                 DuplicateRatio = "duplicate_ratio", Fraction, Less, Cost,
-                    "bytes that came more than once, over all" => {
+                    "bytes received more than once, over all" => {
                     of Flows |flows| flows.duplicate_ratio();
                     column [] "duplicate_ratio", "bytes received more than once";
                 }
@@ -305,7 +307,7 @@ macro_rules! measures {
                 /// from the flow's start to the arrival of its last object, mean over the flows;
                 /// never, if one did not arrive
                 PageLoadTime = "page_load_time", Seconds, Less, Waiting,
-                    "until the last object of a page is complete" => {
+                    "time until the last object of a page is complete" => {
                     of Flows |flows| flows.page_load_time();
                     column [] "page_load_s", "page load time";
                     within [] Tolerance::Part(0.05);
@@ -313,22 +315,22 @@ macro_rules! measures {
                 /// from the flow's start to the arrival of an object: distribution over the
                 /// objects, all of the same weight
                 ObjectTime(statistic: Statistic) = "object_time", Seconds, Less, Waiting,
-                    "until an object of a page is complete" => {
+                    "time until an object of a page is complete" => {
                     of Flows |flows| flows.object_time(*statistic);
                 }
                 /// of bursts: from a request to the arrival of its answer's last byte,
-                /// distribution over the requests, all of the same weight. One that was under
-                /// way at the end does not count
+                /// distribution over the requests, all of the same weight. A request still in
+                /// progress at the end does not count
                 BurstTime(statistic: Statistic) = "burst_time", Seconds, Less, Waiting,
-                    "until the answer to a request is complete" => {
+                    "time until the answer to a request is complete" => {
                     of Flows |flows| flows.burst_time(*statistic);
                 }
-                /// of a page, against that of `relative_to`: objects that arrived sooner after
-                /// their flow's start than the one of the same number there; of a tie, half. Two
-                /// equal runs give a half on average, and any one pair of them much more or
-                /// less: an outcome means something beside such a pair
+                /// of a page, against that of `relative_to`: share of objects that arrived
+                /// sooner after their flow's start than the one of the same number there; a tie
+                /// counts half. Two equal runs give a half on average, but a single pair of them
+                /// can give much more or less: compare a result with that of such a pair
                 ObjectsEarlier = "objects_earlier", Fraction, More, Waiting,
-                    "objects earlier than those of relative_to" => {
+                    "share of objects earlier than those of relative_to" => {
                     of Flows |_| because("it needs another page to compare with");
                     against |pair, window| objects_earlier(pair, window);
                 }
@@ -346,20 +348,22 @@ macro_rules! measures {
                     Waiting, "media time in a quality over all" => {
                     of Flows |flows| flows.video_quality_share(*quality);
                 }
-                /// how long playback stood still, its start left out, mean over the flows
+                /// total time of stalls, without the start-up, mean over the flows
                 VideoStallTime = "video_stall_time", Seconds, Less, Waiting,
-                    "how long playback stood still" => {
+                    "total time of stalls" => {
                     of Flows |flows| flows.video_stall_time();
                     column [] "video_stall_s", "video stalled for";
                 }
-                /// from the flow's start until playback begins, mean over the flows
+                /// time from the flow's start until playback begins, mean over the
+                /// flows
                 VideoStartupTime = "video_startup_time", Seconds, Less, Waiting,
-                    "until playback starts" => {
+                    "time until playback starts" => {
                     of Flows |flows| flows.video_startup_time();
                     column [] "video_startup_s", "video started after";
                     within [] Tolerance::Part(0.1);
                 }
-                /// segments whose quality is not that of the one before, mean over the flows
+                /// segments whose quality differs from that of the previous segment, mean
+                /// over the flows
                 VideoSwitches = "video_switches", Number, Less, Waiting,
                     "changes of quality" => {
                     of Flows |flows| flows.video_switches();
@@ -370,7 +374,7 @@ macro_rules! measures {
                 /// from start to the acknowledgement of the last byte, distribution over the
                 /// transfers
                 FlowCompletion(statistic: Statistic, sizes: SizeRange) = "flow_completion",
-                    Seconds, Less, Waiting, "of transfers" => {
+                    Seconds, Less, Waiting, "completion time of transfers" => {
                     of Flows |flows|
                         Ok(flows.transfers(TransferValue::Completion, *sizes)?.statistic(*statistic));
                     interval (TransferValue::Completion, *sizes, *statistic);
@@ -382,7 +386,7 @@ macro_rules! measures {
                 }
                 /// `8 S` over completion time, distribution over the transfers
                 FlowThroughput(statistic: Statistic, sizes: SizeRange) = "flow_throughput",
-                    BitsPerSecond, More, Waiting, "of transfers" => {
+                    BitsPerSecond, More, Waiting, "throughput of transfers" => {
                     of Flows |flows|
                         Ok(flows.transfers(TransferValue::Throughput, *sizes)?.statistic(*statistic));
                     interval (TransferValue::Throughput, *sizes, *statistic);
@@ -393,20 +397,21 @@ macro_rules! measures {
                 /// other, as RFC 3550 (section 6.4.1) has it for packets. Of transfers of one
                 /// size; without an interval
                 CompletionJitter(sizes: SizeRange) = "flow_completion_jitter", Seconds, Less,
-                    Waiting, "of transfers, from one to the next" => {
+                    Waiting, "difference between completion times of successive transfers, mean" => {
                     of Flows |flows| flows.completion_jitter(*sizes);
                 }
             }
             models {
-                /// the smaller of the two flows' parts of the link at the end of the model of
-                /// alternate probing
+                /// the smaller of the two flows' shares of the link at the end of the model
+                /// of alternate probing
                 "model.share_low", "the smaller share of the link";
-                /// the larger of them
+                /// the larger of the two shares
                 "model.share_high", "the larger share of the link";
-                /// what the bandwidth filters hold at its end, as a part of the link
-                "model.filter", "what the bandwidth filters hold";
-                /// rounds until the shares stay where they end
-                "model.rounds_to_converge", "rounds until the shares stay";
+                /// final value of the bandwidth filters, as a fraction of the link's
+                /// capacity
+                "model.filter", "final value of the bandwidth filters";
+                /// rounds until the shares reach their final values
+                "model.rounds_to_converge", "rounds until the shares are final";
             }
         }
     };

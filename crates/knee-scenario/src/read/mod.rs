@@ -162,8 +162,7 @@ impl<T: Value> Field for Named<T> {
     fn read_field(node: Option<&Node>, reading: &mut Reading<'_>) -> Named<T> {
         let Some(node) = node else { return Named::default() };
         let Some(entries) = node.entries() else {
-            let message =
-                format!("tables with a name are wanted, this is {}", node.kind.describe());
+            let message = format!("expected tables with a name, found {}", node.kind.describe());
             reading.problem(node.span, message, NAMED_HELP);
             return Named::default();
         };
@@ -171,7 +170,7 @@ impl<T: Value> Field for Named<T> {
             let name = At { value: key.name.clone(), span: key.span };
             if node.entries().is_none() {
                 let is = node.kind.describe();
-                let message = format!("a name with its table is wanted, \"{}\" is {is}", key.name);
+                let message = format!("expected a name with a table, but \"{}\" is {is}", key.name);
                 reading.problem(key.span, message, NAMED_HELP);
                 return (name, Optional::Broken);
             }
@@ -196,7 +195,7 @@ impl<T: Value> Field for List<T> {
                 List(items.iter().map(|item| Optional::read_field(Some(item), reading)).collect())
             }
             Some((kind, span)) => {
-                let message = format!("a list is wanted, this is {}", kind.describe());
+                let message = format!("expected a list, found {}", kind.describe());
                 reading.problem(
                     span,
                     message,
@@ -231,7 +230,7 @@ pub(crate) fn refuse_unknown(
 
 /// Reports a value of the wrong kind.
 pub(crate) fn refuse_kind(node: &Node, wanted: &str, example: &str, reading: &mut Reading<'_>) {
-    let message = format!("{wanted} is wanted, this is {}", node.kind.describe());
+    let message = format!("expected {wanted}, found {}", node.kind.describe());
     reading.problem(node.span, message, format!("write {example}"));
 }
 
@@ -369,7 +368,7 @@ pub(crate) fn word<T: Copy>(
         let help = did_you_mean("", names);
         reading.problem(
             node.span,
-            format!("{wanted} is wanted, this is {}", node.kind.describe()),
+            format!("expected {wanted}, found {}", node.kind.describe()),
             help,
         );
         return None;

@@ -46,7 +46,7 @@ impl<const LEAST: u64, const MOST: u64> Value for Whole<LEAST, MOST> {
         match node.kind {
             Kind::Integer(number) if number < 0 || number > i128::from(i64::MAX) => {
                 let message =
-                    format!("a whole number from {LEAST} to {MOST} is wanted, this is {number}");
+                    format!("expected a whole number from {LEAST} to {MOST}, found {number}");
                 reading.problem(node.span, message, "write a number in this range");
                 None
             }
@@ -78,14 +78,14 @@ impl Value for u64 {
                 u64::try_from(number).ok()
             }
             Kind::Integer(_) => {
-                let message = "a whole number from 0 to 9223372036854775807 is wanted";
+                let message = "expected a whole number from 0 to 9223372036854775807";
                 reading.problem(node.span, message, "write a number in this range");
                 None
             }
             _ => {
                 let wanted = "a whole number without a unit";
                 let message = format!(
-                    "{wanted} is wanted, this is {}",
+                    "expected {wanted}, found {}",
                     match node.kind {
                         Kind::Float(_) => "a fractional number",
                         ref other => other.describe(),
@@ -109,7 +109,7 @@ impl Value for f64 {
             Kind::Float(_) => {
                 reading.problem(
                     node.span,
-                    "a finite number is wanted",
+                    "expected a finite number",
                     "write a number such as 1.25",
                 );
                 None

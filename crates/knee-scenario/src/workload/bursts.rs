@@ -11,14 +11,14 @@ use knee_workload::{Bursts, Workload};
 const BURSTS_MAX: u64 = 1_000_000;
 
 table! {
-    /// Requests over one connection, each answered by so many bytes, with a
+    /// Requests over one connection, each with an answer of a given size and a
     /// pause before the next.
     "bursts" BurstsFile {
         /// Bytes of each answer.
         size: Required<Bytes>,
         /// From the arrival of an answer's last byte to the next request.
         pause: Required<Time>,
-        /// How many. Default: as many as the time brings.
+        /// Number of requests. Default: unlimited.
         count: Optional<u64>,
     }
 }
@@ -40,8 +40,9 @@ impl Kind for BurstsFile {
         let expected = count.unwrap_or(u64::MAX).min(possible).saturating_mul(room.flows);
         if expected > BURSTS_MAX {
             let message = match count {
-                Some(_) => format!("{expected} bursts are asked for, at most {BURSTS_MAX} may be"),
-                None => "the bursts never end: there is no count, and hardly a pause".to_owned(),
+                Some(_) => format!("{expected} bursts are too many: the limit is {BURSTS_MAX}"),
+                None => "the number of bursts is unlimited: there is no count, and almost no pause"
+                    .to_owned(),
             };
             reading.problem(room.span, message, "write count = 100, or a longer pause");
         }

@@ -21,7 +21,7 @@ table! {
         ladder: Optional<LadderFile>,
         /// Media time of a segment. Default: 4 s.
         segment: Optional<Time>,
-        /// Media time of the whole. Default: 120 s.
+        /// Media time of the whole video. Default: 120 s.
         media: Optional<Time>,
         /// Media that the player keeps below the top quality. Default:
         /// 18 s, as dash.js 5 does.
@@ -34,8 +34,8 @@ table! {
 words! {
     /// Bitrates of a video's qualities by name.
     "ladder" LadderWord {
-        /// 360p to 1080p60 around the 1310 kbit/s at 720p that the study of
-        /// SCTC tells.
+        /// 360p to 1080p60 around the 1310 kbit/s at 720p reported in the study
+        /// of SCTC.
         Study = "study",
         /// 400 to 4500 kbit/s, with which dash.js was measured.
         Measured = "measured",
@@ -48,9 +48,9 @@ words! {
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum LadderFile {
-    /// Known ones.
+    /// A known ladder.
     Word(LadderWord),
-    /// These.
+    /// The given bitrates.
     Rates(Vec<At<Rate>>),
 }
 
@@ -59,7 +59,7 @@ words! {
     "rule" RuleWord {
         /// The highest bitrate below the throughput measured.
         Throughput = "throughput",
-        /// BOLA: by what is in the buffer.
+        /// BOLA: by the level of the buffer.
         Bola = "bola",
         /// Throughput at a low buffer, BOLA at a high one, as dash.js does.
         Dynamic = "dynamic",
@@ -113,7 +113,8 @@ fn ladder(entry: &mut Optional<LadderFile>, reading: &mut Reading<'_>) -> Option
         return None;
     }
     if rates.is_empty() || rates.len() > QUALITIES_MAX {
-        let message = format!("a ladder has 1 to {QUALITIES_MAX} bitrates, not {}", rates.len());
+        let message =
+            format!("a ladder needs 1 to {QUALITIES_MAX} bitrates, found {}", rates.len());
         reading.problem(span, message, "write ladder = [\"400 kbit/s\", \"1300 kbit/s\"]");
         return None;
     }

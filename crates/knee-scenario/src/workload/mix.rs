@@ -18,19 +18,19 @@ table! {
     "a mix" MixFile {
         /// Mean time between two arrivals, which come at random.
         arrival_interval: Optional<Time>,
-        /// "log": the lines of the log in sizes arrive when their times say, each with its
-        /// own size, instead of at random. The first one arrives at the start.
+        /// "log": the transfers arrive at the times of the log given in sizes, each with
+        /// its own size, instead of at random. The first one arrives at the start.
         arrivals: Optional<String>,
-        /// How many arrive at most. Default: as many as the time brings.
+        /// Maximum number of arrivals. Default: unlimited.
         count: Optional<u64>,
         /// Name of the arrival process. Mixes that name the same one see the
         /// same arrivals, to within a millisecond, and the same sizes, as
-        /// test and control should; all else of them must be equal too.
-        /// Default: a process of its own.
+        /// required of test and control; their other settings must be equal
+        /// too. Default: a process of its own.
         process: Optional<String>,
-        /// How large they are: "1 MB", { median = "30 kB", sigma = 2.0,
-        /// max = "1 GB" }, { min = "4 kB", shape = 1.2, max = "1 GB" } or
-        /// { log = "access.csv" }.
+        /// Sizes of the transfers: "1 MB", { median = "30 kB", sigma = 2.0, max
+        /// = "1 GB" }, { min = "4 kB", shape = 1.2, max = "1 GB" } or { log =
+        /// "access.csv" }.
         sizes: Required<SizesFile>,
     }
 }
@@ -58,12 +58,12 @@ impl Kind for MixFile {
             }
             (Some(at), _) => {
                 let help = "write arrivals = \"log\", or an arrival_interval, and not both";
-                reading.problem(at.span, "arrivals follow the log, or come at random", help);
+                reading.problem(at.span, "arrivals either follow the log or are random", help);
                 return None;
             }
             (None, false) => {
                 let help = "write arrival_interval = \"100 ms\", or arrivals = \"log\"";
-                reading.problem(room.span, "a mix does not say when its transfers arrive", help);
+                reading.problem(room.span, "the mix has no arrival times", help);
                 return None;
             }
             (None, true) => self.at_random(room, count, reading)?,
@@ -105,7 +105,7 @@ impl MixFile {
 
 fn bearable(expected: f64, help: &str, room: &Room, reading: &mut Reading<'_>) {
     if expected > ARRIVALS_MAX {
-        let message = format!("about {expected:.0} transfers would arrive, at most 10000000 may");
+        let message = format!("about {expected:.0} transfers are too many: the limit is 10000000");
         reading.problem(room.span, message, help);
     }
 }
@@ -128,13 +128,13 @@ fn follow(
         None => {
             if read {
                 let help = "write sizes = { log = \"access.csv\" }, or an arrival_interval";
-                reading.problem(at.span, "there is no log that arrivals could follow", help);
+                reading.problem(at.span, "there is no log for the arrivals to follow", help);
             }
             return None;
         }
     };
     let within = arrivals.iter().take_while(|(time, _)| *time < room.life).count();
-    let help = "write a shorter duration, or take a part of the log";
+    let help = "write a shorter duration, or use a part of the log";
     bearable(within as f64 * room.flows as f64, help, room, reading);
     Some(Arrivals::Recorded(arrivals.into()))
 }

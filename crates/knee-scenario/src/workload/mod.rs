@@ -53,10 +53,10 @@ trait Kind: Value + JsonSchema {
 /// Declares the workloads that have settings: `"key" Variant(declaration): "what it is"`.
 macro_rules! workloads {
     ($($key:literal $variant:ident($file:ty): $what:literal,)*) => {
-        /// What the application does.
+        /// Workload of the application.
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum WorkloadFile {
-            #[doc = "Sends all the time."]
+            #[doc = "Sends without pause."]
             Bulk,
             $(#[doc = $what] $variant(Box<$file>),)*
         }
@@ -117,7 +117,7 @@ macro_rules! workloads {
 }
 
 workloads! {
-    "file" File(Bytes): "One transfer of so many bytes.",
+    "file" File(Bytes): "One transfer of a given size.",
     "bursts" Bursts(BurstsFile): "Requests with pauses in between, over one connection.",
     "page" Page(PageFile): "A web page.",
     "dash" Dash(DashFile): "Segmented video.",
@@ -161,7 +161,7 @@ impl Value for WorkloadFile {
             // If the only key is unknown, the problem is already reported.
             if entries.is_empty() || given.len() > 1 {
                 let message = match given.len() {
-                    0 => "the workload says nothing",
+                    0 => "the workload is empty",
                     _ => "a flow has one workload",
                 };
                 reading.problem(node.span, message, format!("write {EXAMPLE}"));
@@ -221,6 +221,6 @@ impl JsonSchema for WorkloadFile {
                 "additionalProperties": false,
             })
         }));
-        json_schema!({ "description": "What the application does.", "anyOf": any })
+        json_schema!({ "description": "Workload of the application.", "anyOf": any })
     }
 }

@@ -9,7 +9,7 @@ use knee_workload::{Http, Page, Workload};
 const CONNECTIONS_MAX: u64 = 1_000;
 
 table! {
-    /// A web page: objects, some of which are known only once others have
+    /// A web page: objects, some of which are requested only after others have
     /// arrived.
     "a page" PageFile {
         /// Name of a file of comma-separated values under the names
@@ -19,7 +19,7 @@ table! {
         objects: Optional<String>,
         /// How the objects are fetched. Default: "1.1".
         http: Optional<HttpWord>,
-        /// HTTP/1.1: connections at most. Default: 6.
+        /// HTTP/1.1: maximum number of connections. Default: 6.
         connections: Optional<u64>,
     }
 }
@@ -27,9 +27,9 @@ table! {
 words! {
     /// How the objects of a page are fetched.
     "HTTP" HttpWord {
-        /// One request at a time on each of some connections.
+        /// One request at a time on each of several connections.
         Version1 = "1.1",
-        /// All requests at once on one connection, as HTTP/2 has them.
+        /// All requests at once on one connection, as in HTTP/2.
         Multiplexed = "multiplexed",
     }
 }

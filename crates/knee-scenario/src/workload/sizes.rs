@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub(crate) enum SizesFile {
-    /// All the same.
+    /// All equal.
     Fixed(Bytes),
     /// Drawn at random.
     Table(Box<SizesTable>),
@@ -38,12 +38,13 @@ table! {
         /// comma-separated values with a column "bytes", or one size per
         /// line; compressed by gzip or not.
         log: Optional<String>,
-        /// Of the log, only lines of this class, by its column "class" or the like.
+        /// Only lines of the log of this class, by its column "class" or a similar
+        /// one.
         class: Optional<String>,
-        /// Of the log, only lines whose client has at least this round-trip time, by its
-        /// column "client_rtt_ms" or the like.
+        /// Only lines of the log whose client has at least this round-trip time, by its
+        /// column "client_rtt_ms" or a similar one.
         rtt_at_least: Optional<Time>,
-        /// Of the log, only lines whose client has a shorter round-trip time than this.
+        /// Only lines of the log whose client has a round-trip time below this.
         rtt_below: Optional<Time>,
     }
 }
@@ -82,8 +83,8 @@ fn distribution(
     let of_a_log =
         [table.class.is_given(), table.rtt_at_least.is_given(), table.rtt_below.is_given()];
     if of_a_log.contains(&true) && !table.log.is_given() {
-        let help = "add log = \"access.csv\", or leave class and rtt_… out";
-        reading.problem(span, "class and rtt_… choose among the lines of a log", help);
+        let help = "add log = \"access.csv\", or remove class and rtt_…";
+        reading.problem(span, "class and rtt_… select lines of a log, and there is no log", help);
         return None;
     }
     let broken = [&table.median, &table.min, &table.max].iter().any(|entry| entry.is_broken())
@@ -120,7 +121,7 @@ fn distribution(
         _ => {
             let help = "write { median = \"30 kB\", sigma = 2.0, max = \"1 GB\" }, or \
                         { min = \"4 kB\", shape = 1.2, max = \"1 GB\" }, or { log = \"access.csv\" }";
-            reading.problem(span, "a distribution of sizes is one of three", help);
+            reading.problem(span, "a distribution of sizes has one of three forms", help);
             None
         }
     }

@@ -11,8 +11,8 @@ Examples:
   knee advise live --candidates bbr,bbr3 --groups 3
   knee run mix.toml && knee advise knee-out/mix --format markdown
 
-Each group (prefix and port, or flow of a run) is explained by simulated paths, on
-which the candidates are then asked. docs/advise.md says what that is worth.";
+Simulated paths are fitted to each group (prefix and port, or flow of a run), and
+the candidates run on them. docs/advise.md describes how reliable that is.";
 
 /// `knee advise`.
 #[derive(Debug, Args)]
@@ -20,18 +20,18 @@ pub struct Advise {
     /// Folders of knee observe or of runs, or files of connections
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
-    /// Controllers to ask about. Default: bbr, and cubic where BBR is in use
+    /// Candidate controllers. Default: bbr, and cubic where BBR is in use
     #[arg(long, value_name = "NAME,…")]
     pub candidates: Option<Candidates>,
-    /// Groups to look at, those with the most bytes
+    /// Number of groups to examine, those with the most bytes
     #[arg(long, value_name = "N", default_value_t = 5,
         value_parser = clap::value_parser!(u16).range(1..))]
     pub groups: u16,
-    /// Simulations of the controller in use, for each group
+    /// Simulations of the controller in use for each group
     #[arg(long, value_name = "N", default_value_t = 100,
         value_parser = clap::value_parser!(u16).range(20..))]
     pub simulations: u16,
-    /// Seed of all draws
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: u64,

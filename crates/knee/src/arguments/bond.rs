@@ -12,9 +12,9 @@ Examples:
   knee bond serve server.toml        on the server
   knee bond connect client.toml      on the machine with several links
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
-  knee bond connect --transparent client.toml   all that programs send, without a proxy
-  knee bond record --out evening     what the links do, to be replayed in the simulator
-  knee bond doctor client.toml       tries each link, and says what to do
+  knee bond connect --transparent client.toml   all traffic of this machine, without a proxy
+  knee bond record --out evening     the links' behaviour, for replay in the simulator
+  knee bond doctor client.toml       tests each link, and prints what to do
   knee bond status --watch           each link: rate, RTT, loss, why it is not used
 
 docs/bond.md has both configurations and the first minute, step by step.";
@@ -30,15 +30,16 @@ pub struct Bond {
 /// The actions of `knee bond`.
 #[derive(Debug, Subcommand)]
 pub enum BondAction {
-    /// Make this machine's keys, and print the public one; of keys that are there, only
-    /// print it
+    /// Create this machine's keys and print the public key; if they exist, only print
+    /// it
     #[command(after_help = KEYS)]
     Keys {
         /// The file of the secret key, which only its owner may read
         #[arg(value_name = "FILE", default_value = "bond.key", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// Connect to where clients ask for, until Ctrl-C
+    /// Run the server, which connects to the targets that clients request,
+    /// until Ctrl-C
     Serve {
         /// The configuration
         #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
@@ -49,33 +50,33 @@ pub enum BondAction {
         /// The configuration
         #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
         config: PathBuf,
-        /// Take all TCP that programs of this machine send, and let nothing leave beside the
-        /// links. Needs CAP_NET_ADMIN
+        /// Divert all TCP traffic of this machine, and let nothing bypass the links. Needs
+        /// CAP_NET_ADMIN
         #[arg(long)]
         transparent: bool,
     },
-    /// Record what the links of the client or server do that runs here, until Ctrl-C: a run
-    /// with a scenario that replays it in the simulator
+    /// Record the links of the client or server running here, until Ctrl-C: a run with a
+    /// scenario that replays them in the simulator
     #[command(after_help = RECORD)]
     Record {
         /// The folder to write
         #[arg(long, value_name = "FOLDER", default_value = "recorded", value_hint = ValueHint::DirPath)]
         out: PathBuf,
-        /// The socket that it shows itself at. Default: the usual places
+        /// Socket of the running client or server. Default: the usual places
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         socket: Option<PathBuf>,
-        /// Record for so long
+        /// Stop after this time
         #[arg(long, value_name = "TIME")]
         time: Option<Time>,
-        /// Of a server, the client whose links are recorded. Default: the first
+        /// On a server, the client whose links are recorded. Default: the first
         #[arg(long, value_name = "CLIENT", default_value = "")]
         of: String,
-        /// Keep the names of interfaces, and of who is at the other end
+        /// Keep the names of interfaces and of the other end
         #[arg(long)]
         names: bool,
     },
-    /// Try each link of a client's configuration, and say what to do about those that do not
-    /// work
+    /// Test each link of a client's configuration, and print what to do about those that do
+    /// not work
     Doctor {
         /// The configuration of a client
         #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
@@ -83,12 +84,12 @@ pub enum BondAction {
         #[command(flatten)]
         print: Print,
     },
-    /// Show the links of the client or server that runs here
+    /// Show the links of the client or server running here
     Status {
-        /// The socket that it shows itself at. Default: the usual places
+        /// Socket of the running client or server. Default: the usual places
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         socket: Option<PathBuf>,
-        /// Show them anew every second, until Ctrl-C
+        /// Update every second, until Ctrl-C
         #[arg(long)]
         watch: bool,
         #[command(flatten)]
@@ -99,17 +100,17 @@ pub enum BondAction {
 const RECORD: &str = "\
 Examples:
   knee bond record --time \"10 min\"
-  knee report recorded                what the links did, on one page
+  knee report recorded                the links' behaviour, on one page
   knee run recorded/scenario.toml     the same links in the simulator
   knee run recorded/scenario.toml --set flow.evening.scheduler=minrtt
 
-What is written names neither interfaces nor the other end unless --names is given, and never
-what went over the links.";
+The record names neither interfaces nor the other end unless --names is given, and never
+contains the traffic itself.";
 
 const KEYS: &str = "\
 Examples:
   knee bond keys
   knee bond keys /etc/knee/bond.key
 
-The public key goes into the configuration of the other end. The secret one stays in its
+The public key goes into the configuration of the other end. The secret key stays in its
 file: nobody else needs it.";

@@ -9,8 +9,8 @@ Examples:
   knee cc list
   knee cc unload bbr_low_delay
 
-A loaded controller stays until it is unloaded or the machine restarts. It is
-one that programs can ask for; nothing uses it by itself.";
+A loaded controller stays until it is unloaded or the machine restarts. Programs
+can select it; nothing uses it by default.";
 
 /// `knee cc`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub enum CcAction {
     },
     /// List the controllers that knee cc load left in the kernel
     List,
-    /// Take a controller away; connections that use it keep it
+    /// Unload a controller; connections that use it keep it
     Unload {
         /// bbr_low_delay, knee_bbr3 or knee_copa
         #[arg(value_name = "NAME")]

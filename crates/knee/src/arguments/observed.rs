@@ -12,10 +12,10 @@ const HEADING: &str = "Options for a folder of knee observe";
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct OfObserved {
-    /// Only connections that ended in this time (UTC); two are set beside each other
+    /// Only connections that ended in this period (UTC); two periods are compared
     #[arg(long, value_name = "FROM/TO")]
     pub period: Vec<Period>,
-    /// Set two controllers beside each other
+    /// Compare two controllers
     #[arg(long, value_name = "A,B")]
     pub controllers: Option<Two>,
     /// Table of networks, comma-separated: prefix,asn,name

@@ -14,7 +14,7 @@ pub struct Output {
     /// Where to write. Default: below knee-out/
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
-    /// Replace what an earlier run wrote there
+    /// Replace the files of an earlier run
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct Output {
 /// How a command reports progress.
 #[derive(Debug, Args)]
 pub struct Progress {
-    /// Tell how far it is: bar, or json, one object a line on the standard error
+    /// Progress: a bar, or json (one object per line on standard error)
     #[arg(long, value_name = "FORM", default_value = "bar", hide_default_value = true,
         hide_possible_values = true, value_parser = ["bar", "json"])]
     progress: String,
@@ -40,7 +40,7 @@ impl Progress {
 /// How a command prints results.
 #[derive(Debug, Args)]
 pub struct Print {
-    /// How to print what came out
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = formats())]
     format: Format,
     /// Short for --format json

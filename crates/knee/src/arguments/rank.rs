@@ -13,7 +13,7 @@ Examples:
   knee rank first.toml --cc 'bbr,{ name = \"bbr\", drain_to_target = true }' --against cubic
 
 Each controller takes the place of the first flow: alone, beside a second flow
-of its own, and beside each of --against. An interrupt keeps what there is.";
+of its own, and beside each of --against. After an interrupt, results so far are kept.";
 
 /// `knee rank`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub struct Rank {
     /// Controllers to run beside each of them. Default: cubic,bbr
     #[arg(long, value_name = "CC,CC…")]
     pub against: Option<Candidates>,
-    /// The flow whose place they take, by its name. Default: the first
+    /// Name of the flow that they replace. Default: the first
     #[arg(long, value_name = "NAME")]
     pub flow: Option<String>,
     /// Set a key of every scenario
@@ -36,7 +36,7 @@ pub struct Rank {
     /// Seed of the first repeat, instead of the scenarios'
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
-    /// Run each K times, with the seed and those that follow it, and give intervals
+    /// Run each K times with consecutive seeds, and print intervals
     #[arg(long, value_name = "K", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..=REPEATS_MAX))]
     pub repeat: u64,

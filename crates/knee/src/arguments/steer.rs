@@ -11,15 +11,15 @@ pub const HELP: &str = "\
 Examples:
   knee init --template mix
   knee steer rehearse mix.toml --set duration=60s --triples 24
-  knee steer plan policy.toml        says what would be done, as any user
-  knee steer apply policy.toml       until Ctrl-C, then as before; as root
+  knee steer plan policy.toml        prints the changes; as any user
+  knee steer apply policy.toml       until Ctrl-C, then reverts; as root
   knee steer run policy.toml --blocks blocks.jsonl    an experiment; as root
   knee steer status
   knee steer rollback
-  knee steer host bbr --trial        what the host's default would be worth
+  knee steer host bbr --trial        compares it with the host's default
 
-docs/steer.md says what an experiment is here and how to read its verdict,
-docs/policy.md what a policy is and how to go back.";
+docs/steer.md describes experiments and how to read their verdict,
+docs/policy.md policies and how to revert them.";
 
 /// `knee steer`.
 #[derive(Debug, Args)]
@@ -32,32 +32,33 @@ pub struct Steer {
 /// The actions of `knee steer`.
 #[derive(Debug, Subcommand)]
 pub enum SteerAction {
-    /// Carry an experiment out over the simulator, where the truth is known
+    /// Rehearse an experiment on the simulator, where the true effect is known
     #[command(arg_required_else_help = true, after_help = REHEARSE)]
     Rehearse(Rehearse),
-    /// Say what a policy would do to this host, and change nothing
+    /// Print what a policy would change on this host, without changing anything
     #[command(arg_required_else_help = true)]
     Plan(PolicyPlan),
-    /// Steer new connections as a policy says, until it is stopped; then as before
+    /// Apply a policy to new connections until stopped, then revert it
     #[command(arg_required_else_help = true, after_help = APPLY)]
     Apply(Apply),
-    /// Carry an experiment out on this host: two controllers, block by block
+    /// Run an experiment on this host: two controllers, block by block
     #[command(arg_required_else_help = true, after_help = RUN)]
     Run(Box<SteerRun>),
-    /// Make a key that signs policies, and print the line for hosts that trust it
+    /// Create a key that signs policies, and print the line for hosts that trust
+    /// it
     #[command(arg_required_else_help = true)]
     Keys(Keys),
-    /// Write a policy with its signature
+    /// Sign a policy
     #[command(arg_required_else_help = true, after_help = SIGN)]
     Sign(Sign),
-    /// Say what is applied and whether it is as it was made
+    /// Show what is applied, and whether it is unchanged
     Status(Applied),
-    /// Take back what was applied, by whichever process
+    /// Revert what any process applied
     Rollback(Applied),
-    /// The controller of connections that no policy names: look, try, set, go back
+    /// The host's default controller: show, test, set, revert
     #[command(after_help = HOST)]
     Host(Host),
-    /// Take back what was applied when the process on the standard input is gone
+    /// Revert what was applied when the process at standard input ends
     #[command(hide = true)]
     Guard(Guard),
 }
@@ -67,10 +68,10 @@ Examples:
   knee steer apply policy.toml
   knee steer apply policy.toml --duration '1 h'
 
-BPF programs give connections that begin their controller, and those that are open if
-the policy says so; else, and without BPF, routes in a table of their own, for those
-that begin. When the process ends, however it ends, a second process takes all back;
-what even that one missed, the next apply or rollback does. Needs CAP_NET_ADMIN, and
+BPF programs set the controller of new connections, and of open ones if
+the policy requests it. Otherwise, and without BPF, routes in a separate table do so
+for new connections. When the process ends for any reason, a second process reverts
+everything; if that one fails, the next apply or rollback does. Needs CAP_NET_ADMIN, and
 CAP_BPF and CAP_PERFMON for programs.";
 
 /// `knee steer plan`.
@@ -91,13 +92,13 @@ Examples:
   knee steer sign policy.toml --key steer.key --out signed.toml
   knee steer plan signed.toml --trust steer.trust
 
-A policy that is signed has a version, which only rises, and expires. A host with
-/etc/knee/steer.trust takes no others.";
+A signed policy has a version, which must increase, and an expiry. A host with
+/etc/knee/steer.trust accepts no others.";
 
 /// `knee steer keys`.
 #[derive(Debug, Args)]
 pub struct Keys {
-    /// File of the key; where it is there, its line is printed
+    /// File of the key; if it exists, its line is printed
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }
@@ -111,19 +112,19 @@ pub struct Sign {
     /// The key, of knee steer keys
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key: PathBuf,
-    /// Where to write it; may be the policy itself
+    /// File to write; may be the policy itself
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: PathBuf,
 }
 
-/// Whose policies are taken.
+/// Whose policies are accepted.
 #[derive(Debug, Args)]
 pub struct Trust {
-    /// Take only policies that are signed by a key of this file. Default:
-    /// /etc/knee/steer.trust, if it is there
+    /// Accept only policies signed by a key of this file. Default:
+    /// /etc/knee/steer.trust, if it exists
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trust: Option<PathBuf>,
-    /// The versions of signed policies that this host has had
+    /// File with the latest versions of signed policies on this host
     #[arg(long, value_name = "FILE", default_value = "/var/lib/knee/steer.versions",
         value_hint = ValueHint::FilePath)]
     pub versions: PathBuf,
@@ -137,7 +138,7 @@ pub struct Apply {
     pub policy: PathBuf,
     #[command(flatten)]
     pub trust: Trust,
-    /// Take it back after this time. Default: at Ctrl-C or SIGTERM
+    /// Revert it after this time. Default: at Ctrl-C or SIGTERM
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
     #[command(flatten)]
@@ -154,10 +155,10 @@ Examples:
       --triples 4 --allow short-block --allow short-burn-in --allow few-triples
 
 Each group of the policy names two controllers, controller (B) and control (A). Whole
-blocks of time get the one, the other, or both half and half, in an order drawn from the
-policy's seed. A block that has ended is on disk: the same command goes on after a crash.
-B is stopped within three minutes where it does plain harm. Then, and at the end, all is
-as before. Needs BPF programs: see knee steer plan.";
+blocks of time run under one, the other, or half under each, in an order drawn from the
+policy's seed. Finished blocks are on disk: the same command resumes after a crash.
+B is stopped within three minutes if it does clear harm. Then, and at the end, everything
+is reverted. Needs BPF programs: see knee steer plan.";
 
 /// `knee steer run`.
 #[derive(Debug, Args)]
@@ -167,29 +168,30 @@ pub struct SteerRun {
     pub policy: PathBuf,
     #[command(flatten)]
     pub trust: Trust,
-    /// What blocks came to is written here; those that are there already count
+    /// File for the results of blocks; blocks already in it count
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub blocks: PathBuf,
-    /// These groups of the policy alone
+    /// Only these groups of the policy
     #[arg(long, value_name = "NAME")]
     pub group: Vec<String>,
-    /// Length of a block, at least 10 min and three times as long as nearly all
-    /// connections last
+    /// Length of a block, at least 10 min and three times the duration of
+    /// nearly all connections
     #[arg(long, value_name = "TIME", default_value = "20 min")]
     pub block: Time,
-    /// From the start of a block, for how long connections that begin do not count; at
-    /// least 60 s
+    /// Time from the start of a block in which new connections do not count; at least
+    /// 60 s
     #[arg(long, value_name = "TIME", default_value = "60 s")]
     pub burn_in: Time,
-    /// Triples of blocks, at least 16
+    /// Number of triples of blocks, at least 16
     #[arg(long, value_name = "N", default_value_t = 48,
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub triples: u64,
-    /// Pairs of blocks before them, both under A: how large the noise is
+    /// Number of pairs of blocks before them, both under A, which measure the
+    /// noise
     #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub calibration: u64,
-    /// A limit that is not to hold
+    /// Lift a limit
     #[arg(long, value_name = "LIMIT")]
     pub allow: Vec<Limit>,
     #[command(flatten)]
@@ -221,7 +223,8 @@ pub struct Applied {
 /// Where the journal is.
 #[derive(Debug, Args)]
 pub struct Guard {
-    /// What was done is written here before it is done; one for each network namespace
+    /// Journal of all changes, written before they are made; one for each network
+    /// namespace
     #[arg(long = "journal", value_name = "FILE", default_value = "/run/knee/steer.journal",
         value_hint = ValueHint::FilePath)]
     pub path: PathBuf,
@@ -229,14 +232,14 @@ pub struct Guard {
 
 const HOST: &str = "\
 Examples:
-  knee steer host                    what decides it, now and at the next start
-  knee steer host bbr                what would be done; changes nothing
-  knee steer host bbr --trial        both over three paths made here; as root
-  knee steer host bbr --apply        sets it, for each start too; as root
-  knee steer host --undo             as before; as root
+  knee steer host                    the setting, now and at the next boot
+  knee steer host bbr                what would change; changes nothing
+  knee steer host bbr --trial        compares both over three emulated paths; as root
+  knee steer host bbr --apply        sets it, also at boot; as root
+  knee steer host --undo             reverts it; as root
 
-The setting is one file, /etc/sysctl.d/98-knee-congestion-control.conf, which says what
-was set before. Where an administrator has set the default in a file, it stays.";
+The setting is one file, /etc/sysctl.d/98-knee-congestion-control.conf, which records the
+previous value. A default that an administrator has set in a file is left unchanged.";
 
 /// `knee steer host`.
 #[derive(Debug, Args)]
@@ -244,13 +247,14 @@ pub struct Host {
     /// The kernel's name of a controller
     #[arg(value_name = "CONTROLLER", conflicts_with = "undo")]
     pub controller: Option<String>,
-    /// Set it, now and for each start of the host
+    /// Set it, now and at each boot of the host
     #[arg(long, requires = "controller")]
     pub apply: bool,
-    /// Try it beside the one that is set, on the kernel ground, before it is set
+    /// Compare it with the current default on the kernel ground, before setting
+    /// it
     #[arg(long, requires = "controller")]
     pub trial: bool,
-    /// Take Knee's setting back
+    /// Revert Knee's setting
     #[arg(long)]
     pub undo: bool,
     #[command(flatten)]
@@ -263,8 +267,8 @@ Examples:
   knee steer rehearse site-a.toml site-b.toml --truth 0
 
 A scenario holds two mixes of one process, one under each controller. A block is a
-run of it with a seed of its own: all under the one, all under the other, or half
-and half. Its duration is the length of a block, its warm-up the burn-in.";
+run of it with its own seed: all under one, all under the other, or half
+under each. Its duration is the length of a block, its warm-up the burn-in.";
 
 /// `knee steer rehearse`.
 #[derive(Debug, Args)]
@@ -272,23 +276,24 @@ pub struct Rehearse {
     /// Scenarios with mixes, each a group of clients
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Triples of blocks; 16 and more give an interval
+    /// Number of triples of blocks; 16 or more give an interval
     #[arg(long, value_name = "N", default_value_t = 24,
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub triples: u64,
-    /// Pairs of blocks before them, both under the controller in use: how large the
-    /// noise is
+    /// Number of pairs of blocks before them, both under the controller in use,
+    /// which measure the noise
     #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub calibration: u64,
-    /// Pairs of runs that tell the truth: the same arrivals under each; 0: none
+    /// Number of pairs of runs that determine the true effect, with the same
+    /// arrivals under each; 0 for none
     #[arg(long, value_name = "N", default_value_t = 10,
         value_parser = clap::value_parser!(u64).range(0..=10_000))]
     pub truth: u64,
     /// Set a key of every scenario
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<Override>,
-    /// Seed of the draws and of the first block, instead of the scenario's
+    /// Seed of the order and of the first block, instead of the scenario's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
     /// Runs at the same time. Default: one per CPU

@@ -27,7 +27,8 @@ pub struct Train {
     #[arg(long, value_name = "K", default_value_t = 2,
         value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// How often all rules are improved; each round but the first begins with a split
+    /// Number of rounds in which all rules are improved; each round but the first
+    /// begins with a split
     #[arg(long, value_name = "N", default_value_t = 4,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,

@@ -69,9 +69,9 @@ fn kernel(host: &Host) -> Finding {
             Some(_) => State::Lacking,
             None => State::Unknown,
         },
-        found: release.unwrap_or_else(|| "no Linux".to_string()),
+        found: release.unwrap_or_else(|| "not Linux".to_string()),
         needed_for: "kernel: BPF controllers",
-        advice: "use Linux 6.10 or later; earlier ones run the controllers that they bring along",
+        advice: "use Linux 6.10 or later; earlier kernels run only their own controllers",
     }
 }
 
@@ -87,7 +87,7 @@ fn namespaces(host: &Host) -> Finding {
         (false, ..) => (State::Lacking, "the kernel has no network namespaces"),
         (true, true, _) => (State::Ready, "may make network namespaces"),
         (true, false, false) => {
-            (State::Ready, "may make them inside a user namespace, which Knee makes by itself")
+            (State::Ready, "may make them inside a user namespace, which Knee creates")
         }
         (true, false, true) => (State::Lacking, "only the administrator may make them"),
     };
@@ -135,7 +135,7 @@ fn scheduling(host: &Host) -> Finding {
         _ if no_time => (State::Lacking, "kernel.sched_rt_runtime_us is 0".to_string()),
         (true, _) => (State::Ready, "may use real-time priorities (CAP_SYS_NICE)".to_string()),
         (false, true) => (State::Ready, "real-time priorities are allowed".to_string()),
-        (false, false) if limit.is_none() => (State::Unknown, "the host does not say".to_string()),
+        (false, false) if limit.is_none() => (State::Unknown, "unknown".to_string()),
         (false, false) => (State::Lacking, "no real-time priority is allowed".to_string()),
     };
     Finding {
@@ -153,7 +153,7 @@ fn bpf(host: &Host) -> Finding {
     let there = host.has("proc/sys/kernel/unprivileged_bpf_disabled");
     let (state, found) = match (may, there) {
         (_, false) => (State::Lacking, "the kernel has no BPF"),
-        (false, true) => (State::Lacking, "BPF is there, but not allowed to this user"),
+        (false, true) => (State::Lacking, "BPF is available, but this user may not use it"),
         (true, true) if may && host.may(Capability::NetAdmin) => {
             (State::Ready, "may load programs")
         }
@@ -232,7 +232,7 @@ fn controllers(host: &Host) -> Finding {
         now.as_deref().is_some_and(|now| now.split_whitespace().any(|known| known == name))
             || loadable.contains(&name)
     };
-    let mut found = now.clone().unwrap_or_else(|| "the host does not say".to_string());
+    let mut found = now.clone().unwrap_or_else(|| "unknown".to_string());
     if !loadable.is_empty() {
         found += &format!("; as modules: {}", loadable.join(", "));
     }

@@ -24,11 +24,11 @@ pub fn evaluate<'g>(
     let usage = |what: &str, advice: &str| Failure::Usage(what.to_string(), advice.to_string());
     if grounds.len() < 2 || grounds[0].name() != SIMULATOR {
         let advice = "write --on sim,kernel";
-        return Err(usage("a ground in real time is compared with the simulator", advice));
+        return Err(usage("a ground in real time needs the simulator for comparison", advice));
     }
     if arguments.against.is_some() || arguments.search.is_some() {
-        let advice = "leave --on out";
-        return Err(usage("--against and --search are for the simulator alone", advice));
+        let advice = "remove --on";
+        return Err(usage("--against and --search work only on the simulator", advice));
     }
     let settings = EvaluateSettings { quick: true, ..settings };
     let both = EvaluateBoth::new(&settings, grounds, arguments.repeat_real)?;
@@ -52,7 +52,8 @@ fn document(compared: &EvaluationsCompared, directory: &Path) -> Document {
         document = document.said(headline(one)).words("\n").table(table(one)).words("\n");
         if !one.without_value.is_empty() {
             let lines = one.without_value.join("; ");
-            document = document.said(format!("Without a value of all on both: {lines}."));
+            document = document
+                .said(format!("Lines without values of all controllers on both grounds: {lines}."));
         }
     }
     document.words(format!("\ndata     {}\n", directory.join(GROUNDS).display()))
@@ -61,8 +62,8 @@ fn document(compared: &EvaluationsCompared, directory: &Path) -> Document {
 fn headline(one: &EvaluationGrounds) -> String {
     let [first, second] = &one.grounds;
     format!(
-        "{first} and {second} say the same of {} in {} of {} comparisons of two ({}): both see \
-         the same one ahead, or neither.",
+        "{first} and {second} agree about {} in {} of {} pairwise comparisons ({}): the same one \
+         is ahead on both, or neither.",
         one.controllers.join(", "),
         one.agree,
         one.pairs.len(),

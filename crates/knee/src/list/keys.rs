@@ -80,7 +80,7 @@ pub fn workload_names() -> Vec<String> {
 /// Workloads with their parameters.
 pub fn workloads() -> Document {
     let schema = knee_scenario::json_schema();
-    let mut document = Document::default().words("bulk: Sends all the time.\n");
+    let mut document = Document::default().words("bulk: Sends without pause.\n");
     for form in forms(&schema) {
         for (name, inner) in settings(form) {
             document = document.words(format!("\n{name}: {}\n", line(&form["description"])));

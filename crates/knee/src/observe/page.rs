@@ -16,9 +16,9 @@ pub enum Place {}
 #[cfg(not(feature = "live"))]
 pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure> {
     Err(Failure::Usage(
-        "this build of Knee shows no page of what it observes".to_string(),
-        "build one that does, cargo build --release --features live, or leave out --page; \
-         knee report DIR writes the same page afterwards"
+        "this build of Knee cannot serve a page".to_string(),
+        "build one that does, cargo build --release --features live, or remove --page; knee \
+         report DIR writes the same page afterwards"
             .to_string(),
     ))
 }
@@ -62,7 +62,7 @@ mod shown {
         })?;
         let (live, wrong) = Live::recent(directory);
         for error in wrong {
-            screen::say(&format!("Not on the page: {error}"));
+            screen::say(&format!("Not shown on the page: {error}"));
         }
         Ok(Place(listener, live))
     }
@@ -71,7 +71,7 @@ mod shown {
         /// Serves observations from now on, until the page is dropped.
         pub fn show(self, observer: &mut Observer) -> Result<Page, Failure> {
             let Place(listener, live) = self;
-            let begin = |error| Failure::Internal(format!("cannot show a page: {error}"));
+            let begin = |error| Failure::Internal(format!("cannot serve a page: {error}"));
             let page = Page::open(listener, live.clone()).map_err(begin)?;
             observer.show_on(live, page.address());
             screen::say(&format!("The last hour: http://{}", page.address()));

@@ -57,7 +57,7 @@ fn points(summary: &SweepSummary) -> Table {
 /// Heading of a column.
 fn short(measure: &SweepMeasure) -> String {
     let name = measure.name.trim_end_matches("_bps").trim_end_matches("_s");
-    name.replace("rtt", "RTT").replace("retransmit_ratio", "sent again").replace('_', " ")
+    name.replace("rtt", "RTT").replace("retransmit_ratio", "retransmitted").replace('_', " ")
 }
 
 /// Measures that some group in the table has; groups of one flow have no fairness.
