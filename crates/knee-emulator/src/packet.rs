@@ -41,6 +41,9 @@ impl knee_link::Packet for IpPacket {
     fn mark(&mut self) {
         self.headers.ecn = Ecn::Ce.bits();
     }
+    fn clear_ecn(&mut self) {
+        self.headers.ecn = Ecn::NotCapable.bits();
+    }
     #[inline]
     fn flow_hash(&self) -> u64 {
         self.headers.flow_hash

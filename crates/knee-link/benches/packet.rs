@@ -27,6 +27,7 @@ impl Packet for Segment {
         Ecn::NotCapable
     }
     fn mark(&mut self) {}
+    fn clear_ecn(&mut self) {}
     fn flow_hash(&self) -> u64 {
         u64::from(self.flow)
     }

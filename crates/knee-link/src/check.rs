@@ -27,6 +27,12 @@ pub(crate) fn assert_possible(config: &Config) {
     assert!(outages.is_sorted(), "outages are sorted and disjoint");
     let holds = config.hold.iter().flat_map(|(from, until)| [from, until]);
     assert!(holds.is_sorted(), "holds are sorted and disjoint");
+    if let Some(breaker) = &config.circuit_breaker {
+        assert!(breaker.interval > Time::ZERO, "an interval of a breaker has a length");
+        assert!((0.0..=1.0).contains(&breaker.loss), "a loss is within 0 and 1");
+        assert!(breaker.intervals > 0, "a breaker trips by an interval at least");
+        assert!(breaker.reset_after != Some(Time::ZERO), "a tripped breaker stays so for a time");
+    }
     let (Some(Device::Bytes(limit)) | Some(Device::Packets(limit))) = config.device else { return };
     assert!(limit > 0, "a device holds something");
     assert!(config.aqm.decides_on_leaving(), "a device queue is below an AQM that decides late");

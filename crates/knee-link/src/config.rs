@@ -30,6 +30,11 @@ pub struct Config {
     /// reach the far end in a span do so when it ends, in order and all at
     /// once. Sorted, disjoint.
     pub hold: Vec<(Time, Time)>,
+    /// Lets nothing in once too much has been lost for too long.
+    pub circuit_breaker: Option<CircuitBreaker>,
+    /// What arrives at the far end is Not-ECT, whatever it was when it entered and
+    /// whatever the AQM made of it.
+    pub ecn_bleached: bool,
 }
 
 impl Config {
@@ -46,6 +51,8 @@ impl Config {
             policer: None,
             down: Vec::new(),
             hold: Vec::new(),
+            circuit_breaker: None,
+            ecn_bleached: false,
         }
     }
 }
@@ -179,4 +186,27 @@ pub struct Policer {
     pub rate: Rate,
     /// Size of the bucket in IP bytes; initially full.
     pub burst: u64,
+}
+
+/// Circuit breaker (RFC 8084) around the link. A meter at the entry counts the
+/// packets that enter, one at the far end those that are missing; both are read
+/// at the end of each interval, an event at that moment included. In the
+/// missing are counted those that the link dropped or lost during the interval:
+/// what is under way when it ends is neither.
+///
+/// RFC 8084 leaves all numbers to the operator (section 4); the scenario says
+/// what Knee's defaults are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CircuitBreaker {
+    /// Length of an interval, above zero; the first begins at time zero.
+    pub interval: Time,
+    /// An interval in which more than this part of what entered goes missing is
+    /// congested; `0.0..=1.0`. One in which nothing entered is not.
+    pub loss: f64,
+    /// Congested intervals in a row, at least one, that trip it: from then on it
+    /// drops what enters. What has entered is delivered.
+    pub intervals: u32,
+    /// So long after it has tripped, above zero, it lets packets in again and
+    /// its intervals begin anew; none: it stays tripped.
+    pub reset_after: Option<Time>,
 }

@@ -206,7 +206,7 @@ impl<P: Packet> Features<P> {
     }
 
     /// Processes what was due by `now`, in order.
-    fn settle(&mut self, core: &mut Core<P>, now: Time) {
+    pub fn settle(&mut self, core: &mut Core<P>, now: Time) {
         loop {
             let outage = self.outages.next_start();
             if self.next_dequeue <= now && self.next_dequeue < outage {

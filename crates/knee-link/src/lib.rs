@@ -1,5 +1,5 @@
-//! One direction of one hop as a state machine: loss, policer, queue, rate
-//! and propagation delay, in this order.
+//! One direction of one hop as a state machine: circuit breaker, loss, policer,
+//! queue, rate and propagation delay, in this order.
 //!
 //! Time is an argument, randomness is the link's own ChaCha8 stream, packets
 //! are any type that implements [`Packet`]: an event queue can drive it as well
@@ -9,10 +9,12 @@
 //! in steady state, know the ground it runs on.
 
 mod aqm;
+mod breaker;
 mod capacity;
 mod check;
 mod config;
 mod delay;
+mod ends;
 mod features;
 mod fifo;
 mod gate;
@@ -28,7 +30,9 @@ pub use aqm::{
     Threshold, aqms,
 };
 pub use capacity::Capacity;
-pub use config::{Buffer, Config, Delay, Device, Jitter, Loss, Policer, RateModel, Steps, Trace};
+pub use config::{
+    Buffer, CircuitBreaker, Config, Delay, Device, Jitter, Loss, Policer, RateModel, Steps, Trace,
+};
 pub use knee_units::Ecn;
 pub use link::{Counters, DropReason, Link, QueueState};
 pub use read_loss::{LossFileError, read_loss};
@@ -43,6 +47,8 @@ pub trait Packet {
     fn ecn(&self) -> Ecn;
     /// Sets Congestion Experienced.
     fn mark(&mut self);
+    /// Clears the ECN field: Not-ECT.
+    fn clear_ecn(&mut self);
     /// Returns the hash of the flow, for queues that separate flows.
     fn flow_hash(&self) -> u64;
 }

@@ -3,6 +3,7 @@
 use crate::aqm::{Aqm, ClassState};
 use crate::capacity::Capacity;
 use crate::config::{Buffer, Config, Delay, Loss, RateModel};
+use crate::ends::Ends;
 use crate::features::Features;
 use crate::fifo::Fifo;
 use crate::gate::Gate;
@@ -36,11 +37,16 @@ enum Extras<P> {
     Gate(Box<Gate>),
     /// Any features.
     Features(Box<Features<P>>),
+    /// Anything.
+    Ends(Box<Ends<P>>),
 }
 
 impl<P: Packet> Extras<P> {
     fn new(config: &Config, rng: ChaCha8Rng) -> Extras<P> {
         let gate = Gate::new(config, rng);
+        if Ends::<P>::are_in(config) {
+            return Extras::Ends(Box::new(Ends::new(config, Features::new(config, gate))));
+        }
         if !has_plain_queue(config) {
             return Extras::Features(Box::new(Features::new(config, gate)));
         }
@@ -74,6 +80,8 @@ pub enum DropReason {
     Queue,
     /// Active queue management dropped it.
     Aqm,
+    /// The circuit breaker had tripped.
+    Breaker,
 }
 
 /// Packets counted since the start. Packets not dropped, lost or delivered are
@@ -84,7 +92,7 @@ pub struct Counters {
     pub entered_packets: u64,
     /// Delivered at the far end.
     pub delivered_packets: u64,
-    /// Dropped by policer, queue or AQM.
+    /// Dropped by policer, queue, AQM or circuit breaker.
     pub dropped_packets: u64,
     /// Lost at random, by record, or because the link was down.
     pub lost_packets: u64,
@@ -97,7 +105,9 @@ impl Counters {
     pub(crate) fn count(&mut self, reason: DropReason) {
         match reason {
             DropReason::Loss | DropReason::Down => self.lost_packets += 1,
-            DropReason::Policer | DropReason::Queue | DropReason::Aqm => self.dropped_packets += 1,
+            DropReason::Policer | DropReason::Queue | DropReason::Aqm | DropReason::Breaker => {
+                self.dropped_packets += 1;
+            }
         }
     }
 }
@@ -163,6 +173,7 @@ impl<P: Packet> Link<P> {
                 }
             }
             Extras::Features(features) => return features.send(core, now, packet),
+            Extras::Ends(ends) => return ends.send(core, now, packet),
         }
         if !core.fifo.has_room(now, size, core.buffer) {
             core.counters.dropped_packets += 1;
@@ -199,6 +210,7 @@ impl<P: Packet> Link<P> {
     pub fn next_time(&self) -> Time {
         match &self.extras {
             Extras::Features(features) => features.next_time(&self.core),
+            Extras::Ends(ends) => ends.features.next_time(&self.core),
             _ => self.core.fifo.next_arrival(),
         }
     }
@@ -211,6 +223,7 @@ impl<P: Packet> Link<P> {
     pub fn poll(&mut self, now: Time) -> Option<P> {
         let packet = match &mut self.extras {
             Extras::Features(features) => features.poll(&mut self.core, now),
+            Extras::Ends(ends) => ends.poll(&mut self.core, now),
             _ => self.core.fifo.pop_arrived(now),
         };
         self.core.counters.delivered_packets += u64::from(packet.is_some());
@@ -223,7 +236,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn arrived(&self, now: Time) -> Option<&P> {
         match &self.extras {
-            Extras::Features(_) => None,
+            Extras::Features(_) | Extras::Ends(_) => None,
             _ => self.core.fifo.first_arrived(now),
         }
     }
@@ -236,6 +249,7 @@ impl<P: Packet> Link<P> {
     pub fn take_dropped(&mut self) -> Option<(Time, DropReason, P)> {
         match &mut self.extras {
             Extras::Features(features) => features.take_dropped(),
+            Extras::Ends(ends) => ends.features.take_dropped(),
             _ => None,
         }
     }
@@ -243,7 +257,11 @@ impl<P: Packet> Link<P> {
     /// Whether [`take_dropped`](Link::take_dropped) would return a packet.
     #[inline]
     pub fn has_dropped(&self) -> bool {
-        matches!(&self.extras, Extras::Features(features) if features.has_dropped())
+        match &self.extras {
+            Extras::Features(features) => features.has_dropped(),
+            Extras::Ends(ends) => ends.features.has_dropped(),
+            _ => false,
+        }
     }
 
     /// Returns the packets counted since the start.
@@ -256,6 +274,7 @@ impl<P: Packet> Link<P> {
         let core = &mut self.core;
         let (held_bytes, held_packets) = match &mut self.extras {
             Extras::Features(features) => features.held(core, now),
+            Extras::Ends(ends) => ends.held(core, now),
             _ => (0, 0),
         };
         core.fifo.settle(now);
@@ -282,6 +301,7 @@ impl<P: Packet> Link<P> {
     pub fn classes(&mut self, now: Time) -> Vec<ClassState> {
         match &mut self.extras {
             Extras::Features(features) => features.classes(&mut self.core, now),
+            Extras::Ends(ends) => ends.classes(&mut self.core, now),
             _ => Vec::new(),
         }
     }

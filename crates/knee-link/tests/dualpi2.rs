@@ -23,6 +23,9 @@ impl Packet for Coded {
         assert!(self.0.is_capable(), "only ECN-capable packets may be marked");
         self.0 = Ecn::Ce;
     }
+    fn clear_ecn(&mut self) {
+        self.0 = Ecn::NotCapable;
+    }
     fn flow_hash(&self) -> u64 {
         0
     }

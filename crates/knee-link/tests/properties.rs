@@ -4,8 +4,8 @@ mod common;
 
 use common::{Fate, Log, Offer, bits, constant, drive, link, plain, run};
 use knee_link::{
-    Aqm, Buffer, Codel, Config, Delay, Device, DropReason, FqCodel, Jitter, Loss, Pie, Policer,
-    RateModel, Red, Steps, Threshold, Trace,
+    Aqm, Buffer, CircuitBreaker, Codel, Config, Delay, Device, DropReason, FqCodel, Jitter, Loss,
+    Pie, Policer, RateModel, Red, Steps, Threshold, Trace,
 };
 use knee_units::{Rate, Time};
 use proptest::collection::vec;
@@ -150,13 +150,25 @@ fn outages() -> impl Strategy<Value = Vec<(Time, Time)>> {
     })
 }
 
+fn circuit_breaker() -> impl Strategy<Value = CircuitBreaker> {
+    (time_ms(5..200), 0.0..=1.0, 1_u32..4, option::of(time_ms(1..300))).prop_map(
+        |(interval, loss, intervals, reset_after)| CircuitBreaker {
+            interval,
+            loss,
+            intervals,
+            reset_after,
+        },
+    )
+}
+
 fn any_config() -> impl Strategy<Value = Config> {
     let policer = (rate(), 0_u64..50_000).prop_map(|(rate, burst)| Policer { rate, burst });
     let rate = prop_oneof![1 => Just(RateModel::Unlimited), 5 => rate_model()];
     let queue = (buffer(), aqm_with_device());
     let spans = (outages(), outages());
-    (rate, delay(), queue, loss(), option::of(policer), spans).prop_map(
-        |(rate, delay, (buffer, (aqm, device)), loss, policer, (down, hold))| Config {
+    let ends = (option::of(circuit_breaker()), any::<bool>());
+    (rate, delay(), queue, loss(), option::of(policer), spans, ends).prop_map(
+        |(rate, delay, (buffer, (aqm, device)), loss, policer, (down, hold), ends)| Config {
             rate,
             delay,
             buffer,
@@ -166,8 +178,34 @@ fn any_config() -> impl Strategy<Value = Config> {
             policer,
             down,
             hold,
+            circuit_breaker: ends.0,
+            ecn_bleached: ends.1,
         },
     )
+}
+
+/// Whether a circuit breaker has tripped at each of some times, worked out from what
+/// became of all packets: RFC 8084's meters, read at the end of each interval.
+fn tripped(breaker: &CircuitBreaker, offers: &[Offer], log: &Log) -> Vec<bool> {
+    let last = offers.last().map_or(Time::ZERO, |offer| offer.at);
+    let mut spans = Vec::new();
+    let (mut start, mut congested) = (Time::ZERO, 0);
+    while start < last {
+        let end = start + breaker.interval;
+        let within = |at: Time| at > start && at <= end || at == Time::ZERO && start == at;
+        let entered = offers.iter().filter(|offer| within(offer.at)).count();
+        let missing = log.count(|fate| matches!(fate, Fate::Dropped { at, .. } if within(*at)));
+        let is_congested = entered > 0 && missing as f64 > breaker.loss * entered as f64;
+        congested = if is_congested { congested + 1 } else { 0 };
+        start = end;
+        if congested == breaker.intervals {
+            start = breaker.reset_after.map_or(Time::MAX, |after| end + after);
+            spans.push((end, start));
+            congested = 0;
+        }
+    }
+    let is_in = |at: Time| spans.iter().any(|(from, until)| at > *from && at <= *until);
+    offers.iter().map(|offer| is_in(offer.at)).collect()
 }
 
 /// Bursts, trains and pauses.
@@ -323,6 +361,37 @@ proptest! {
         prop_assert_eq!((queue.bytes, queue.packets), (0, 0));
         prop_assert_eq!(queue.departed_bytes, delivered);
         prop_assert!(config.rate == RateModel::Unlimited || delivered <= queue.capacity_bytes);
+    }
+
+    /// A circuit breaker drops whatever enters while it has tripped, and nothing else.
+    #[test]
+    fn a_breaker_trips_by_its_meters(
+        config in any_config(),
+        breaker in circuit_breaker(),
+        offers in offers(),
+    ) {
+        let config = Config { circuit_breaker: Some(breaker), ..config };
+        let log = run(config, &offers);
+        for (number, tripped) in tripped(&breaker, &offers, &log).into_iter().enumerate() {
+            let at = offers[number].at;
+            let cut = log.fates[number] == Fate::Dropped { at, reason: DropReason::Breaker };
+            prop_assert_eq!(cut, tripped, "packet {}", number);
+        }
+    }
+
+    /// Clearing the ECN field changes marks at the far end, and nothing else.
+    #[test]
+    fn bleaching_changes_marks_alone(config in any_config(), offers in offers()) {
+        let kept = run(Config { ecn_bleached: false, ..config.clone() }, &offers);
+        let bleached = run(Config { ecn_bleached: true, ..config }, &offers);
+        prop_assert_eq!(&kept.order, &bleached.order);
+        for (kept, bleached) in kept.fates.iter().zip(&bleached.fates) {
+            let expected = match *kept {
+                Fate::Delivered { at, .. } => Fate::Delivered { at, marked: false },
+                other => other,
+            };
+            prop_assert_eq!(*bleached, expected);
+        }
     }
 
     /// Polling late changes when a packet is handed over, but not its fate.

@@ -2,7 +2,7 @@
 
 use crate::Records;
 use crate::view::Moment;
-use knee_link::Capacity;
+use knee_link::{Capacity, CircuitBreaker};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Rates {
     paths: Vec<PathRate>,
     flows: Vec<Vec<usize>>,
+    breakers: Vec<Option<CircuitBreaker>>,
 }
 
 /// A path from sender to receiver.
@@ -41,7 +42,13 @@ impl Rates {
         Rates {
             paths: scenario.paths.iter().map(|path| PathRate::of(scenario, path)).collect(),
             flows: scenario.flows.iter().map(|flow| flow.paths.clone()).collect(),
+            breakers: scenario.links.iter().map(|link| link.config.circuit_breaker).collect(),
         }
+    }
+
+    /// The circuit breaker of a link; none: it has none, or it is not known.
+    pub(crate) fn breaker(&self, link: usize) -> Option<&CircuitBreaker> {
+        self.breakers.get(link)?.as_ref()
     }
 
     /// Returns whether the capacity of a path varies over time, by more than a hundredth and a

@@ -32,7 +32,7 @@ pub use model::{
 };
 pub use overrides::{Override, OverrideError};
 pub use source::{Embedded, Folder, Loader, Source, load_file, open_file, read_file};
-pub use streams::{ControllerStreams, application_stream, link_stream};
+pub use streams::{ControllerStreams, application_stream, link_stream, tunnel_hash};
 
 use check::parse_document;
 use file::{GroundWord, ScenarioFile, StudyFile};

@@ -78,6 +78,9 @@ pub struct Path {
     /// knows this. Each is from a time until before another, in order of time; with [`Time::MAX`]
     /// the path does not return.
     pub absent: Vec<(Time, Time)>,
+    /// The tunnel that carries it both ways: to a queue that separates flows, all
+    /// packets of a tunnel in one direction are one flow.
+    pub tunnel: Option<String>,
 }
 
 /// The path of the acknowledgements.

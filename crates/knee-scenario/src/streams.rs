@@ -73,6 +73,12 @@ impl ControllerStreams {
     }
 }
 
+/// Tells the packets of a tunnel from others, for queues that separate flows.
+pub fn tunnel_hash(seed: u64, name: &str) -> u32 {
+    let [a, b, c, d, ..] = key("tunnel", seed, 0, &[name]);
+    u32::from_le_bytes([a, b, c, d])
+}
+
 fn key(part: &str, seed: u64, index: usize, names: &[&str]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());

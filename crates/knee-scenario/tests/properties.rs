@@ -83,6 +83,9 @@ fn link() -> impl Strategy<Value = String> {
     let jitter = (amount, any::<bool>(), percent()).prop_map(|(amount, reorder, share)| {
         format!("{{ amount = {amount}, reorder = {reorder}, share = {share} }}")
     });
+    let breaker = (quantity(10..60, "s"), percent(), 1u64..9).prop_map(|(interval, loss, n)| {
+        format!("{{ interval = {interval}, loss = {loss}, intervals = {n} }}")
+    });
     (
         rate().prop_map(|rate| format!("rate = {rate}\n")),
         quantity(1..500, "ms").prop_map(|delay| format!("delay = {delay}\n")),
@@ -93,8 +96,10 @@ fn link() -> impl Strategy<Value = String> {
         maybe("policer", Just("{ rate = \"3 Mbit/s\", burst = \"70 kB\" }".to_string())),
         maybe("down", Just("[{ from = \"1 s\", until = \"1.5 s\" }]".to_string())),
         maybe("hold", Just("[{ from = \"500 ms\", until = \"1 s\" }]".to_string())),
+        maybe("circuit_breaker", breaker),
+        maybe("ecn_bleached", any::<bool>().prop_map(|bleached| bleached.to_string())),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h, i)| [a, b, c, d, e, f, g, h, i].concat())
+        .prop_map(|(a, b, c, d, e, f, g, h, i, j, k)| [a, b, c, d, e, f, g, h, i, j, k].concat())
 }
 
 fn sizes() -> impl Strategy<Value = String> {
@@ -182,6 +187,7 @@ prop_compose! {
         for path in ["p", "q"] {
             text += &format!("[path.{path}]\nforward = [{forward}]\nreverse_delay = {back}\n");
         }
+        text += "tunnel = \"under\"\n";
         text += "absent = [{ from = \"1 s\", until = \"2 s\" }, { from = \"3 s\" }]\n";
         for (number, flow) in flows.iter().enumerate() {
             text += &format!("[[flow]]\nname = \"f{number}\"\n{flow}");

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
-use knee_link::{Aqm, Buffer, Device, Loss, RateModel, Steps};
+use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, RateModel, Steps};
 use knee_scenario::{
     Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Statistic, Workload,
     load_study, read_study, template,
@@ -159,6 +159,16 @@ fn every_key_arrives() {
     let hold = [(22, 23), (30, 31)].map(|(a, b)| (Time::from_secs(a), Time::from_secs(b)));
     assert_eq!(steps.config.hold, hold);
     assert_eq!(trace.config.device, Some(Device::Bytes(30_000)));
+    let breaker = |interval, loss, intervals, reset: Option<u64>| CircuitBreaker {
+        interval: Time::from_secs(interval),
+        loss,
+        intervals,
+        reset_after: reset.map(Time::from_secs),
+    };
+    assert_eq!(steps.config.circuit_breaker, Some(breaker(2, 0.05, 4, Some(10))));
+    assert_eq!(mark.config.circuit_breaker, Some(breaker(5, 0.1, 3, None)));
+    assert_eq!(trace.config.circuit_breaker, None);
+    assert!(steps.config.ecn_bleached && !trace.config.ecn_bleached);
     let losses = [(0, Loss::Independent(0.0)), (3, Loss::Periodic(9))];
     let losses = losses.map(|(at, loss)| (Time::from_secs(at), loss)).to_vec();
     assert_eq!(air.config.loss, Loss::Steps(Steps(losses)));
@@ -195,6 +205,8 @@ fn every_key_of_paths_and_workloads_arrives() {
     let absent = [(seconds(2), seconds(5)), (seconds(30), Time::MAX)];
     assert_eq!(scenario.paths[1].absent, absent);
     assert!(scenario.paths[0].absent.is_empty());
+    assert_eq!(scenario.paths[1].tunnel.as_deref(), Some("home"));
+    assert_eq!(scenario.paths[0].tunnel, None);
 
     let [both, reading, watching, asking, small, heavy, logged, replayed] = &scenario.flows[4..]
     else {

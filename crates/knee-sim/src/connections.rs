@@ -12,7 +12,7 @@ use crate::simulation::{CONNECTION, Simulation, TIMERS};
 use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
 use knee_cc::{Selection, SelectionError};
-use knee_scenario::Algorithms;
+use knee_scenario::{Algorithms, ControllerStreams, tunnel_hash};
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -136,12 +136,27 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
+    /// Tells the packets of a connection's subflow from others, for queues that
+    /// separate flows. In a tunnel they see the tunnel's headers, which all of its
+    /// packets share.
+    pub(crate) fn hash(
+        &self,
+        path: usize,
+        streams: &ControllerStreams,
+        (connection, begin): (u32, u32),
+    ) -> u32 {
+        match &self.scenario.paths[path].tunnel {
+            Some(name) => tunnel_hash(self.scenario.seed, name),
+            None => streams.hash(connection, begin),
+        }
+    }
+
     /// Opens a connection for a flow's application.
     pub(crate) fn open(&mut self, flow: usize, number: u32) {
         let multipath = self.scenario.flows[flow].multipath.is_some();
         let first = self.scenario.flows[flow].paths[0];
         let position = if multipath { HOME } else { 0 };
-        let hash = self.flows[flow].streams[0].hash(number, 0);
+        let hash = self.hash(first, &self.flows[flow].streams[0], (number, 0));
         let home = self.new_slot(Slot { hash, ..self.slot_for(flow, first, position) });
         let ends = if multipath {
             Ends::Multipath(Box::new(self.new_multi(flow)))

@@ -150,6 +150,9 @@ impl knee_link::Packet for Packet {
     fn mark(&mut self) {
         self.flags |= ECN;
     }
+    fn clear_ecn(&mut self) {
+        self.flags &= !ECN;
+    }
     fn flow_hash(&self) -> u64 {
         // The two directions of a flow are different flows for a queue.
         let key = u64::from(self.hash) << 1 | u64::from(self.ack);

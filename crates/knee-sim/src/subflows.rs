@@ -93,7 +93,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let begin = *begins;
         *begins += 1;
         let streams = &self.flows[flow].streams[position];
-        let hash = streams.hash(number, begin);
+        let hash = self.hash(path, streams, (number, begin));
         let rng = streams.stream(number, begin);
         let controller = self.new_controller(flow, rng);
         let slot = self.new_slot(Slot { connection: connection as u32, hash, ..slot });

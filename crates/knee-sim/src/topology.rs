@@ -59,7 +59,11 @@ pub fn describe(out: &mut impl Write, scenario: &Scenario) -> io::Result<()> {
     }
     for (index, path) in scenario.paths.iter().enumerate() {
         let (forward, reverse) = (join(&path.forward), join(&reverse[index]));
-        writeln!(out, "# path,{index},forward={forward},reverse={reverse}")?;
+        let tunnel = path.tunnel.as_ref().map_or_else(String::new, |name| {
+            let first = scenario.paths.iter().position(|other| other.tunnel.as_ref() == Some(name));
+            format!(",tunnel={}", first.unwrap_or(index))
+        });
+        writeln!(out, "# path,{index},forward={forward},reverse={reverse}{tunnel}")?;
     }
     Ok(())
 }

@@ -43,6 +43,11 @@ impl knee_link::Packet for Packet {
             *ecn = Ecn::Ce;
         }
     }
+    fn clear_ecn(&mut self) {
+        if let Packet::Data { ecn, .. } = self {
+            *ecn = Ecn::NotCapable;
+        }
+    }
     fn flow_hash(&self) -> u64 {
         0
     }

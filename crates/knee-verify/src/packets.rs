@@ -2,7 +2,7 @@
 
 use crate::checker::Checker;
 use crate::journey::{Packet, Place};
-use crate::link::Offered;
+use crate::link::{Ecn, Offered};
 use crate::parse::{DataAck, Kind, Reason, Repeat, Seen, Send};
 use crate::report::Rule;
 
@@ -116,7 +116,9 @@ impl Checker {
         packet.bytes = Some(bytes);
         let Packet { ecn_capable, marked, flow, kind, .. } = packet;
         let (line, time, owner) = (self.line, self.time, (flow, kind));
-        let offered = Offered { line, time, bytes, owner, ecn_capable, marked };
+        let path = self.flows.get(&flow).map(|flow| &self.head.paths[flow.head.path]);
+        let tunnel = path.and_then(|path| path.tunnel);
+        let offered = Offered { line, time, bytes, owner, tunnel, ecn_capable, marked };
         let mut name = 0;
         self.on_link(link, |link, _, findings| name = link.enter(offered, findings));
         packet.place = Place::Inside { link, name };
@@ -126,9 +128,10 @@ impl Checker {
     pub(crate) fn leave(&mut self, link: usize, seen: &Seen) {
         let Some((mut packet, name)) = self.inside(link, seen) else { return };
         packet.place = Place::Between;
-        packet.marked = seen.marked;
+        let ecn = Ecn { capable: seen.ecn_capable, marked: seen.marked };
+        (packet.ecn_capable, packet.marked) = (ecn.capable, ecn.marked);
         self.journeys.put(seen.id, packet);
-        self.on_link(link, |link, time, findings| link.leave(time, name, seen.marked, findings));
+        self.on_link(link, |link, time, findings| link.leave(time, name, ecn, findings));
     }
 
     pub(crate) fn drop(&mut self, link: usize, seen: &Seen, reason: Reason) {

@@ -36,13 +36,18 @@ pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
 
 fn check_path(flow: &Flow, path: &Path) -> Result<(), KernelError> {
     // Both directions are the emulator's: `links_and_routes`.
-    let Path { name: _, forward: _, reverse: _, absent } = path;
-    if absent.is_empty() {
-        return Ok(());
+    let Path { name: _, forward: _, reverse: _, absent, tunnel } = path;
+    if !absent.is_empty() {
+        let problem = "on the kernel ground a path cannot be absent".to_owned();
+        let advice = "write down = … at a link, or run on sim".to_owned();
+        return Err(unsupported(flow, "path", problem, advice));
     }
-    let problem = "on the kernel ground a path cannot be absent".to_owned();
-    let advice = "write down = … at a link, or run on sim".to_owned();
-    Err(unsupported(flow, "path", problem, advice))
+    if tunnel.is_some() {
+        let problem = "on the kernel ground a queue sees each flow, not a tunnel".to_owned();
+        let advice = "leave tunnel out at the path, or run on sim".to_owned();
+        return Err(unsupported(flow, "path", problem, advice));
+    }
+    Ok(())
 }
 
 /// Checks a flow over MPTCP, for which the kernel has hardly any settings.

@@ -78,7 +78,7 @@ const TRANSPORT: [(&str, &str, Verdict); 19] = [
 ];
 
 /// A value for each other key, by its name for `--set`.
-const OTHERS: [(&str, &str, Verdict); 26] = [
+const OTHERS: [(&str, &str, Verdict); 29] = [
     ("seed", "2", Carried),
     ("start_jitter", "500 ms", Carried),
     ("link.a.rate", "5 Mbit/s", Carried),
@@ -92,10 +92,13 @@ const OTHERS: [(&str, &str, Verdict); 26] = [
     ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
     ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
     ("link.b.device", "20 packets", Carried),
+    ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Carried),
+    ("link.a.ecn_bleached", "true", Carried),
     ("path.a.forward", "[\"a\", \"b\"]", Carried),
     ("path.a.reverse_delay", "20 ms", Carried),
     ("path.b.reverse", "[\"a\"]", Carried),
     ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
+    ("path.a.tunnel", "home", Refused("path")),
     ("flow.flow.name", "other", Carried),
     ("flow.flow.count", "3", Carried),
     ("flow.flow.path", "b", Carried),

@@ -34,6 +34,9 @@ impl Packet for Named {
         assert!(self.ecn_capable, "only ECN-capable packets may be marked");
         self.marked = true;
     }
+    fn clear_ecn(&mut self) {
+        (self.ecn_capable, self.marked) = (false, false);
+    }
     fn flow_hash(&self) -> u64 {
         self.flow
     }

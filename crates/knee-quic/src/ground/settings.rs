@@ -130,13 +130,18 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
 
 fn check_path(flow: &Flow, path: &Path) -> Result<(), QuicError> {
     // Both directions are the emulator's.
-    let Path { name: _, forward: _, reverse: _, absent } = path;
-    if absent.is_empty() {
-        return Ok(());
+    let Path { name: _, forward: _, reverse: _, absent, tunnel } = path;
+    if !absent.is_empty() {
+        let problem = "over QUIC a path cannot be absent yet".to_owned();
+        let advice = "write down = … at a link, or run on sim".to_owned();
+        return Err(unsupported(flow, "path", problem, advice));
     }
-    let problem = "over QUIC a path cannot be absent yet".to_owned();
-    let advice = "write down = … at a link, or run on sim".to_owned();
-    Err(unsupported(flow, "path", problem, advice))
+    if tunnel.is_some() {
+        let problem = "over QUIC a queue sees each flow, not a tunnel".to_owned();
+        let advice = "leave tunnel out at the path, or run on sim".to_owned();
+        return Err(unsupported(flow, "path", problem, advice));
+    }
+    Ok(())
 }
 
 fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {

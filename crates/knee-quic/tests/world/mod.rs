@@ -35,6 +35,8 @@ impl knee_link::Packet for Packet {
 
     fn mark(&mut self) {}
 
+    fn clear_ecn(&mut self) {}
+
     fn flow_hash(&self) -> u64 {
         0
     }

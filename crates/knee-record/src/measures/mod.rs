@@ -7,6 +7,7 @@
 //! is measured together: sums of bytes, pooled distributions.
 
 mod bound;
+mod breaker;
 mod capacity;
 mod delay;
 mod earlier;

@@ -3,7 +3,7 @@
 use super::inputs::Inputs;
 use super::loss::{loss, probability};
 use super::paths::Way;
-use super::{check_name, in_range, queue};
+use super::{breaker, check_name, in_range, queue};
 use crate::file::{
     AmountFile, AmountStepFile, DelayFile, DownFile, HoldFile, JitterFile, LinkFile, OffsetFile,
     OffsetWord, PolicerFile, RateFile,
@@ -64,6 +64,8 @@ pub(super) fn check(
             policer: policer(&file.policer, mtu, reading),
             down: down(&file.down, reading),
             hold: hold(&file.hold, reading),
+            circuit_breaker: breaker::check(&mut file.circuit_breaker, &over, reading),
+            ecn_bleached: file.ecn_bleached.get().copied().unwrap_or(false),
         };
         checked.push(Link { name: name.value.clone(), config });
     }

@@ -3,6 +3,7 @@
 //! after a problem is discarded.
 
 mod bounds;
+mod breaker;
 mod claims;
 mod flows;
 mod inputs;

@@ -62,6 +62,7 @@ fn check_one(
         forward: forward?,
         reverse: reverse?,
         absent: absent(&file.absent, reading),
+        tunnel: tunnel(&file.tunnel, reading),
     })
 }
 
@@ -104,6 +105,12 @@ fn resolve(
     }
     let unknown = |name: &str| format!("there is no link \"{name}\"");
     positions(&list.value, &names(links), "link", unknown, reading)
+}
+
+fn tunnel(entry: &Optional<String>, reading: &mut Reading<'_>) -> Option<String> {
+    let At { value, span } = entry.at()?;
+    check_name(value, *span, reading);
+    Some(value.clone())
 }
 
 /// Returns the absences in order of time.

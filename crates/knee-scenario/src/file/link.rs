@@ -1,15 +1,15 @@
 //! Links.
 
 use super::aqm::AqmFile;
-use crate::read::{At, List, Optional, Required, Table, Value, refuse_kind, table, words};
+use crate::read::{At, List, Optional, Required, Table, Value, Whole, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
 use knee_units::{BufferSize, Bytes, Fraction, Rate, Time};
 use schemars::JsonSchema;
 
 table! {
-    /// One direction of one hop. A packet meets, in this order: loss,
-    /// policer, queue, rate, delay, hold.
+    /// One direction of one hop. A packet meets, in this order: circuit
+    /// breaker, loss, policer, queue, rate, delay, hold.
     "a link" LinkFile {
         /// Transmission rate: "10 Mbit/s", steps in time, or a trace in
         /// Mahimahi's format. Default: unlimited, without a queue.
@@ -46,6 +46,13 @@ table! {
         /// sleeps or changes its cell. Packets that would arrive within a span
         /// arrive together at its end, in order.
         hold: List<HoldFile>,
+        /// Lets nothing in once too much has been lost for too long (RFC 8084).
+        /// Default: none.
+        circuit_breaker: Optional<CircuitBreakerFile>,
+        /// The ECN field is cleared at the far end, as by a tunnel that forgets the
+        /// outer header (before RFC 6040) or by a middlebox: what entered as ECT or
+        /// CE, and what the AQM marked, leaves as Not-ECT. Default: false.
+        ecn_bleached: Optional<bool>,
     }
 }
 
@@ -237,6 +244,25 @@ table! {
         from: Required<Time>,
         /// End of the span, when all held packets are delivered.
         until: Required<Time>,
+    }
+}
+
+table! {
+    /// A circuit breaker (RFC 8084): the packets that a link drops or loses are
+    /// compared with those that enter it, interval by interval.
+    "a circuit breaker" CircuitBreakerFile {
+        /// Time between two readings: longer than the RTT, so that senders can
+        /// answer a loss within it. Default: 5 s.
+        interval: Optional<Time>,
+        /// More than this part of the packets lost makes an interval congested.
+        /// Default: 10 %.
+        loss: Optional<Fraction>,
+        /// Congested intervals in a row that trip it: from then on nothing gets
+        /// in. Default: 3.
+        intervals: Optional<Whole<1, 1_000>>,
+        /// Time after which a tripped one lets packets in again: at least as long
+        /// as it takes to trip. Default: not within the run.
+        reset_after: Optional<Time>,
     }
 }
 

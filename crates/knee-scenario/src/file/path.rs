@@ -15,6 +15,10 @@ table! {
         /// Spans in which the path is absent and the hosts know it, as when an
         /// interface is removed.
         absent: List<AbsentFile>,
+        /// Name of the tunnel that carries its packets both ways. All paths of a
+        /// tunnel are one flow to a queue that separates flows (fq-codel). The
+        /// outer header adds no bytes: `header` has them. Default: none.
+        tunnel: Optional<String>,
     }
 }
 

@@ -51,10 +51,26 @@ macro_rules! measures {
                     "IP bytes that left over what the rate allows" => {
                     of Link |(link, run, window)| link.utilisation(run, window);
                 }
-                /// of a link: packets dropped by queue, AQM or policer between b and e
+                /// of a link: packets dropped by queue, AQM, policer or circuit breaker between
+                /// b and e
                 Drops = "drops", Number, Less, Cost,
                     "packets dropped by queue, AQM or policer" => {
                     of Link |(link, run, window)| link.drops(run, window);
+                }
+                /// of a link with a circuit breaker: largest `min L(i)` over as many intervals i
+                /// in a row as trip it, `L(i)` being the packets dropped or lost in interval i
+                /// over those that entered; of the intervals between b and e, up to its first
+                /// trip. It trips where this is above its `loss`
+                BreakerLoss = "breaker_loss", Fraction, Less, Cost,
+                    "how close a circuit breaker came to tripping" => {
+                    of Link |(link, run, window)| link.breaker_loss(run, window);
+                }
+                /// of a link with a circuit breaker: from the claim's `from` (or the start of the
+                /// run) to the end of the interval that trips it for the first time; the warm-up
+                /// does not matter. Never is the best that there is
+                BreakerTrip = "breaker_trip", Seconds, More, Cost,
+                    "until a circuit breaker trips" => {
+                    of Link |(link, run, window)| link.breaker_trip(run, window);
                 }
                 /// `Σ (R(e) - R(b)) / Σ (S(e) - S(b))`: after the warm-up
                 RetransmitRatio = "retransmit_ratio", Fraction, Less, Cost,

@@ -51,6 +51,8 @@ loss = { good_to_bad = "1 %", bad_to_good = "30 %", loss_good = "0.1 %", loss_ba
 policer = { rate = "8 Mbit/s", burst = "64 kB" }
 down = [{ from = "20 s", until = "21 s" }, { from = "10 s", until = "11 s" }]
 hold = [{ from = "30 s", until = "31 s" }, { from = "22 s", until = "23 s" }]
+circuit_breaker = { interval = "2 s", loss = "5 %", intervals = 4, reset_after = "10 s" }
+ecn_bleached = true
 
 [link.trace]
 rate = { trace = "old/lte.down" }
@@ -67,6 +69,7 @@ aqm = { name = "pie", target = "10 ms", update = "20 ms", burst = "100 ms" }
 
 [link.mark]
 rate = "1 Gbit/s"
+circuit_breaker = {}
 loss = "0.25 %"
 aqm = { name = "threshold", delay = "1 ms" }
 
@@ -88,6 +91,7 @@ reverse_delay = "30 ms"
 forward = ["other trace"]
 reverse = ["mark", "air", "dual"]
 absent = [{ from = "30 s" }, { from = "2 s", until = "5 s" }]
+tunnel = "home"
 
 [[flow]]
 name = "many"

@@ -174,5 +174,6 @@ fn word(reason: DropReason) -> &'static str {
         DropReason::Policer => "policer",
         DropReason::Queue => "queue",
         DropReason::Aqm => "aqm",
+        DropReason::Breaker => "breaker",
     }
 }

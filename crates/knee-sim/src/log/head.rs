@@ -1,6 +1,6 @@
 //! Writes the log's description of links and flows, before their packets.
 
-use knee_link::{Buffer, Config, Device, Loss, RateModel, Steps};
+use knee_link::{Buffer, CircuitBreaker, Config, Device, Loss, RateModel, Steps};
 use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
 use std::fmt::Write as _;
@@ -51,6 +51,16 @@ pub fn describe_link(
                 |(from, until): &(Time, Time)| format!("{}-{}", from.as_nanos(), until.as_nanos());
             line += &format!(",{key}={}", spans.iter().map(span).collect::<Vec<_>>().join(";"));
         }
+    }
+    if let Some(breaker) = &config.circuit_breaker {
+        let CircuitBreaker { interval, loss, intervals, reset_after } = breaker;
+        line += &format!(",breaker={}:{loss}:{intervals}", interval.as_nanos());
+        if let Some(after) = reset_after {
+            line += &format!(":{}", after.as_nanos());
+        }
+    }
+    if config.ecn_bleached {
+        line += ",ecn_bleached=1";
     }
     writeln!(out, "{line}")
 }

@@ -82,7 +82,29 @@ pub(super) fn link(
     if draw.one_in(6) {
         table += &format!("hold = [{}]\n", span(duration_ms, false, draw));
     }
+    if draw.one_in(4) {
+        table += &circuit_breaker(draw);
+    }
+    if draw.one_in(5) {
+        table += "ecn_bleached = true\n";
+    }
     island.tables.push(table);
+}
+
+/// One that trips easily.
+fn circuit_breaker(draw: &mut Draw) -> String {
+    let (interval_ms, intervals) = (draw.of(&[600, 1000, 1234]), draw.between(1, 3));
+    let reset = match draw.one_in(2) {
+        true => {
+            format!(", reset_after = \"{} ms\"", interval_ms * intervals + draw.between(0, 500))
+        }
+        false => String::new(),
+    };
+    format!(
+        "circuit_breaker = {{ interval = \"{interval_ms} ms\", loss = \"{} %\", \
+         intervals = {intervals}{reset} }}\n",
+        draw.of(&[0, 5, 20])
+    )
 }
 
 /// Share of the packets that are late.
@@ -233,6 +255,9 @@ pub(super) fn path(
     }
     if draw.one_in(3) {
         table += &format!("absent = [{}]\n", span(duration_ms, true, draw));
+    }
+    if draw.one_in(3) {
+        table += &format!("tunnel = \"{prefix}-t{}\"\n", draw.between(0, 1));
     }
     table
 }

@@ -1,6 +1,7 @@
 //! What each discipline allows, according to its RFC or paper alone.
 
-use crate::parse::{Aqm, Kind};
+use super::books::Owner;
+use crate::parse::Aqm;
 use std::collections::BTreeMap;
 
 /// Bytes that CoDel leaves alone in a queue, one packet (RFC 8289, section 5.6, MAXPACKET).
@@ -36,7 +37,7 @@ pub struct Taken {
     /// Bytes waiting behind it.
     pub left: u64,
     pub ecn_capable: bool,
-    pub owner: (u64, Kind),
+    pub owner: Owner,
 }
 
 /// State of a link's discipline.
@@ -49,7 +50,7 @@ pub enum Watch {
     FqCodel {
         settings: Codel,
         first_above: Option<u64>,
-        last_below: BTreeMap<(u64, Kind), u64>,
+        last_below: BTreeMap<Owner, u64>,
     },
     /// Whether anything has waited so far.
     DualPi2 {
@@ -152,7 +153,7 @@ fn stands(codel: &Codel, above_since: &mut Option<u64>, taken: &Taken) -> bool {
 fn stands_apart(
     codel: &Codel,
     first_above: &mut Option<u64>,
-    last_below: &mut BTreeMap<(u64, Kind), u64>,
+    last_below: &mut BTreeMap<Owner, u64>,
     taken: &Taken,
 ) -> bool {
     let over = |since: u64| taken.time - since >= codel.interval;

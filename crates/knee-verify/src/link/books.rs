@@ -33,8 +33,17 @@ pub struct Offered {
     pub time: u64,
     pub bytes: u64,
     pub owner: (u64, Kind),
+    /// The tunnel that carries it.
+    pub tunnel: Option<u64>,
     pub ecn_capable: bool,
     pub marked: bool,
+}
+
+/// Whose a packet is to a queue that separates flows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    Flow(u64, Kind),
+    Tunnel(u64, Kind),
 }
 
 /// The row that drops a packet.
@@ -63,9 +72,11 @@ pub struct Offer {
     pub line: u64,
     pub time: u64,
     pub bytes: u64,
-    pub owner: (u64, Kind),
+    pub owner: Owner,
     pub ecn_capable: bool,
     pub marked: bool,
+    /// The circuit breaker has tripped.
+    pub is_shut_out: bool,
     pub dropped: Option<Drop>,
     pub has_left: bool,
     /// Whether another packet overtook it where that is not allowed; it is already reported.
@@ -77,14 +88,15 @@ pub struct Offer {
 
 impl Offer {
     pub fn new(offered: Offered) -> Offer {
-        let Offered { line, time, bytes, owner, ecn_capable, marked } = offered;
+        let Offered { line, time, bytes, owner: (flow, kind), ecn_capable, marked, .. } = offered;
         Offer {
             line,
             time,
             bytes,
-            owner,
+            owner: Owner::Flow(flow, kind),
             ecn_capable,
             marked,
+            is_shut_out: false,
             dropped: None,
             has_left: false,
             excused: false,

@@ -28,7 +28,15 @@ impl Link {
         let offer = self.offers.get(name);
         let (line, time) = (offer.line, offer.time);
         let drop = offer.dropped.filter(|drop| drop.time == time).map(|drop| drop.reason);
+        let is_shut_out = offer.is_shut_out;
         let mut find = |text: String| findings.push(Finding::drop(&text).at(line, time));
+        if is_shut_out {
+            if drop == Some(Reason::Breaker) {
+                return false;
+            }
+            find("was let in though the circuit breaker had tripped".to_string());
+        }
+        let offer = self.offers.get(name);
         match (self.gate.judge(time, offer.bytes, drop == Some(Reason::Loss)), drop) {
             (Fate::Goes(reason), actual) if actual == Some(reason) => false,
             (Fate::Goes(reason), _) => {
@@ -36,7 +44,8 @@ impl Link {
                 true
             }
             (Fate::MayBeLost, _) => false,
-            (Fate::Passes, Some(reason @ (Reason::Loss | Reason::Policer | Reason::Down))) => {
+            (Fate::Passes, Some(reason @ (Reason::Loss | Reason::Policer | Reason::Down)))
+            | (Fate::Passes, Some(reason @ Reason::Breaker)) => {
                 find(format!("was dropped by {} without a cause", word(reason)));
                 false
             }
@@ -368,5 +377,6 @@ pub(super) fn word(reason: Reason) -> &'static str {
         Reason::Policer => "the policer",
         Reason::Queue => "a full queue",
         Reason::Aqm => "an AQM",
+        Reason::Breaker => "a circuit breaker",
     }
 }

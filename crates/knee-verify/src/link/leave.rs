@@ -3,14 +3,20 @@
 
 use super::Link;
 use super::aqm::Watch;
-use super::books::Finding;
+use super::books::{Finding, Owner};
 use super::service::WORK_PER_BYTE;
-use crate::parse::Kind;
 use crate::report::Rule;
+
+/// What the ECN field of a packet says.
+#[derive(Clone, Copy)]
+pub struct Ecn {
+    pub capable: bool,
+    pub marked: bool,
+}
 
 impl Link {
     /// Processes a packet that reached the far end.
-    pub fn leave(&mut self, time: u64, name: u64, marked: bool, findings: &mut Vec<Finding>) {
+    pub fn leave(&mut self, time: u64, name: u64, ecn: Ecn, findings: &mut Vec<Finding>) {
         self.left += 1;
         self.check_order(name, findings);
         if self.chooses() && !self.is_opaque() {
@@ -27,7 +33,7 @@ impl Link {
             // It left a link that never serves again, which is reported as early.
             self.stop_waiting(name);
         }
-        self.check_mark(name, marked, findings);
+        self.check_mark(name, ecn, findings);
         self.last_leave = time;
         self.offers.get_mut(name).has_left = true;
         self.offers.forget(self.next);
@@ -58,12 +64,7 @@ impl Link {
         (overtaken..name).for_each(|other| self.offers.get_mut(other).excused = true);
     }
 
-    fn check_order_of(
-        &mut self,
-        owner: ((u64, Kind), bool),
-        name: u64,
-        findings: &mut Vec<Finding>,
-    ) {
+    fn check_order_of(&mut self, owner: (Owner, bool), name: u64, findings: &mut Vec<Finding>) {
         const KEPT: usize = 1024;
         let last = self.last_left.insert(owner, name);
         if last.is_some_and(|last| last > name) {
@@ -174,9 +175,14 @@ impl Link {
         Finding::new(Rule::Early, text)
     }
 
-    fn check_mark(&self, name: u64, marked: bool, findings: &mut Vec<Finding>) {
+    fn check_mark(&self, name: u64, ecn: Ecn, findings: &mut Vec<Finding>) {
         let offer = self.offers.get(name);
+        let Ecn { capable, marked } = ecn;
         let text = match (marked && !offer.marked, marked) {
+            // What the AQM made of it cannot be told any more.
+            _ if self.head.ecn_bleached && !capable => return,
+            _ if self.head.ecn_bleached => "kept an ECN codepoint that the link clears",
+            _ if capable != offer.ecn_capable => "is not as capable of ECN as it was",
             (true, _) if !offer.ecn_capable => "was marked though it is not capable of ECN",
             (true, _) if !offer.may_mark && !self.is_opaque() => {
                 "was marked by an AQM without a cause"

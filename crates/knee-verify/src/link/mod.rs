@@ -7,6 +7,7 @@
 
 mod aqm;
 mod books;
+mod breaker;
 mod gate;
 mod judge;
 mod lateness;
@@ -14,11 +15,13 @@ mod leave;
 mod service;
 
 pub use books::Finding;
+pub use leave::Ecn;
 
 use crate::parse::{self, Reason};
 use crate::report::LinkCount;
 use aqm::Watch;
-use books::{Offer, Offers};
+use books::{Offer, Offers, Owner};
+use breaker::Breaker;
 use gate::Gate;
 use lateness::Lateness;
 use service::Service;
@@ -31,6 +34,7 @@ pub use books::Offered;
 pub struct Link {
     head: parse::Link,
     service: Service,
+    breaker: Option<Breaker>,
     gate: Gate,
     watch: Watch,
     entered: u64,
@@ -73,13 +77,14 @@ pub struct Link {
     range: u128,
     largest: u64,
     /// If the link chooses: the packet of each flow that left last.
-    last_left: std::collections::BTreeMap<((u64, parse::Kind), bool), u64>,
+    last_left: std::collections::BTreeMap<(Owner, bool), u64>,
 }
 
 impl Link {
     pub fn new(head: parse::Link) -> Link {
         Link {
             service: Service::new(&head.rate),
+            breaker: head.breaker.map(Breaker::new),
             gate: Gate::new(&head),
             watch: if matches!(head.rate, parse::Rate::Unlimited) {
                 Watch::DropTail
@@ -128,7 +133,12 @@ impl Link {
     pub fn enter(&mut self, offered: Offered, findings: &mut Vec<Finding>) -> u64 {
         self.entered += 1;
         let time = offered.time;
-        let name = self.offers.push(Offer::new(offered));
+        let mut offer = Offer::new(offered);
+        if let (Watch::FqCodel { .. }, Some(tunnel)) = (&self.watch, offered.tunnel) {
+            offer.owner = Owner::Tunnel(tunnel, offered.owner.1);
+        }
+        offer.is_shut_out = self.breaker.as_mut().is_some_and(|breaker| breaker.offers(time));
+        let name = self.offers.push(offer);
         self.settle(time, None, findings);
         name
     }
@@ -142,6 +152,9 @@ impl Link {
         findings: &mut Vec<Finding>,
     ) {
         self.dropped += 1;
+        if let Some(breaker) = &mut self.breaker {
+            breaker.misses(time);
+        }
         let opaque = self.is_opaque();
         let offer = self.offers.get_mut(name);
         offer.dropped = Some(books::Drop { line, time, reason });
@@ -155,7 +168,7 @@ impl Link {
                 findings.push(Finding::drop("dropped although the link did not go down"));
             }
             Reason::Down => {}
-            Reason::Loss | Reason::Policer if at_entry => {}
+            Reason::Loss | Reason::Policer | Reason::Breaker if at_entry => {}
             Reason::Queue if at_entry && !self.chooses() => {}
             Reason::Aqm if at_entry && !self.watch.decides_late() => {}
             _ => self.late_drops.push_back(name),

@@ -62,6 +62,18 @@ pub struct Policer {
     pub burst: u64,
 }
 
+/// A circuit breaker around a link (RFC 8084).
+#[derive(Clone, Copy, Debug)]
+pub struct Breaker {
+    pub interval: u64,
+    /// Part of the packets that may go missing in an interval.
+    pub loss: f64,
+    /// Intervals in a row that trip it.
+    pub intervals: u64,
+    /// Nanoseconds after which it lets packets in again; none: never.
+    pub reset: Option<u64>,
+}
+
 /// A link as described in the head. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -88,6 +100,9 @@ pub struct Link {
     pub down: Vec<(u64, u64)>,
     /// Spans in which it delivers nothing.
     pub hold: Vec<(u64, u64)>,
+    pub breaker: Option<Breaker>,
+    /// Nothing keeps its ECN codepoint.
+    pub ecn_bleached: bool,
 }
 
 impl Link {
@@ -109,6 +124,8 @@ impl Link {
             policer: policer(fields)?,
             down: spans("down_ns", fields)?,
             hold: spans("hold_ns", fields)?,
+            breaker: breaker(fields)?,
+            ecn_bleached: fields.flag("ecn_bleached")?,
         })
     }
 
@@ -219,6 +236,23 @@ fn policer(fields: &Fields) -> Result<Option<Policer>, String> {
     Ok(pairs.first().map(|&(rate, burst)| Policer { rate, burst }))
 }
 
+fn breaker(fields: &Fields) -> Result<Option<Breaker>, String> {
+    let Some(text) = fields.get("breaker") else { return Ok(None) };
+    let parts: Vec<&str> = text.split(':').collect();
+    let (interval, loss, intervals, reset) = match parts[..] {
+        [interval, loss, intervals] => (interval, loss, intervals, None),
+        [interval, loss, intervals, reset] => (interval, loss, intervals, Some(reset)),
+        _ => return Err(format!("breaker is `{}`, not three numbers or four", short(text))),
+    };
+    let positive = |text| at_least_one("breaker", number("breaker", text)?);
+    Ok(Some(Breaker {
+        interval: positive(interval)?,
+        loss: number("breaker", loss)?,
+        intervals: positive(intervals)?,
+        reset: reset.map(positive).transpose()?,
+    }))
+}
+
 fn device(fields: &Fields) -> Result<Option<Buffer>, String> {
     let positive = |key| {
         let number = fields.optional(key)?;
@@ -244,6 +278,8 @@ fn spans(key: &str, fields: &Fields) -> Result<Vec<(u64, u64)>, String> {
 pub struct Path {
     pub forward: Vec<usize>,
     pub reverse: Vec<usize>,
+    /// Number of the tunnel that carries it.
+    pub tunnel: Option<u64>,
 }
 
 impl Path {
@@ -252,7 +288,8 @@ impl Path {
             let list = fields.required(key)?.split(';');
             list.map(|link| number(key, link)).collect::<Result<Vec<usize>, String>>()
         };
-        Ok(Path { forward: links("forward")?, reverse: links("reverse")? })
+        let tunnel = fields.optional("tunnel")?;
+        Ok(Path { forward: links("forward")?, reverse: links("reverse")?, tunnel })
     }
 }
 

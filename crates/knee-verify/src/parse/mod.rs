@@ -4,7 +4,7 @@ mod fields;
 mod head;
 mod row;
 
-pub use head::{Aqm, Buffer, Connection, Flow, Head, Link, Loss, Opened, Policer, Rate};
+pub use head::{Aqm, Breaker, Buffer, Connection, Flow, Head, Link, Loss, Opened, Policer, Rate};
 pub use row::{DataAck, Event, Kind, Reason, Repeat, Row, Seen, Send, Timeout};
 
 use std::fmt;

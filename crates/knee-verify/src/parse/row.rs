@@ -28,6 +28,7 @@ pub enum Reason {
     Policer,
     Queue,
     Aqm,
+    Breaker,
 }
 
 /// Why a segment is sent.
@@ -59,6 +60,8 @@ pub struct Seen {
     pub id: u64,
     pub number: Option<u64>,
     pub bytes: Option<u64>,
+    /// It may be marked, or is.
+    pub ecn_capable: bool,
     /// Whether it carries Congestion Experienced.
     pub marked: bool,
 }
@@ -286,6 +289,7 @@ impl Cells<'_> {
             id: self.id()?,
             number: optional("number", self.fields[6])?,
             bytes: optional("bytes", self.fields[7])?,
+            ecn_capable: !self.ecn()?.is_empty(),
             marked: self.ecn()? == "ce",
         })
     }
@@ -334,6 +338,7 @@ impl Cells<'_> {
             "policer" => Reason::Policer,
             "queue" => Reason::Queue,
             "aqm" => Reason::Aqm,
+            "breaker" => Reason::Breaker,
             other => return Err(unknown("drop", other)),
         })
     }
