@@ -154,7 +154,7 @@ fn ignoring_loss_is_named() {
 #[test]
 fn never_backing_off_is_named() {
     let found = named(&evaluated(Fault::NeverBacksOff));
-    assert_among(&found, &["5.1.1 sent", "5.1.1 unheard", "5.1.1 useful", "7.2 breaker-third"]);
+    assert_among(&found, &["5.1.1 sent", "5.1.1 unheard", "5.1.1 useful", "7.2 breaker-trip"]);
     assert_not_among(&found, &["5.1.2", "5.2.1 own", "7.10 own"]);
 }
 
