@@ -5,10 +5,10 @@ use super::readings::{Readings, Value, View, along};
 use crate::drawing::{Drawing, escaped};
 
 /// Width and height of a cell, with the gap to the next one.
-const CELL: (f64, f64) = (120.0, 42.0);
+const CELL: (f64, f64) = (130.0, 42.0);
 const GAP: f64 = 3.0;
 /// The outline of every cell, around its middle. A page has it once.
-pub(super) const OUTLINE: &str = r#"x="-58.5" y="-19.5" width="117" height="39" rx="3""#;
+pub(super) const OUTLINE: &str = r#"x="-63.5" y="-19.5" width="127" height="39" rx="3""#;
 /// Above the first row: the name of the key to the right, and its values.
 const HEAD: f64 = 46.0;
 /// Characters of a name at the head of a column and of a row, and about how wide one is.

@@ -192,8 +192,30 @@ pub(super) fn times(ratio: f64) -> String {
     format!("{} ×", Unit::Number.show((ratio * 1e3).round() / 1e3))
 }
 
-/// An interval in words; nothing where there is none, or it has no width.
+/// An interval in words, with its unit once; nothing where there is none, or it has no
+/// width.
 fn range(middle: f64, ends: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> String {
-    let wide = ends.filter(|(low, high)| high - low > middle.abs() * 1e-9);
-    wide.map_or_else(String::new, |(low, high)| format!("{} to {}", show(low), show(high)))
+    let Some((low, high)) = ends.filter(|(low, high)| high - low > middle.abs() * 1e-9) else {
+        return String::new();
+    };
+    let (low, high) = (show(low), show(high));
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_string());
+    match low.split_once(' ') {
+        Some((number, _)) if unit(&low) == unit(&high) => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_its_unit_once() {
+        let show = |value: f64| Unit::Seconds.show(value);
+        assert_eq!(range(2.0, Some((1.0, 3.0)), show), "1 to 3 s");
+        assert_eq!(range(1.0, Some((0.5, 3.0)), show), "500 ms to 3 s");
+        assert_eq!(range(1.0, Some((0.5, 2.0)), times), "0.5 to 2 ×");
+        assert_eq!(range(1.0, Some((1.0, 1.0)), show), "");
+    }
 }
