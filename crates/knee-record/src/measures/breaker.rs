@@ -31,10 +31,11 @@ impl LinkView<'_> {
         window: Window,
     ) -> Result<f64, NotMeasurable> {
         let breaker = self.breaker(run)?;
-        let span = self.span(run, window)?;
-        let end = self.first_trip(breaker, span.end).unwrap_or(span.end).min(span.end);
-        let interval = breaker.interval.as_nanos();
-        let losses = self.losses(breaker, span.begin.div_ceil(interval), end);
+        let last = self.samples.last().map_or(0, |row| row.time_ns);
+        let until = window.until.map_or(last, |until| until.as_nanos().min(last));
+        let from = window.from.map_or(0, |from| from.as_nanos());
+        let end = self.first_trip(breaker, until).unwrap_or(until);
+        let losses = self.losses(breaker, from.div_ceil(breaker.interval.as_nanos()), end);
         let least = |losses: &[f64]| losses.iter().copied().fold(f64::INFINITY, f64::min);
         match losses.windows(breaker.intervals as usize).map(least).reduce(f64::max) {
             Some(most) => Ok(most),

@@ -3,7 +3,7 @@
 use super::in_range;
 use super::loss::probability;
 use super::paths::Way;
-use crate::file::CircuitBreakerFile;
+use crate::file::{CircuitBreakerFile, INTERVALS_MAX};
 use crate::read::{Optional, Whole};
 use crate::source::Reading;
 use knee_link::CircuitBreaker;
@@ -33,10 +33,12 @@ pub(super) fn check(
     let Optional::Given(at) = entry else { return None };
     let file = &mut at.value;
     let is_possible = in_range(&file.interval, "the interval", INTERVAL_MIN, INTERVAL_MAX, reading);
+    let (one, most) = (Whole(1), Whole(INTERVALS_MAX));
+    in_range(&file.intervals, "the number of intervals", one, most, reading);
     probability(&file.loss, "the loss that trips it", reading);
     let given = file.interval.span().unwrap_or(at.span);
     let interval = file.interval.fill(INTERVAL);
-    let intervals = file.intervals.fill(Whole(INTERVALS)).0;
+    let intervals = file.intervals.fill(Whole(INTERVALS)).0.clamp(1, INTERVALS_MAX);
     let loss = file.loss.fill(Fraction::new(LOSS));
     let slowest = over.iter().filter_map(|way| Some((way.propagation?, &way.name))).max();
     if let Some((rtt, path)) = slowest.filter(|(rtt, _)| is_possible && interval <= *rtt) {

@@ -7,6 +7,9 @@ use crate::tree::{Kind, Node};
 use knee_units::{BufferSize, Bytes, Fraction, Rate, Time};
 use schemars::JsonSchema;
 
+/// Intervals in a row that trip a circuit breaker.
+pub(crate) const INTERVALS_MAX: u64 = 1_000;
+
 table! {
     /// One direction of one hop. A packet meets, in this order: circuit
     /// breaker, loss, policer, queue, rate, delay, hold.
@@ -259,7 +262,7 @@ table! {
         loss: Optional<Fraction>,
         /// Congested intervals in a row that trip it: from then on nothing gets
         /// in. Default: 3.
-        intervals: Optional<Whole<1, 1_000>>,
+        intervals: Optional<Whole<1, INTERVALS_MAX>>,
         /// Time after which a tripped one lets packets in again: at least as long
         /// as it takes to trip. Default: not within the run.
         reset_after: Optional<Time>,

@@ -15,8 +15,8 @@ pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
 pub(crate) use flow::{FLOWS_MAX, FlowFile};
 pub(crate) use link::{
     AmountFile, AmountStepFile, CircuitBreakerFile, DelayFile, DelayStepFile, DownFile, HoldFile,
-    JitterFile, LinkFile, LossFile, LossStepFile, LossTable, OffsetFile, OffsetWord, PolicerFile,
-    RateFile, RateStepFile, SteadyLossFile,
+    INTERVALS_MAX, JitterFile, LinkFile, LossFile, LossStepFile, LossTable, OffsetFile, OffsetWord,
+    PolicerFile, RateFile, RateStepFile, SteadyLossFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};

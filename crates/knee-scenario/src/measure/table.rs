@@ -59,8 +59,9 @@ macro_rules! measures {
                 }
                 /// of a link with a circuit breaker: largest `min L(i)` over as many intervals i
                 /// in a row as trip it, `L(i)` being the packets dropped or lost in interval i
-                /// over those that entered; of the intervals between b and e, up to its first
-                /// trip. It trips where this is above its `loss`
+                /// over those that entered; of the intervals within the claim's window, up to
+                /// its first trip; the warm-up does not matter. It trips where this is above its
+                /// `loss`
                 BreakerLoss = "breaker_loss", Fraction, Less, Cost,
                     "how close a circuit breaker came to tripping" => {
                     of Link |(link, run, window)| link.breaker_loss(run, window);
