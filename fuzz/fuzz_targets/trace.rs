@@ -20,6 +20,7 @@ impl Packet for Sized {
         Ecn::NotCapable
     }
     fn mark(&mut self) {}
+    fn clear_ecn(&mut self) {}
     fn flow_hash(&self) -> u64 {
         0
     }

@@ -203,6 +203,9 @@ mod tests {
         fn mark(&mut self) {
             self.1 = true;
         }
+        fn clear_ecn(&mut self) {
+            self.1 = false;
+        }
         fn flow_hash(&self) -> u64 {
             0
         }

@@ -116,6 +116,7 @@ mod tests {
             Ecn::NotCapable
         }
         fn mark(&mut self) {}
+        fn clear_ecn(&mut self) {}
         fn flow_hash(&self) -> u64 {
             self.0
         }
