@@ -42,7 +42,8 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// The file does not hold a usable key.
-    #[error("{} contains no usable key: {problem}; make a new one with: knee bond keys", path.display())]
+    #[error("{} contains no usable key: {problem}; make a new one with: knee bond keys",
+            path.display())]
     Damaged {
         /// Path of the file.
         path: PathBuf,

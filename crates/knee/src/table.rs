@@ -250,7 +250,7 @@ mod tests {
     /// At any width no line is too long, and no number or head is broken.
     #[test]
     fn columns_are_left_out_and_not_broken() {
-        let mut table = Table::new(&["flow", ">retransmitted", ">RTT p95", "a long remark"]);
+        let mut table = Table::new(&["flow", ">lost packets", ">RTT p95", "a long remark"]);
         table.row(["download[0]", "0.139 %", "1.73 s (1.68 s to 1.79 s)", "some words about it"]);
         for width in [40, 60, 100] {
             let lines = table.within(width);

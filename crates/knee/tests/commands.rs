@@ -146,7 +146,7 @@ fn every_template_runs() {
         let printed = expect(at, &format!("init --template {name} {file}"), 0);
         assert!(printed.contains(&format!("{file} written")), "{printed}");
         assert!(printed.contains(&format!("run it   knee run {file}")), "{printed}");
-        assert!(expect(at, &format!("check {file}"), 0).contains("sound"));
+        assert!(expect(at, &format!("check {file}"), 0).contains("valid"));
     }
     let written: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()).collect();
     let before: Vec<Vec<u8>> = written.iter().map(|path| fs::read(path).unwrap()).collect();
