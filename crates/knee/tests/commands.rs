@@ -124,7 +124,7 @@ fn the_template_runs() {
     let at = folder.path();
     let printed = expect(at, "init first.toml", 0);
     assert!(printed.contains("knee run first.toml"), "{printed}");
-    assert!(expect(at, "check first.toml", 0).contains("first.toml: sound"));
+    assert!(expect(at, "check first.toml", 0).contains("first.toml: valid"));
     expect(at, "run first.toml", 0);
     fs::write(at.join("first.toml"), "mine").unwrap();
     let said = complaint(at, "init first.toml", 2);
