@@ -145,7 +145,7 @@ fn sides(page: &ComparedPage<'_>) -> Vec<Value> {
 }
 
 fn given(page: &ComparedPage<'_>) -> Comparison {
-    let mut heads = vec!["difference"];
+    let mut heads = vec!["what differs"];
     heads.extend(page.names.iter().map(String::as_str));
     let row = |(what, values): &(&str, &[Option<String>])| {
         let values = values.iter().map(|value| value.clone().unwrap_or_else(|| NONE.to_string()));

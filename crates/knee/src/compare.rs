@@ -110,7 +110,7 @@ fn given(compared: &RunsCompared) -> Document {
         let same = "The runs have the same scenario, version and ground.";
         return Document::default().said(same).words("\n");
     }
-    let heads = std::iter::once("difference".to_string()).chain(compared.names.clone());
+    let heads = std::iter::once("what differs".to_string()).chain(compared.names.clone());
     let heads: Vec<String> = heads.collect();
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(&heads).called("given");

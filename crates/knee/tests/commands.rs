@@ -44,7 +44,7 @@ fn several_runs_are_compared_with_the_first() {
     }
     let printed = expect(at, "compare r10 r20 r40", 0);
     let first = printed.lines().next().unwrap();
-    assert!(first.starts_with("difference") && first.contains("r40"), "{printed}");
+    assert!(first.starts_with("what differs") && first.contains("r40"), "{printed}");
     let rate = printed.lines().find(|line| line.starts_with("link.bottleneck.rate")).unwrap();
     assert!(["10 Mbit/s", "20 Mbit/s", "40 Mbit/s"].iter().all(|r| rate.contains(r)), "{rate}");
     // Only the rate and a buffer in BDP, which grows with it, differ.

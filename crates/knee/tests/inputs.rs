@@ -127,7 +127,7 @@ fn no_file_is_read_beyond_its_bound() {
     assert!(said.contains("larger than 256 MiB"), "{said}");
     // Its metadata says that it has no bytes.
     let said = complaint(folder.path(), "check /proc/self/status", 2);
-    assert!(said.contains("not TOML"), "{said}");
+    assert!(said.contains("invalid TOML"), "{said}");
 }
 
 /// Inputs with the names of all output files: none is overwritten, and the folder runs again with
