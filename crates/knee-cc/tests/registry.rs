@@ -3,7 +3,7 @@
 
 mod pipe;
 
-use knee_cc::{Decision, Selection, SelectionError, Value, build, check, controllers};
+use knee_cc::{Selection, SelectionError, Value, build, check, controllers};
 
 fn refused(selection: Selection) -> SelectionError {
     let by_check = check(&selection).unwrap_err();
@@ -50,9 +50,7 @@ fn every_controller_and_preset_builds_with_its_defaults() {
     );
     for name in names {
         let built = build(&Selection::named(name), pipe::init(1)).unwrap();
-        // A call has a rate and no window.
-        let window = if name == "gcc" { Decision::NO_WINDOW } else { 10 * pipe::MSS };
-        assert_eq!(built.decision().window, window, "{name}");
+        assert_eq!(built.decision().window, 10 * pipe::MSS, "{name}");
     }
 }
 

@@ -10,7 +10,8 @@
 //!   loss p:     As x (1 - p / 2) above 10 %, As x 1.05 below 2 %
 //!   rate      = min(A, As)
 //! ```
-//! R is what arrived in the last half second. There is no window: the rate alone limits.
+//! R is what arrived in the last half second. The rate alone limits; there is a window of four
+//! round trips of it, in case that acknowledgements stay away or a scenario does not pace.
 //!
 //! The delay is the RTT of the segment that an acknowledgement tells of, in place of the
 //! one-way delay: a queue on the way back counts too. What a delayed acknowledgement tells
@@ -104,12 +105,17 @@ pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
 const PERIOD: Time = Time::from_millis(100);
 /// Part of both estimates that is left after a timeout.
 const AFTER_TIMEOUT: f64 = 0.5;
+/// Round trips of the rate that the window holds: the RTT may become four times as long at
+/// once before it binds.
+const WINDOW_ROUNDS: u64 = 4;
 /// Largest burst, in bytes.
 const LARGEST_BURST: u64 = 65_536;
 
 #[derive(Clone, Debug)]
 struct Gcc {
     mss: u32,
+    /// Least window, in bytes, and the window until there is an RTT.
+    initial_window: u64,
     /// Least and greatest rate, in bit/s.
     bounds: (f64, f64),
     groups: Groups,
@@ -127,6 +133,7 @@ impl Gcc {
     fn new(start: f64, bounds: (f64, f64), init: &Init) -> Gcc {
         let mut gcc = Gcc {
             mss: init.mss.max(1),
+            initial_window: init.initial_window,
             bounds,
             groups: Groups::default(),
             filter: Filter::default(),
@@ -137,7 +144,7 @@ impl Gcc {
             updated: Time::ZERO,
             decision: Decision::default(),
         };
-        gcc.decide();
+        gcc.decide(Time::ZERO);
         gcc
     }
 
@@ -171,7 +178,7 @@ impl Gcc {
     }
 
     /// Section 6: the smaller one; section 4: groups of what it sends in 5 ms.
-    fn decide(&mut self) -> Decision {
+    fn decide(&mut self, srtt: Time) -> Decision {
         let (least, most) = self.bounds;
         for estimate in [&mut self.delay.estimate, &mut self.loss.estimate] {
             *estimate = estimate.clamp(least, most);
@@ -181,7 +188,7 @@ impl Gcc {
         let mss = u64::from(self.mss);
         let group = rate.bytes_in(BURST_TIME).min(LARGEST_BURST) / mss;
         self.decision = Decision {
-            window: Decision::NO_WINDOW,
+            window: rate.bytes_in(srtt * WINDOW_ROUNDS).max(self.initial_window).max(mss),
             pacing_rate: Some(rate),
             send_quantum: group.max(1) * mss,
             ..Decision::default()
@@ -198,7 +205,7 @@ impl Controller for Gcc {
         }
         self.update(connection);
         self.delay.incoming.take(connection.now, connection.delivered);
-        self.decide()
+        self.decide(connection.srtt)
     }
 
     fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
@@ -213,7 +220,7 @@ impl Controller for Gcc {
             | Event::RecoveryEnd
             | Event::SpuriousRecovery => {}
         }
-        self.decide()
+        self.decide(connection.srtt)
     }
 
     fn decision(&self) -> Decision {

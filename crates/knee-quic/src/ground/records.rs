@@ -4,7 +4,6 @@
 
 use super::flow::{Exchange, RunningFlow};
 use crate::{CongestionControl, Observed};
-use knee_cc::Decision;
 use knee_multipath::MultipathCounters;
 use knee_record::{
     ConnectionRecord, ControllerSource, FlowRecord, FlowSample, ObjectRecord, PathRecord,
@@ -82,7 +81,7 @@ fn window(seen: &Observed) -> Option<u64> {
     Some(seen.window).filter(|window| *window != Decision::NO_WINDOW)
 }
 
-/// Makes a row of a flow, or of one of its paths.
+/// A row of a flow, or of one of its paths.
 fn sample(
     flow: &RunningFlow<'_>,
     path: usize,
@@ -101,7 +100,7 @@ fn sample(
         sent_packets: seen.sent_packets,
         lost_bytes: seen.lost,
         in_flight_bytes: seen.in_flight,
-        window_bytes: window(seen).unwrap_or(0),
+        window_bytes: seen.window,
         pacing_rate_bps: if paced { bits(seen.decision.pacing_rate) } else { 0 },
         rtt_ns: seen.rtt.as_nanos(),
         srtt_ns: seen.srtt.as_nanos(),
@@ -159,7 +158,7 @@ pub fn connection(
         srtt_ns: nanos(total.srtt),
         rttvar_ns: nanos(total.rtt_variation),
         delivery_rate_bps: total.rate.map(Rate::as_bits_per_second),
-        window_bytes: window(&total),
+        window_bytes: Some(total.window),
         slow_start_threshold_bytes: total.state.slow_start_threshold,
         timeouts: Some(total.timeouts),
         mss_bytes: flow.settings.host.paths.first().map(|path| u64::from(path.packet)),
