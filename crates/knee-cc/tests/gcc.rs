@@ -43,7 +43,6 @@ fn settled(kbit: u64, rtt_ms: u64) -> (f64, f64) {
     queues.sort_by(f64::total_cmp);
     let used = goodput(&late) / (path.payload_rate() * 8.0);
     let queue = queues[queues.len() * 95 / 100];
-    println!("{kbit} kbit/s, {rtt_ms} ms: {used:.3} of the link, {queue:.1} ms of queue");
     (used, queue)
 }
 
