@@ -76,11 +76,6 @@ fn sum(one: &Observed, other: &Observed) -> Observed {
     }
 }
 
-/// The congestion window; none where the controller has none.
-fn window(seen: &Observed) -> Option<u64> {
-    Some(seen.window).filter(|window| *window != Decision::NO_WINDOW)
-}
-
 /// A row of a flow, or of one of its paths.
 fn sample(
     flow: &RunningFlow<'_>,
