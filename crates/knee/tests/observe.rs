@@ -26,7 +26,7 @@ fn wrong_arguments() -> Result<(), Skipped> {
         ("observe --sample 2", "1/100 for one of a hundred"),
         ("observe --sample 1/0", "1/100 for one of a hundred"),
         ("observe --group 192.0.2.0/24", "office=192.0.2.0/24"),
-        ("observe --group a=192.0.2.1/24", "192.0.2.0/24 has not"),
+        ("observe --group a=192.0.2.1/24", "unlike 192.0.2.0/24"),
         ("observe --group a=::/0 --group b=::/0", "in two groups, a and b"),
         ("observe --duration 5", "bare number"),
         ("observe --limit 5", "bare number"),

@@ -170,7 +170,7 @@ fn what_cannot_run_again_says_why() {
     let text = fs::read_to_string(at.join("evil/origin.json")).unwrap();
     fs::write(at.join("evil/origin.json"), text.replace("inputs/a.toml", "inputs/../../a.toml"))
         .unwrap();
-    assert!(complaint(at, "rerun evil", 3).contains("leads out of the folder"));
+    assert!(complaint(at, "rerun evil", 3).contains("points outside the folder"));
 }
 
 /// The command of a run omits what the run omitted.
