@@ -79,7 +79,7 @@ fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(key::read(&path).unwrap().public(), public);
     assert_eq!(key::from_text(&key::to_text(&public)), Ok(public));
-    assert!(key::generate(&path).unwrap_err().to_string().contains("is there already"));
+    assert!(key::generate(&path).unwrap_err().to_string().contains("exists already"));
 
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     let said = key::read(&path).unwrap_err().to_string();

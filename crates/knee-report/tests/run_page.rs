@@ -135,7 +135,7 @@ fn many_flows_are_a_band_for_each_group() {
     assert_eq!(labels("groups"), ["many: 50 flows", "few: 10 flows"]);
     assert_eq!(labels("flows").len(), 24);
     assert!(labels("flows").iter().any(|label| label.starts_with("few")));
-    assert!(all_text(&elements).contains("24 of 60 flows can be drawn one by one"));
+    assert!(all_text(&elements).contains("24 of 60 flows can be drawn individually"));
     let edge = |name: &str| decode(&series["groups"][1]["rtt_ns"][name]);
     let (times, _) = decode(&series["groups"][1]["time_ns"]);
     assert!((400..=502).contains(&times.len()), "{}", times.len());

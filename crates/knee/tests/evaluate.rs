@@ -199,7 +199,7 @@ fn over_recorded_links_that_are_given() {
     assert!(common::complaint(at, twice, 2).contains("two traces are named steady.down"));
     fs::write(at.join("bad.down"), "5\n4\n").unwrap();
     let bad = common::complaint(at, "evaluate cubic --section 6.4 --trace bad.down", 2);
-    assert!(bad.contains("trace \"bad.down\" is broken"), "{bad}");
+    assert!(bad.contains("trace \"bad.down\" is invalid"), "{bad}");
     let none = common::complaint(at, "evaluate cubic --section 6.4 --trace none.down", 2);
     assert!(none.contains("cannot read none.down"), "{none}");
 }
@@ -340,7 +340,7 @@ fn an_evaluation_is_told_as_markdown() {
         assert_eq!(cells.len(), 3, "{row}");
     }
     assert!(text.contains("**5.1.2 Protection against bufferbloat**"), "{text}");
-    assert!(text.contains("Not tried, safecc: worst cases"), "{text}");
+    assert!(text.contains("Not tested, safecc: worst cases"), "{text}");
 }
 
 #[test]

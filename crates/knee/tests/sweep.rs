@@ -177,7 +177,7 @@ fn a_killed_sweep_goes_on() {
     assert!(repeats.filter(|repeat| *repeat == 1).count() >= before.len().min(3));
 
     let (_, err) = succeeds(at, &[arguments.as_slice(), &["--out", "killed"]].concat());
-    assert!(err.contains(&format!("{} of 12 runs are there already", before.len())), "{err}");
+    assert!(err.contains(&format!("{} of 12 runs exist already", before.len())), "{err}");
     let after = kept(&killed);
     assert_eq!(after.len(), 12);
     assert!(before.iter().all(|(name, bytes)| after[name] == *bytes));
@@ -197,7 +197,7 @@ fn what_changed_is_done_again() {
     succeeds(at, &arguments);
     let first = kept(&at.join("o"));
     let (_, err) = succeeds(at, &arguments);
-    assert!(err.contains("2 of 2 runs are there already"), "{err}");
+    assert!(err.contains("2 of 2 runs exist already"), "{err}");
     assert_eq!(kept(&at.join("o")), first);
     // A comment does not change a run.
     fs::write(at.join("a.toml"), format!("# a comment\n{SMALL}")).unwrap();
@@ -209,7 +209,7 @@ fn what_changed_is_done_again() {
     // An additional value: only its run is new.
     let more = ["a.toml", "--vary", "flow.bbr.cc=bbr,reno,cubic", "--out", "o"];
     let (_, err) = succeeds(at, &more);
-    assert!(err.contains("2 of 3 runs are there already") && err.contains("1 run in"), "{err}");
+    assert!(err.contains("2 of 3 runs exist already") && err.contains("1 run in"), "{err}");
     let (_, err) = succeeds(at, &[more.as_slice(), &["--force"]].concat());
     assert!(err.contains("3 runs in") && kept(&at.join("o")).len() == 3, "{err}");
     fs::remove_file(at.join("o/report.html")).unwrap();
@@ -229,7 +229,7 @@ fn runs_of_another_build_are_done_again() {
     run["program"] = "0".repeat(64).into();
     fs::write(at.join("o/runs").join(name), run.to_string()).unwrap();
     let (_, err) = succeeds(at, &arguments);
-    assert!(err.contains("1 of 2 runs are done again: another build"), "{err}");
+    assert!(err.contains("1 of 2 runs are repeated: another build"), "{err}");
 }
 
 #[test]
