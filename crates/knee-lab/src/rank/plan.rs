@@ -34,9 +34,11 @@ impl FromStr for Candidates {
 }
 
 impl Candidates {
-    /// All controllers of this version with their presets, except `fixed`, which controls nothing.
+    /// All controllers of this version with their presets, except `fixed`, which controls nothing,
+    /// and `gcc`, whose rate is that of a video call.
     pub fn all() -> Candidates {
-        let entries = knee_cc::controllers().iter().filter(|entry| entry.name != "fixed");
+        let left_out = ["fixed", "gcc"];
+        let entries = knee_cc::controllers().iter().filter(|entry| !left_out.contains(&entry.name));
         let names = entries.flat_map(|entry| {
             let presets = entry.presets.iter().map(|preset| preset.name);
             std::iter::once(entry.name).chain(presets)

@@ -21,7 +21,7 @@ pub struct Rank {
     /// Scenario files, or folders of them
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
-    /// Controllers to rank. Default: all but `fixed`, with their presets
+    /// Controllers to rank. Default: all but `fixed` and `gcc`, with presets
     #[arg(long, value_name = "CC,CC…")]
     pub cc: Option<Candidates>,
     /// Controllers to run beside each of them. Default: cubic,bbr
