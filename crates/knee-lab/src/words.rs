@@ -89,7 +89,7 @@ pub fn titled(name: &str) -> String {
         ("rtt_us.p95", "RTT, 95th percentile"),
         ("standing_queue_us", "standing queue"),
         ("queueing_delay_us.p95", "queueing delay, 95th percentile"),
-        ("retransmit_ratio", "bytes sent again"),
+        ("retransmit_ratio", "retransmitted"),
         ("utilisation", "utilisation"),
         ("drops", "packets dropped"),
         ("jain", "fairness (Jain's index)"),

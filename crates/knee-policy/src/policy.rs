@@ -399,7 +399,7 @@ hold_out = "0%"
             ("ports = [443]", "ports = [443, 0]", "0", "port 0", "1 to 65535"),
             ("ports = [80]", "ports = []", "\"203.0.113.0/25\"", "of eyeballs", "different ports"),
             ("203.0.113.0/24", "203.0.113.9/24", "\"203.0.113.9/24\"", "beyond", "203.0.113.0/24"),
-            ("203.0.113.0/24", "there", "\"there\"", "no prefix", "an address"),
+            ("203.0.113.0/24", "there", "\"there\"", "not a valid prefix", "an address"),
             ("\"sites\"", "\"eyeballs\"", "\"eyeballs\"", "two groups", "its own name"),
             ("\"sites\"", "\"others\"", "\"others\"", "needs a name", "in no group"),
             ("\"0%\"", "\"60%\"", "\"60%\"", "not a valid share", "0% to 50%"),

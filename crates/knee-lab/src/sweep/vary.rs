@@ -162,7 +162,7 @@ mod tests {
             ("a=1..8 ms step 0 ms", "never reaches the end"),
             ("a=0..1 s step 0.0001 s", "larger step"),
             ("a=b,,c", "empty"),
-            ("a=[1,2", "stays open"),
+            ("a=[1,2", "is not closed"),
             ("a=b,b", "twice"),
             ("seed=1,2", "--repeat"),
         ] {

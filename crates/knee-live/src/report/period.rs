@@ -125,7 +125,7 @@ mod tests {
         }
         for (text, part) in [
             ("2026-11-24", "no /"),
-            ("2026-11-24/soon", "\"soon\" is no date"),
+            ("2026-11-24/soon", "\"soon\" is not a date"),
             ("2026-11-25/2026-11-24", "ends before it begins"),
         ] {
             let error = text.parse::<Period>().unwrap_err().to_string();

@@ -150,19 +150,19 @@ mod tests {
         let more = said(&[0.01, 0.011, 0.012, 0.009], &[0.03, 0.033, 0.036, 0.027]);
         assert!(more.contains("goodput") && more.contains("RTT"), "{more}");
         assert!(
-            more.contains("3 times as many bytes sent again") && more.ends_with("worse."),
+            more.contains("3 times as many bytes retransmitted") && more.ends_with("worse."),
             "{more}"
         );
         let from_none = said(&[0.0; 4], &[0.02; 4]);
-        assert!(from_none.contains("sent again +2 points, worse"), "{from_none}");
+        assert!(from_none.contains("retransmitted +2 points, worse"), "{from_none}");
         let same = said(&[0.01, 0.012, 0.011], &[0.01, 0.012, 0.011]);
-        assert!(!same.contains("sent again"), "{same}");
+        assert!(!same.contains("retransmitted"), "{same}");
     }
 
     /// One run each proves nothing, but tells its values.
     #[test]
     fn one_run_each_tells_what_was_sent_again() {
-        assert!(said(&[0.01], &[0.02]).contains("2 times as many bytes sent again"));
-        assert!(!said(&[0.01], &[0.01]).contains("sent again"));
+        assert!(said(&[0.01], &[0.02]).contains("2 times as many bytes retransmitted"));
+        assert!(!said(&[0.01], &[0.01]).contains("retransmitted"));
     }
 }
