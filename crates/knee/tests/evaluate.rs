@@ -313,7 +313,7 @@ fn the_page_holds_every_criterion_and_is_made_again() {
         assert!(shown.contains(line["title"].as_str().unwrap()), "{line}");
     }
     // Requirements that were not tested, with the reason.
-    assert!(page.contains("id=\"s-safecc\"") && page.contains("nothing looks for worse ones"));
+    assert!(page.contains("id=\"s-safecc\"") && page.contains("--search looks for worse ones"));
     for outside in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
