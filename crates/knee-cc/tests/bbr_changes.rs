@@ -184,7 +184,7 @@ fn switches_that_decide_the_same_are_refused() {
         build(&both, pipe::init(1)).err().map(|error| error.to_string())
     };
     let error = refused("gamma_gains", "inverse_gains").unwrap();
-    assert!(error.contains("gamma_gains and inverse_gains decide the same thing"), "{error}");
+    assert!(error.contains("gamma_gains and inverse_gains are mutually exclusive"), "{error}");
     assert!(refused("scale_window", "delay_aware_window").is_some());
     assert!(refused("scale_window", "shrink_window").is_some());
     let error = refused("window_machine", "tobit_filter").unwrap();

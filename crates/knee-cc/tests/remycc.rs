@@ -86,17 +86,17 @@ fn a_split_decides_as_before() {
 fn a_damaged_table_is_told_by_its_line() {
     let line = |number: usize| TABLE.lines().nth(number - 1).unwrap();
     let cases = [
-        ("", 1, "no rule table"),
+        ("", 1, "not a rule table"),
         (&TABLE.replace("table 1\n", "table 2\n"), 1, "version"),
-        (&TABLE.replace("seeds = none\n", ""), 6, "lacks seeds"),
+        (&TABLE.replace("seeds = none\n", ""), 6, "has no seeds"),
         (&TABLE.replace("rules\n", ""), 7, "neither provenance"),
-        (&TABLE.replace("rtt_ratio", "rtt_ration"), 8, "no part of the memory"),
+        (&TABLE.replace("rtt_ratio", "rtt_ration"), 8, "not a dimension of the memory"),
         (&TABLE.replace("increment 2", "increment 2x"), 9, "increment cannot be 2x"),
         (&TABLE.replace("increment 2", "increment NaN"), 9, "increment cannot be NaN"),
         (&TABLE.replace("0.5 increment 1", "2.5 increment 1"), 11, "multiple cannot be 2.5"),
         (&TABLE.replace("intersend_ms 4", "intersend_ms 0"), 12, "intersend_ms cannot be 0"),
         (&TABLE.replace(&format!("{}\n", line(12)), ""), 12, "neither a split nor a rule"),
-        (&TABLE.replace("end 3\n", ""), 13, "breaks off"),
+        (&TABLE.replace("end 3\n", ""), 13, "ends unexpectedly"),
         (&TABLE.replace("end 3", "end 4"), 13, "after 3 rules"),
         (&format!("{TABLE}rule\n"), 14, "follows the end"),
     ];

@@ -224,7 +224,9 @@ fn the_conclusion_comes_first() {
     assert!(first.ends_with(" times, holds."), "{first}");
     let study = &json(&at.join("out/reproduce.json"))["studies"][0];
     assert_eq!(study["conclusion"].as_str(), Some(first));
-    assert!(fs::read_to_string(at.join("out/report.html")).unwrap().contains(first));
+    // The page keeps a number and its unit on one line.
+    let page = fs::read_to_string(at.join("out/report.html")).unwrap();
+    assert!(page.replace('\u{a0}', " ").contains(first));
 
     fs::write(at.join("small-study/study.toml"), text.replace("{S1}", "{S7}")).unwrap();
     let said = complaint(at, "reproduce ./small-study --out other", 2);
