@@ -38,6 +38,8 @@ fn link(trace: Trace) -> Link<Sized> {
         policer: None,
         down: vec![],
         hold: vec![],
+        circuit_breaker: None,
+        ecn_bleached: false,
     };
     Link::new(config, ChaCha8Rng::seed_from_u64(0))
 }

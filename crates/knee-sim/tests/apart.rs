@@ -59,9 +59,11 @@ fn what_shares_nothing_does_not_touch_each_other() {
 }
 
 /// Keys that cause random draws, or hash a name.
-const DRAWING: [&str; 11] = [
+const DRAWING: [&str; 12] = [
     "jitter",
-    "loss = \"",
+    // The key of a link, not that of a circuit breaker.
+    "\nloss = \"",
+    "\nloss = [",
     "good_to_bad",
     "pie",
     "red\"",

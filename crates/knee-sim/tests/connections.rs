@@ -128,8 +128,12 @@ fn take(flows: &mut BTreeMap<u32, Flow>, under_way: &mut UnderWay, cells: &[&str
                 flow.counted.packets_again += 1;
             }
         }
-        "leave" if of_data && cells[13] == "ce" && !under_way.syns.contains(&id) => {
-            under_way.marked.insert(id);
+        "leave" if of_data && !under_way.syns.contains(&id) => {
+            // A later link may clear the mark.
+            match cells[13] {
+                "ce" => under_way.marked.insert(id),
+                _ => under_way.marked.remove(&id),
+            };
         }
         "receive" => {
             if let Some(at) = under_way.sent.remove(&id) {
