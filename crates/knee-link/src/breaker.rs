@@ -1,4 +1,4 @@
-//! The meters of a circuit breaker (RFC 8084, section 3.1) and what they trip.
+//! A circuit breaker: its two meters and its trigger (RFC 8084, section 3.1).
 
 use crate::config::CircuitBreaker;
 use crate::link::Counters;
@@ -6,13 +6,13 @@ use knee_units::Time;
 
 pub(crate) struct Breaker {
     settings: CircuitBreaker,
-    /// When the interval ends that is under way, or the time for which it is
-    /// tripped; it includes this moment.
+    /// End of the current interval, or of the time for which it stays tripped;
+    /// inclusive.
     until: Time,
     tripped: bool,
-    /// Both meters when the interval began.
+    /// Both meters at the start of the interval.
     begin: Meters,
-    /// Congested intervals in a row, up to the last.
+    /// Number of consecutive congested intervals so far.
     congested: u32,
 }
 
@@ -29,18 +29,18 @@ impl Breaker {
         Breaker { settings, until: settings.interval, tripped: false, begin, congested: 0 }
     }
 
-    /// Nothing gets in.
+    /// Whether it blocks all packets.
     pub fn is_tripped(&self) -> bool {
         self.tripped
     }
 
-    /// End of what is under way, if that lies before `now`.
+    /// Returns the end of the current interval, or of the tripped time, if it is
+    /// before `now`.
     pub fn ended(&self, now: Time) -> Option<Time> {
         (self.until < now).then_some(self.until)
     }
 
-    /// Ends the interval, or the time for which it is tripped, with the counters
-    /// as they were then.
+    /// Closes the interval, or the tripped time, with the counters at its end.
     pub fn end(&mut self, counters: &Counters) {
         let meters = Meters {
             entered: counters.entered_packets,

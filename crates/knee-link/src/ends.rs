@@ -1,6 +1,6 @@
-//! What stands at the two ends of a link, around all that it has between them:
-//! the meters of a circuit breaker, and what clears the ECN field. Kept out of
-//! the way of the links that have neither.
+//! Features at the two ends of a link, around its other features: the meters of a
+//! circuit breaker, and bleaching of the ECN field. A variant of its own, so that
+//! links with neither do not pay for them.
 
 use crate::aqm::ClassState;
 use crate::breaker::Breaker;
@@ -17,7 +17,7 @@ pub(crate) struct Ends<P> {
 }
 
 impl<P: Packet> Ends<P> {
-    /// Whether a link has any of it.
+    /// Whether a link has one of these features.
     pub fn are_in(config: &Config) -> bool {
         config.circuit_breaker.is_some() || config.ecn_bleached
     }
@@ -67,8 +67,7 @@ impl<P: Packet> Ends<P> {
         self.features.classes(core, now)
     }
 
-    /// Ends the intervals that ended before `now`, each with all that had happened
-    /// by then.
+    /// Closes the intervals that ended before `now`, each with the counters at its end.
     fn read_meters(&mut self, core: &mut Core<P>, now: Time) {
         let Some(breaker) = &mut self.breaker else { return };
         while let Some(end) = breaker.ended(now) {

@@ -7,16 +7,16 @@ use knee_units::Time;
 /// burst (`burst_time`, section 5.6).
 pub(super) const BURST_TIME: Time = Time::from_millis(5);
 
-/// Time between two groups that are compared, at least, and the time that a variation is
-/// brought to, in ms. The numbers of the draft are for a call of 30 pictures a second, each a
-/// group or a few. Here packets of full size leave evenly, 4 to 170 a second: compared as they
-/// come, a slow flow would see in one step what a fast one sees in 40, and give way to it.
+/// Minimum time between two compared groups, and the time to which a variation is
+/// normalised, in ms. The draft's constants assume a call of 30 frames a second, each one
+/// group or a few. Here full-sized packets leave evenly, 4 to 170 a second: without this, a
+/// slow flow would see in one step what a fast flow sees in 40, and would yield to it.
 const PICTURE_MS: f64 = 1000.0 / 30.0;
 
 /// Two groups that are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Variation {
-    /// Inter-group delay variation d(i), in ms for each picture's time.
+    /// Inter-group delay variation d(i), in ms per frame interval.
     pub(super) delay_ms: f64,
     /// Time between their departures T(i) - T(i-1), in ms.
     pub(super) departure_ms: f64,
@@ -27,7 +27,7 @@ pub(super) struct Variation {
 #[derive(Clone, Copy, Debug)]
 struct Group {
     first_departure: Time,
-    /// Of its last packet (section 5.1).
+    /// Departure and arrival of its last packet (section 5.1).
     departure: Time,
     arrival: Time,
 }
@@ -35,14 +35,14 @@ struct Group {
 /// Sorts packets into groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
-    /// The last one that was compared.
+    /// The group compared last.
     previous: Option<Group>,
     current: Option<Group>,
 }
 
 impl Groups {
-    /// Takes a packet; returns how a group that is complete with it compares with one
-    /// before, if that is a picture's time ago.
+    /// Takes a packet. If it completes a group, returns the group's variation against an
+    /// earlier one that is at least a frame interval old.
     pub(super) fn take(&mut self, departure: Time, arrival: Time) -> Option<Variation> {
         let packet = Group { first_departure: departure, departure, arrival };
         let Some(current) = &mut self.current else {
@@ -78,8 +78,8 @@ impl Groups {
 const STATE_NOISE: f64 = 1e-3;
 /// Variance of the estimate's error at the start, e(0), in ms^2 (section 5.6).
 const FIRST_ERROR: f64 = 0.1;
-/// Variance of the measurement noise at the start, in ms^2. The draft has none; this is
-/// that of libwebrtc (`overuse_estimator`, 2016).
+/// Initial variance of the measurement noise, in ms^2. The draft gives none; libwebrtc uses
+/// this value (`overuse_estimator`, 2016).
 const FIRST_NOISE: f64 = 50.0;
 /// Least variance of the measurement noise, in ms^2 (section 5.3).
 const LEAST_NOISE: f64 = 1.0;
@@ -87,8 +87,8 @@ const LEAST_NOISE: f64 = 1.0;
 const CHI: f64 = 0.01;
 /// Standard deviations beyond which a residual is an outlier (section 5.3).
 const OUTLIER: f64 = 3.0;
-/// Groups among which the highest rate is looked for, K. The draft has no number; this is
-/// that of libwebrtc.
+/// Number of groups over which the highest rate is taken, K. The draft gives no number;
+/// libwebrtc uses this one.
 const RATE_GROUPS: usize = 60;
 
 /// The Kalman filter of section 5.3.

@@ -11,20 +11,20 @@ const FALL: f64 = 0.000_18;
 const SPIKE: f64 = 15.0;
 /// Time that over-use lasts before it is signalled, overuse_time_th, in ms.
 const OVERUSE_TIME: f64 = 10.0;
-/// Longest time for which the threshold adapts at once, in ms; as in libwebrtc. K_u times
-/// more than this would take it beyond the estimate that it follows.
+/// Maximum time step of the threshold's adaptation, in ms, as in libwebrtc. With a longer
+/// step K_u would move it beyond the estimate that it follows.
 const LONGEST_STEP: f64 = 100.0;
-/// Age of the estimate that one is compared with to see whether it falls, in ms: that of the
-/// last feedback (section 3). The draft compares groups that follow each other, so that a
-/// packet of another flow between two of them, which lets the estimate jump and then fall
-/// for many groups, would hide a queue that grows.
+/// Age of the earlier estimate that decides whether the estimate falls, in ms: one feedback
+/// interval (section 3). The draft compares consecutive groups; then a packet of another
+/// flow, after which the estimate jumps and falls for many groups, would hide a growing
+/// queue.
 const COMPARED: f64 = 100.0;
-/// The estimate is compared times the number of groups, at most this, as in libwebrtc. The
-/// draft compares it as it is: a least threshold of 6 ms between two groups would then
-/// want a rate of twice the link's at 2 Mbit/s.
+/// The estimate is multiplied by the number of groups, up to this, before it is compared, as
+/// in libwebrtc. The draft compares the plain estimate: at 2 Mbit/s, reaching the minimum
+/// threshold of 6 ms between two groups would take twice the link's rate.
 const SCALE: u32 = 60;
 
-/// What the detector tells the rate control.
+/// Signal of the detector to the rate control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     Over,
@@ -36,7 +36,7 @@ pub(super) enum Signal {
 #[derive(Clone, Debug)]
 pub(super) struct Detector {
     threshold: f64,
-    /// Time that the estimate has been above the threshold, in ms; none: it is not.
+    /// Time that the estimate has been above the threshold, in ms; `None` if it is not.
     above: Option<f64>,
     /// An estimate of the last 100 ms, and its age in ms.
     previous: f64,

@@ -2,12 +2,12 @@
 
 use knee_units::Time;
 
-/// Window, T: the least that section 5.6 recommends, so that a decrease finds the rate of
-/// now.
+/// Window, T: the minimum that section 5.6 recommends, so that a decrease uses a current
+/// rate.
 pub(super) const WINDOW: Time = Time::from_millis(500);
 /// Marks within a window: its length is exact to a tenth.
 const PER_WINDOW: u64 = 10;
-/// Those of a window, the one before it, and some to spare.
+/// Number of marks kept: a window's, one before it, and a reserve.
 const MARKS: usize = 16;
 
 /// Bytes delivered, at some of the last acknowledgements.
@@ -23,7 +23,7 @@ impl Incoming {
         (1..=self.count).map(|back| self.marks[(self.next + MARKS - back) % MARKS])
     }
 
-    /// Notes how much was delivered.
+    /// Records the bytes delivered.
     pub(super) fn take(&mut self, now: Time, delivered: u64) {
         let recent = now.saturating_sub(WINDOW / PER_WINDOW);
         if self.newest_first().next().is_some_and(|(at, _)| at > recent) {
@@ -34,7 +34,8 @@ impl Incoming {
         self.count = (self.count + 1).min(MARKS);
     }
 
-    /// Forgets all if nothing has been delivered for a window: there was nothing to send.
+    /// Discards everything if nothing has been delivered for a window: there was nothing
+    /// to send.
     pub(super) fn pause(&mut self, now: Time) {
         let newest = self.newest_first().next();
         if newest.is_some_and(|(at, _)| now.saturating_sub(at) >= WINDOW) {

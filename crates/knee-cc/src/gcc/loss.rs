@@ -1,12 +1,12 @@
 //! The loss-based estimate (section 6).
 
-/// Parts lost from which it falls, and up to which it grows.
+/// Loss ratio above which the estimate falls, and below which it grows.
 const HIGH: f64 = 0.1;
 const LOW: f64 = 0.02;
 /// Growth with each report.
 const GROWTH: f64 = 1.05;
-/// Packets of which a report tells at least, as in libwebrtc: one lost of three would
-/// count as a third.
+/// Minimum number of packets in a report, as in libwebrtc: otherwise one lost packet of
+/// three would count as a third.
 const REPORTED: u64 = 20;
 
 /// The loss-based controller.

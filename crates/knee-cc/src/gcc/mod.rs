@@ -10,23 +10,22 @@
 //!   loss p:     As x (1 - p / 2) above 10 %, As x 1.05 below 2 %
 //!   rate      = min(A, As)
 //! ```
-//! R is what arrived in the last half second. The rate alone limits; there is a window of four
-//! round trips of it, in case that acknowledgements stay away or a scenario does not pace.
+//! R is the rate that arrived in the last half second. Only the rate limits sending; a window
+//! of four round trips bounds it if acknowledgements stop or the scenario does not pace.
 //!
-//! The delay is the RTT of the segment that an acknowledgement tells of, in place of the
-//! one-way delay: a queue on the way back counts too. What a delayed acknowledgement tells
-//! is left out where the transport knows of it; a receiver that acknowledges each segment
-//! (`ack_every = 1`) is what comes closest to feedback for each packet.
+//! The delay is the RTT of the acknowledged segment, not the one-way delay: a queue in the
+//! reverse direction counts too. Samples of delayed acknowledgements are ignored if the
+//! transport knows of the delay. A receiver that acknowledges every segment (`ack_every = 1`)
+//! comes closest to feedback for each packet.
 //!
-//! Different from a call over RTP: the transport is reliable, so what is lost is sent again
-//! within the rate; where data always waits, it is an encoder that fills its rate at any
-//! time; feedback is not a packet each 30 to 100 ms (section 3), but each acknowledgement,
-//! of which the state machine and the loss-based part take stock every 100 ms; a timeout,
-//! of which the draft says nothing, halves both estimates. Left out: padding and probes,
-//! so that it starts slower than a browser does, and whatever libwebrtc has had since (the
-//! trendline filter, loss-based estimation of the second version). What the draft leaves
-//! open, or has in a way that does not work, is as in the libwebrtc of its time; it is named
-//! where it is.
+//! Differences from a call over RTP: the transport is reliable and retransmits within the
+//! rate; if data is always waiting, the flow is an encoder that fills its rate at any time;
+//! feedback is every acknowledgement instead of a packet every 30 to 100 ms (section 3), and
+//! the state machine and the loss-based part run every 100 ms; a timeout, which the draft
+//! does not mention, halves both estimates. Left out: padding and probes, so it starts more
+//! slowly than a browser, and later changes in libwebrtc (the trendline filter, the second
+//! version of loss-based estimation). Where the draft is open, or does not work as written,
+//! this follows the libwebrtc of its time; each such place is named.
 
 mod arrival;
 mod detector;
@@ -43,8 +42,8 @@ use knee_units::{Rate, Time};
 use loss::LossControl;
 use rate_control::{RateControl, Stage};
 
-/// Bounds of all three parameters: a packet of 1250 bytes a second, and what a counter
-/// takes.
+/// Bounds of all three parameters: a packet of 1250 bytes a second, and the range of a
+/// counter.
 const RATE: Kind = Kind::Rate {
     min: Rate::from_bits_per_second(10_000),
     max: Rate::from_bits_per_second(1_000_000_000_000),
@@ -58,7 +57,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Parameter {
             name: "start_rate",
             kind: RATE,
-            // That of libwebrtc.
+            // As in libwebrtc.
             default: "300 kbit/s",
             summary: "rate at the start, payload, brought within the bounds",
         },
@@ -123,7 +122,7 @@ struct Gcc {
     detector: Detector,
     delay: RateControl,
     loss: LossControl,
-    /// What the detector said last since the last update.
+    /// Latest signal of the detector since the last update.
     signal: Option<Signal>,
     updated: Time,
     decision: Decision,
@@ -213,7 +212,7 @@ impl Controller for Gcc {
             Event::Established => self.updated = connection.now,
             Event::Timeout => self.scale(AFTER_TIMEOUT),
             Event::Penalised => self.scale(0.5),
-            // What came before a pause says nothing of the rate after it.
+            // Arrivals before a pause do not tell the rate after it.
             Event::SentAfterIdle => self.delay.incoming.pause(connection.now),
             Event::RecoveryStart
             | Event::CongestionEcho

@@ -6,18 +6,18 @@ use knee_units::Time;
 
 /// Decrease, beta (section 5.6).
 const BETA: f64 = 0.85;
-/// Multiplicative increase in a second.
+/// Factor of the multiplicative increase per second.
 const ETA: f64 = 1.08;
-/// The estimate does not grow beyond so much of the incoming rate.
+/// Limit of the estimate, relative to the incoming rate.
 const HEADROOM: f64 = 1.5;
-/// Time that estimator and detector take, added to the RTT.
+/// Response time of estimator and detector, added to the RTT.
 const REACTION: Time = Time::from_millis(100);
 /// Least additive increase of an update, in bits.
 const LEAST_INCREASE: f64 = 1000.0;
-/// Pictures per second, and the largest packet in bits, of the expected packet size.
+/// Frame rate and maximum packet size, in bits, for the expected packet size.
 const FRAME_RATE: f64 = 30.0;
 const PACKET_BITS: f64 = 1200.0 * 8.0;
-/// Weight of what is known in the averages.
+/// Weight of the previous average.
 const SMOOTHING: f64 = 0.95;
 /// Standard deviations within which a rate is close to the average.
 const CLOSE: f64 = 3.0;
@@ -63,7 +63,7 @@ pub(super) struct RateControl {
     /// A_hat, in bit/s.
     pub(super) estimate: f64,
     pub(super) stage: Stage,
-    /// The last increase was an additive one.
+    /// Whether the last increase was additive.
     pub(super) additive: bool,
     known: Option<Known>,
     pub(super) incoming: Incoming,
@@ -80,8 +80,8 @@ impl RateControl {
         }
     }
 
-    /// The path is over-used; acts at once. What arrived in the last half second bounds
-    /// the rate that it carries.
+    /// Reacts to over-use at once. The incoming rate of the last half second is the rate
+    /// that the path carries.
     pub(super) fn over_use(&mut self, incoming: Option<f64>) {
         let incoming = incoming.unwrap_or(self.estimate);
         if self.stage != Stage::Decrease {
@@ -92,7 +92,7 @@ impl RateControl {
         self.estimate = self.estimate.min(BETA * incoming);
     }
 
-    /// A period is over: follows the table, and increases in that state.
+    /// Ends a period: changes the state by the table, and increases in the increase state.
     pub(super) fn update(
         &mut self,
         signal: Option<Signal>,
@@ -123,7 +123,8 @@ impl RateControl {
         self.estimate = grown.min(most).max(self.estimate);
     }
 
-    /// Close to convergence; forgets the average when the incoming rate is above it.
+    /// Returns whether the rate is close to convergence. Discards the average if the
+    /// incoming rate is above it.
     fn close(&mut self, incoming: Option<f64>) -> bool {
         let (Some(known), Some(rate)) = (self.known, incoming) else { return false };
         if rate > known.mean + known.reach() {

@@ -1,13 +1,14 @@
 //! Measures of a link's circuit breaker (RFC 8084): when it tripped, and how
-//! close it came.
+//! close it came to tripping. They are computed from the link's samples: exact if
+//! the sampling interval divides the breaker's interval, interpolated otherwise.
 
 use super::{NotMeasurable, because};
 use crate::view::{LinkView, RunView, Span, Window};
 use knee_link::CircuitBreaker;
 
 impl LinkView<'_> {
-    /// From the beginning of the window to the moment at which the circuit breaker
-    /// tripped for the first time, seconds; infinite: it did not.
+    /// Time from the start of the window until the circuit breaker first trips,
+    /// seconds; infinite if it does not.
     pub(crate) fn breaker_trip(
         &self,
         run: &RunView<'_>,
@@ -23,8 +24,8 @@ impl LinkView<'_> {
         }
     }
 
-    /// The largest loss that each of as many intervals in a row reached as trip the
-    /// circuit breaker, `0..=1`; of those within the window, up to its first trip.
+    /// Largest loss that every interval of a tripping sequence reached, `0..=1`: of
+    /// the sequences within the window, up to the first trip.
     pub(crate) fn breaker_loss(
         &self,
         run: &RunView<'_>,
@@ -54,8 +55,7 @@ impl LinkView<'_> {
         }
     }
 
-    /// When the circuit breaker tripped for the first time, nanoseconds, if it did so
-    /// by `end`.
+    /// Returns the time of the first trip, nanoseconds, if it is not after `end`.
     fn first_trip(&self, breaker: &CircuitBreaker, end: u64) -> Option<u64> {
         let count = breaker.intervals as usize;
         let losses = self.losses(breaker, 0, end);
@@ -64,9 +64,9 @@ impl LinkView<'_> {
         Some((first + count) as u64 * breaker.interval.as_nanos())
     }
 
-    /// The part of the packets that went missing in each interval until `end`, from the
-    /// one of number `first` on, as long as the circuit breaker never tripped. A packet
-    /// may go missing an interval after it entered, so that there may be more than all.
+    /// Returns the loss of each interval from number `first` until `end`, valid until
+    /// the first trip. A packet may be lost one interval after it entered, so the ratio
+    /// is limited to one.
     fn losses(&self, breaker: &CircuitBreaker, first: u64, end: u64) -> Vec<f64> {
         let interval = breaker.interval.as_nanos();
         let loss = |number: u64| {

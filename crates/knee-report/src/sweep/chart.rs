@@ -1,5 +1,5 @@
-//! Values over one setting: bars where its values are names, a line where they are
-//! numbers.
+//! Chart of a measure over one setting: bars if the values are names, a line if they
+//! are numbers.
 
 use super::readings::{Readings, Value, View, along};
 use crate::drawing::{Axis, Drawing, Plot};
@@ -13,14 +13,14 @@ const TOP: f64 = 16.0;
 const BOTTOM: f64 = HEIGHT - 54.0;
 /// A bar with its name above it.
 const ROW: f64 = 46.0;
-/// Room for the value beside the longest bar.
+/// Space for the value next to the longest bar.
 const BESIDE: f64 = 200.0;
-/// Values of the setting closer than this are not all named.
+/// Minimum distance between labels of the setting.
 const NAMES_APART: f64 = 62.0;
 /// Half the width of the end of a whisker.
 const CAP: f64 = 4.0;
-/// From this ratio of the ends on, or where steps are equal factors, the setting is drawn
-/// by ratios.
+/// Ratio of the largest to the smallest value from which the axis is logarithmic; it is
+/// also logarithmic if the steps are equal factors.
 const SPAN: f64 = 20.0;
 const EQUAL: f64 = 1.05;
 
@@ -30,7 +30,7 @@ struct Row<'n> {
     value: Option<Value>,
 }
 
-/// The drawing of a view over the values of one key; none: no value is there.
+/// Draws a view over the values of one key. Returns `None` if there are no values.
 pub(super) fn drawing(readings: &Readings<'_>, view: &View, key: usize) -> Option<Drawing> {
     let values = readings.summary.keys[key].values.iter().enumerate();
     let rows: Vec<Row<'_>> = values
@@ -99,7 +99,7 @@ fn whisker(drawing: &mut Drawing, ends: Option<(f64, f64)>, at: impl Fn(f64, f64
     drawing.line("interval", &points);
 }
 
-/// The setting along the foot, by ratios where it grows by factors.
+/// The axis of the setting, logarithmic if its values grow by factors.
 fn across(places: &[f64]) -> impl Fn(f64) -> f64 {
     let mut order = places.to_vec();
     order.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! Values over two settings: a map with a cell for each place. The cells are drawn by
-//! themselves, so that a page can show another view within the same map.
+//! Heat map of a measure over two settings. Cells are drawn separately, so that a page
+//! can show another view in the same map.
 
 use super::readings::{Readings, Value, View, along};
 use crate::drawing::{Drawing, escaped};
@@ -7,29 +7,31 @@ use crate::drawing::{Drawing, escaped};
 /// Width and height of a cell, with the gap to the next one.
 const CELL: (f64, f64) = (130.0, 42.0);
 const GAP: f64 = 3.0;
-/// The outline of every cell, around its middle. A page has it once.
+/// Outline of a cell, relative to its centre. A page contains it once.
 pub(super) const OUTLINE: &str = r#"x="-63.5" y="-19.5" width="127" height="39" rx="3""#;
-/// Above the first row: the name of the key to the right, and its values.
+/// Height above the first row, for the horizontal key and its values.
 const HEAD: f64 = 46.0;
-/// Characters of a name at the head of a column and of a row, and about how wide one is.
+/// Maximum length of a column's and a row's label, and the approximate width of a
+/// character.
 const COLUMN_CHARACTERS: usize = 17;
 const ROW_CHARACTERS: usize = 30;
 const CHARACTER: f64 = 6.7;
-/// Where values span this, equal ratios look equally far apart.
+/// Ratio of the largest to the smallest value from which the colour scale is
+/// logarithmic.
 const SPAN: f64 = 30.0;
-/// Ratios that have the full colour at least.
+/// Smallest ratio that gets the full colour.
 const REACH: f64 = 1.1;
 
-/// How deep each value's colour is.
+/// Colour scale of a view.
 pub(super) enum Shades {
-    /// From the lowest to the highest, linear or by ratios.
+    /// From the lowest to the highest value, linear or logarithmic.
     Values { low: f64, high: f64, by_ratio: bool },
-    /// To both sides of one, up to the logarithm of a ratio.
+    /// In both directions from a ratio of one, up to this logarithm.
     Ratios { reach: f64, less_is_better: bool },
 }
 
 impl Shades {
-    /// For all values of a view.
+    /// Returns the scale for all values of a view.
     pub(super) fn new(readings: &Readings<'_>, view: &View, all: &[f64]) -> Shades {
         if view.base.is_some() {
             let reaches = all.iter().filter(|value| **value > 0.0).map(|value| value.ln().abs());
@@ -41,7 +43,7 @@ impl Shades {
         Shades::Values { low, high, by_ratio: low > 0.0 && high / low > SPAN }
     }
 
-    /// Class and opacity.
+    /// Returns the CSS class and the opacity of a value.
     fn of(&self, value: f64) -> (&'static str, f64) {
         match *self {
             Shades::Values { low, high, .. } if high <= low => ("heat", 0.4),
@@ -60,7 +62,7 @@ impl Shades {
     }
 }
 
-/// What is in a cell, around its middle.
+/// Draws the contents of a cell, relative to its centre.
 pub(super) fn cell(value: Option<&Value>, shades: &Shades) -> String {
     let ground =
         |class: &str, opacity: &str| format!("<rect class=\"{class}\" {OUTLINE}{opacity}/>");
@@ -85,17 +87,17 @@ pub(super) fn cell(value: Option<&Value>, shades: &Shades) -> String {
     ground(&class, &opacity) + &words
 }
 
-/// Where no scenario can be.
+/// Contents of a cell whose combination is not possible.
 fn impossible() -> String {
     cell(None, &Shades::Ratios { reach: 1.0, less_is_better: true }).replace('–', "not possible")
 }
 
-/// The size of a map with one key to the right and another one downwards.
+/// Returns the size of a map with one key on the horizontal axis and one on the vertical.
 pub(super) fn size(readings: &Readings<'_>, [x, y]: [usize; 2]) -> (f64, f64) {
     let keys = &readings.summary.keys;
     let (columns, rows) = (keys[x].values.len() as f64, keys[y].values.len() as f64);
     let width = row_head(readings, y) + columns * CELL.0 + GAP;
-    // The name of the key to the right may be longer than one column.
+    // The name of the horizontal key may be wider than one column.
     let title = row_head(readings, y) + characters(&keys[x].name, 2) * CHARACTER + GAP;
     (width.max(title), HEAD + rows * CELL.1 + GAP)
 }

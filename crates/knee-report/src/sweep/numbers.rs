@@ -1,10 +1,10 @@
-//! Where the values of a setting lie on an axis.
+//! Positions of a setting's values on an axis.
 
 use knee_record::SweepKey;
 use knee_units::{Bytes, Fraction, Rate, Time};
 
-/// Where the values of a key lie on an axis, in the base unit; none when one
-/// is no number, or they measure different things.
+/// Returns the positions of a key's values on an axis, in the base unit. `None` if one
+/// is not a number, or if their quantities differ.
 pub(super) fn numbers(key: &SweepKey) -> Option<Vec<f64>> {
     let read: Vec<(String, f64)> =
         key.values.iter().map(|text| number(text)).collect::<Option<_>>()?;
@@ -12,7 +12,7 @@ pub(super) fn numbers(key: &SweepKey) -> Option<Vec<f64>> {
     same.then(|| read.into_iter().map(|(_, number)| number).collect())
 }
 
-/// What a text measures, and how much of it.
+/// Returns the quantity and the size that a text gives.
 fn number(text: &str) -> Option<(String, f64)> {
     let of = |what: &str, value: f64| Some((what.to_string(), value));
     if let Ok(rate) = text.parse::<Rate>() {

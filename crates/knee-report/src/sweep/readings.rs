@@ -1,5 +1,5 @@
-//! What a sweep has at each place, in a view: the value of a measure, or its ratio to
-//! that of another value of the setting that is compared.
+//! Values that a view of a sweep shows at each place: the measure, or its ratio to the
+//! measure at another value of the compared setting.
 
 use super::numbers::numbers;
 use knee_record::{
@@ -8,45 +8,45 @@ use knee_record::{
 };
 use std::collections::BTreeMap;
 
-/// What is shown at once, by indices into the summary.
+/// The selected view, as indices into the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct View {
     pub measure: usize,
     pub group: usize,
     /// The key whose values are compared.
     pub compare: usize,
-    /// The value of that key which all others are divided by; none: values as they are.
+    /// The value of that key that the others are divided by; `None` for plain values.
     pub base: Option<usize>,
 }
 
 impl View {
-    /// Its name in the page.
+    /// Returns its name in the page.
     pub(super) fn name(&self) -> String {
         let base = self.base.map_or_else(String::new, |base| base.to_string());
         format!("{}.{}.{}.{base}", self.measure, self.group, self.compare)
     }
 }
 
-/// What a view has at a place.
+/// A value of a view.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Value {
-    /// The mean or the ratio; none: it never came about.
+    /// The mean or the ratio; `None` if the event never occurred.
     pub middle: Option<f64>,
     /// Its 95 % interval.
     pub ends: Option<(f64, f64)>,
-    /// The value, and what qualifies it: its interval, or in how many runs it never came
-    /// about.
+    /// The value, and its interval or the number of runs in which the event never
+    /// occurred.
     pub text: [String; 2],
-    /// Better than each other value of what is compared, beyond chance.
+    /// Whether it is significantly better than every other value of the compared key.
     pub best: bool,
 }
 
-/// A sweep, by its places.
+/// A sweep's results, indexed by place.
 pub(super) struct Readings<'s> {
     pub summary: &'s SweepSummary,
-    /// Keys of which several values were tried; of none the first.
+    /// Keys with several values; the first key if none has several.
     pub axes: Vec<usize>,
-    /// For each key where its values lie on an axis; none: they are names.
+    /// Positions of each key's values on an axis; `None` for names.
     pub numbers: Vec<Option<Vec<f64>>>,
     points: BTreeMap<&'s [usize], usize>,
     left_out: BTreeMap<&'s [usize], &'s str>,
@@ -76,12 +76,12 @@ impl<'s> Readings<'s> {
         }
     }
 
-    /// The place where every key has its first value.
+    /// Returns the place where every key has its first value.
     pub(super) fn origin(&self) -> Vec<usize> {
         vec![0; self.summary.keys.len()]
     }
 
-    /// All values of some keys, everything else as at a place.
+    /// Returns all combinations of some keys, with the other keys as in `from`.
     pub(super) fn places(&self, keys: &[usize], from: &[usize]) -> Vec<Vec<usize>> {
         let mut places = vec![from.to_vec()];
         for key in keys {
@@ -94,12 +94,12 @@ impl<'s> Readings<'s> {
         places
     }
 
-    /// Which of the points is at a place.
+    /// Returns the number of the point at a place.
     pub(super) fn number(&self, place: &[usize]) -> Option<usize> {
         self.points.get(place).copied()
     }
 
-    /// Why no scenario can be at a place.
+    /// Returns the reason why the combination at a place is not possible.
     pub(super) fn reason(&self, place: &[usize]) -> Option<&'s str> {
         self.left_out.get(place).copied()
     }
@@ -121,7 +121,7 @@ impl<'s> Readings<'s> {
         self.measure(view).better == Better::Less
     }
 
-    /// What was found out about the values that a view compares.
+    /// Returns the verdict on the values that a view compares.
     pub(super) fn verdict(&self, view: &View) -> Option<&'s SweepVerdict> {
         let group = self.summary.groups.get(view.group)?;
         let key = (view.compare, group.as_str(), self.measure(view).name.as_str());
@@ -139,7 +139,7 @@ impl<'s> Readings<'s> {
         point.groups.iter().find(|group| group.group == *name)
     }
 
-    /// What a view has at a place; none: nothing.
+    /// Returns the value of a view at a place, if there is one.
     pub(super) fn value(&self, view: &View, place: &[usize]) -> Option<Value> {
         let measure = self.measure(view);
         let found = self.group(view, place)?.measures.get(&measure.name)?;
@@ -171,7 +171,7 @@ impl<'s> Readings<'s> {
         Some(Value { middle: Some(ratio), ends, text, best })
     }
 
-    /// As a mark of an axis.
+    /// Formats a value as an axis label.
     pub(super) fn mark(&self, view: &View, value: f64) -> String {
         match view.base {
             Some(_) => times(value),
@@ -180,20 +180,20 @@ impl<'s> Readings<'s> {
     }
 }
 
-/// The place with another value of one key.
+/// Returns the place with another value of one key.
 pub(super) fn along(place: &[usize], key: usize, value: usize) -> Vec<usize> {
     let mut other = place.to_vec();
     other[key] = value;
     other
 }
 
-/// To three decimals, as the sentence above the drawing.
+/// Formats a ratio to three decimals, as the sentence above the drawing does.
 pub(super) fn times(ratio: f64) -> String {
     format!("{} ×", Unit::Number.show((ratio * 1e3).round() / 1e3))
 }
 
-/// An interval in words, with its unit once; nothing where there is none, or it has no
-/// width.
+/// Formats an interval with its unit once; empty if there is no interval, or if it has
+/// no width.
 fn range(middle: f64, ends: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> String {
     let Some((low, high)) = ends.filter(|(low, high)| high - low > middle.abs() * 1e-9) else {
         return String::new();
