@@ -194,10 +194,20 @@ fn first(readings: &Readings<'_>) -> First {
     let spread = summary.measures.iter().map(|measure| points_with(&measure.name)).enumerate();
     // Of equally many the first, which is what an application waits for.
     let most = spread.rev().max_by_key(|(_, points)| *points);
-    let all = summary.groups.iter().position(|group| group == "*");
+    let measure = most.map_or(0, |(measure, _)| measure);
+    let has_it = |group: &String| {
+        let name = summary.measures.get(measure).map(|measure| measure.name.as_str());
+        let groups = summary.points.iter().flat_map(|point| &point.groups);
+        groups
+            .filter(|one| one.group == *group)
+            .any(|one| name.is_some_and(|name| one.measures.contains_key(name)))
+    };
+    // All flows together have no page load time: then a group that has one.
+    let all = summary.groups.iter().position(|group| group == "*" && has_it(group));
+    let last = || summary.groups.iter().rposition(has_it);
     First {
-        measure: most.map_or(0, |(measure, _)| measure),
-        group: all.unwrap_or(summary.groups.len().saturating_sub(1)),
+        measure,
+        group: all.or_else(last).unwrap_or(summary.groups.len().saturating_sub(1)),
         x,
         y: if x == compare { other(x) } else { Some(compare) },
         compare,
