@@ -68,6 +68,32 @@ fn names_are_never_markup() {
     assert_eq!(points[0]["command"], command);
 }
 
+/// All flows together have no completion time here, only one of the groups has: the first
+/// view is of that group, and shows its values.
+#[test]
+fn the_first_view_has_values() {
+    let with_all = |(at, mut runs): (Vec<usize>, Vec<SweepRun>)| {
+        for run in &mut runs {
+            let goodput = BTreeMap::from([("goodput_bps".to_string(), 1e6)]);
+            let all =
+                GroupMeasures { group: "*".to_string(), measures: goodput, never: Vec::new() };
+            run.groups.push(all);
+        }
+        (at, runs)
+    };
+    let values = ["minrtt", "sctc"].map(str::to_string).to_vec();
+    let summary = SweepSummary::new(
+        "Mixed",
+        ("knee sweep a".to_string(), "knee run a".to_string()),
+        vec![SweepKey { name: "flow.main.scheduler".to_string(), values }],
+        (2, 4),
+        &[with_all(point(0, &[1.0, 1.5])), with_all(point(1, &[2.0, 2.5]))],
+        Vec::new(),
+    );
+    let svg = sweep_svg(&summary, (Some("completion_s"), None), 600.0).unwrap();
+    assert_eq!(svg.matches("<rect class=\"bar").count(), 2, "{svg}");
+}
+
 /// Nothing is fetched: no element names another file, and the policy forbids it.
 #[test]
 fn the_page_needs_nothing_but_itself() {
