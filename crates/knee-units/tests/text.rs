@@ -76,7 +76,7 @@ fn says_what_to_write_instead() {
     assert_eq!(time("1.2.3 s"), "\"1.2.3 s\" is not a time: write \"60 ms\"");
     assert_eq!(
         time("-5 ms"),
-        "\"-5 ms\" is negative, a time cannot be: write it without the minus sign"
+        "\"-5 ms\" is negative, but a time cannot be: write it without the minus sign"
     );
     assert_eq!(time("0.5 ns"), "\"0.5 ns\" is finer than 1 ns: write a whole multiple of 1 ns");
     assert_eq!(
