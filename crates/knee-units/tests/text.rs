@@ -91,10 +91,7 @@ fn says_what_to_write_instead() {
     assert_eq!(rate("10 mbps"), "unknown unit \"mbps\": write \"Mbit/s\"");
     assert_eq!(rate("10 mbit/s"), "unknown unit \"mbit/s\": write \"Mbit/s\"");
     assert_eq!(rate("10 MB/s"), "unknown unit \"MB/s\": write \"Mbit/s\" (1 MB/s = 8 Mbit/s)");
-    assert_eq!(
-        rate("10 ms"),
-        "\"ms\" is a unit of time, but a rate is wanted: write \"10 Mbit/s\""
-    );
+    assert_eq!(rate("10 ms"), "expected a rate, but \"ms\" is a unit of time: write \"10 Mbit/s\"");
     assert_eq!(complaint::<Bytes>("64 KB"), "unknown unit \"KB\": write \"kB\"");
     assert_eq!(
         complaint::<Fraction>("0.02"),
@@ -106,7 +103,7 @@ fn says_what_to_write_instead() {
     assert_eq!(buffer("8 bdp"), "unknown unit \"bdp\": write \"BDP\"");
     assert_eq!(
         buffer("8 ms"),
-        "\"ms\" is a unit of time, but a buffer size is wanted: write \"1 BDP\""
+        "expected a buffer size, but \"ms\" is a unit of time: write \"1 BDP\""
     );
     assert_eq!(
         buffer("1.5 packets"),
