@@ -15,7 +15,7 @@ use crate::directory::{EVALUATION, EVALUATION_TABLE, REPORT, cannot_write};
 use crate::error::Error;
 use crate::ground::Ground;
 use crate::job::{Job, Run, execute};
-use crate::lab::{Lab, costliest_first};
+use crate::lab::Lab;
 use crate::load::Load;
 use knee_record::{
     Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_evaluation,
@@ -63,15 +63,41 @@ impl Lab {
     /// # Errors
     /// A file that cannot be written.
     pub fn evaluate(&self, evaluate: &Evaluate<'_>, directory: &Path) -> Result<Evaluation, Error> {
+        let made = self.evaluate_runs(evaluate, &evaluate.order())?;
+        self.evaluate_rows(evaluate, made, directory)
+    }
+
+    /// Performs some runs of an evaluation, given by number. Returns the values of those that were
+    /// not stopped; [`Lab::evaluate_rows`] accepts them in any order.
+    ///
+    /// # Errors
+    /// A host that lacks what the ground needs.
+    pub fn evaluate_runs(
+        &self,
+        evaluate: &Evaluate<'_>,
+        numbers: &[usize],
+    ) -> Result<Vec<EvaluationRow>, Error> {
         evaluate.on.check_host()?;
-        let loads: Vec<Load> = evaluate.runs.iter().map(|run| run.load).collect();
-        let mut order = costliest_first(&loads);
-        order.sort_by_key(|number| evaluate.runs[*number].repeat);
-        let made = self.side_by_side(&loads, order, |number, control| {
-            Ok(make(evaluate, &evaluate.runs[number], control))
+        let runs: Vec<&Planned> = numbers.iter().map(|number| &evaluate.runs[*number]).collect();
+        let loads: Vec<Load> = runs.iter().map(|run| run.load).collect();
+        let made = self.side_by_side(&loads, (0..runs.len()).collect(), |number, control| {
+            Ok(make(evaluate, runs[number], control))
         })?;
-        let finished = made.iter().flatten().count();
-        let mut rows: Made = made.into_iter().flatten().flatten().collect();
+        Ok(made.into_iter().flatten().flatten().collect())
+    }
+
+    /// Evaluates as [`Lab::evaluate`] does, with the values of runs that were performed before,
+    /// perhaps elsewhere.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn evaluate_rows(
+        &self,
+        evaluate: &Evaluate<'_>,
+        mut rows: Vec<EvaluationRow>,
+        directory: &Path,
+    ) -> Result<Evaluation, Error> {
+        let finished = evaluate.finished(&rows);
         if let Some(standard) = evaluate.is_standard {
             let own = rows.iter().filter(|row| row.controller == 1 + standard);
             let own: Made = own.map(|row| EvaluationRow { controller: 0, ..row.clone() }).collect();

@@ -33,7 +33,7 @@ mod _knee {
     #[pymodule_export]
     use crate::errors::{KneeError, ScenarioError};
     #[pymodule_export]
-    use crate::evaluate::evaluate;
+    use crate::evaluate::{evaluate, evaluation_rows, evaluation_runs};
     #[pymodule_export]
     use crate::rank::{rank, study};
     #[pymodule_export]

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import knee
+import pytest
 from reno import Reno
+from test_sweep import FakeRay
 
 RENO = Path(__file__).with_name("reno.py")
 SCRIPT = Path(sys.executable).with_name("knee")
@@ -32,6 +34,32 @@ def test_reno_in_python_has_the_values_of_reno():
         assert line["could_not_be_tried"] is None, line
         for seed in line["seeds"]:
             assert seed["candidate"] == seed["standards"][0], line["title"]
+
+
+def test_whoever_makes_the_runs_they_are_the_same(tmp_path, monkeypatch):
+    def made(candidate, **how):
+        out = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        knee.evaluate(candidate, sections=["5.1.2"], quick=True, repeat=2, out=out, **how)
+        kept = {path.relative_to(out): path for path in out.rglob("*") if path.is_file()}
+        assert {Path("evaluation.json"), Path("evaluation.parquet")} <= set(kept)
+        return {name: path.read_bytes() for name, path in kept.items()}
+
+    threads = made("vegas")
+    assert made("vegas", executor="serial") == threads
+    ray = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    assert made("vegas", executor="ray", batch=3) == threads
+    assert ray.pending_max > 1
+    # A class, and one that raises in other processes.
+    for candidate in (Reno, Window):
+        assert made(candidate, executor="processes", workers=2) == made(candidate)
+
+
+def test_runs_elsewhere_replace_no_evaluation(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(knee.KneeError, match="not empty"):
+        knee.evaluate("vegas", sections=["5.1.2"], quick=True, executor="serial", out=tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_what_a_controller_raises_is_the_reason_of_its_lines():

@@ -6,11 +6,15 @@ use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
 use crate::ground::{Ground, Pace};
+use crate::lab::costliest_first;
 use crate::load::Load;
 use crate::origin::Files;
 use crate::text::ScenarioText;
-use knee_record::{EvaluationLine, EvaluationPlan, INPUTS, NotTried, SectionAsks, Unit};
+use knee_record::{
+    EvaluationLine, EvaluationPlan, EvaluationRow, INPUTS, NotTried, SectionAsks, Unit,
+};
 use knee_scenario::{Algorithms, Override, Scenario};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Reference controllers: RFC 5681, RFC 9438 and BBR.
@@ -243,6 +247,26 @@ impl<'g> Evaluate<'g> {
     pub fn real_time_s(&self) -> f64 {
         let real = self.runs.iter().filter(|run| run.load.pace == Pace::Real);
         real.map(|run| run.load.duration_ns as f64 / 1e9 + run.load.setup_s).sum()
+    }
+
+    /// The numbers of all runs, in the order in which they should begin: by repeat, so that a
+    /// stopped evaluation has all cases, and the costliest first.
+    pub fn order(&self) -> Vec<usize> {
+        let loads: Vec<Load> = self.runs.iter().map(|run| run.load).collect();
+        let mut order = costliest_first(&loads);
+        order.sort_by_key(|number| self.runs[*number].repeat);
+        order
+    }
+
+    /// The number of runs whose values these are.
+    pub(super) fn finished(&self, rows: &[EvaluationRow]) -> usize {
+        let key = |row: &EvaluationRow| ((row.line, row.case), row.controller, row.repeat);
+        let made: BTreeSet<_> = rows.iter().map(key).collect();
+        let is_made = |run: &&Planned| {
+            let lines = &self.cases[run.case].lines;
+            lines.iter().any(|line| made.contains(&(*line, run.controller, run.repeat)))
+        };
+        self.runs.iter().filter(is_made).count()
     }
 
     /// The scenario of a run.

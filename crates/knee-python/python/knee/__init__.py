@@ -219,7 +219,8 @@ def sweep(
     own = _factories(controllers, "on_ack"), _factories(schedulers, "schedule")
     given = _given(scenario)
     plan = _knee.SweepPlan(given, _values(vary), keys, repeat, skip_invalid, own)
-    table, summary = plan.gather(drive(plan.tasks, given, own, executor, workers, batch))
+    made = drive(_sweep_runs, (given, own), plan.tasks, executor, workers, batch)
+    table, summary = plan.gather(made)
     import json
 
     return Sweep(table, json.loads(summary))
@@ -269,6 +270,9 @@ def evaluate(
     traces: Sequence[str | PathLike[str]] = (),
     set: Mapping[str, Any] | None = None,
     controllers: Factories | None = None,
+    executor: str | Executor = "threads",
+    workers: int | None = None,
+    batch: int | None = None,
     out: str | PathLike[str] | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
@@ -282,28 +286,39 @@ def evaluate(
     `traces` are recorded links in Mahimahi's format, over which section 6.4 also runs.
     `out` keeps the evaluation in that directory, with its page.
 
+    `executor` makes the runs: `"threads"` (this process, one thread per CPU, but one for
+    a class, of which Python runs one at a time), or as in `knee.sweep`. It does not change a
+    byte of the result. The search is always made in this process.
+
     An exception of a class fails only the run in which it is raised, and is reported in
     the lines of that run.
     """
     import json
+    from pathlib import Path
+
+    from ._sweep import drive
 
     own = dict(controllers or {})
     if not isinstance(candidate, str):
         name = getattr(candidate, "__name__", type(candidate).__name__)
         own[name], candidate = candidate, name
+    asked = {
+        "candidate": candidate,
+        "sections": list(sections),
+        "repeat": repeat,
+        "quick": quick,
+        "search": search,
+        "traces": [(str(path), Path(path).read_bytes()) for path in traces],
+        "set": _settings(set),
+    }
+    factories = _factories(own, "on_ack")
     with _directory(out) as directory:
-        text = _knee.evaluate(
-            candidate,
-            list(sections),
-            repeat,
-            quick,
-            search,
-            list(traces),
-            _settings(set),
-            (directory, force),
-            _factories(own, "on_ack"),
-        )
-    return json.loads(text)
+        rows = None
+        if executor != "threads":
+            runs = _knee.evaluation_runs(asked, (directory, force), factories)
+            given = asked, factories
+            rows = drive(_evaluation_rows, given, runs, executor, workers, batch)
+        return json.loads(_knee.evaluate(asked, (directory, force), factories, rows))
 
 
 def study(
@@ -335,6 +350,18 @@ def figure(of: Run | Ranking, what: str | None = None, *, ax: Axes | None = None
     from ._figure import draw
 
     return draw(of, what, ax)
+
+
+def _sweep_runs(shared: Any, tasks: list[Any]) -> list[str]:
+    """Performs some runs of a sweep."""
+    given, own = shared
+    return _knee.SweepPlan.make(given, tasks, own)
+
+
+def _evaluation_rows(shared: Any, runs: list[int]) -> list[Any]:
+    """Performs some runs of an evaluation."""
+    asked, factories = shared
+    return _knee.evaluation_rows(asked, runs, factories)
 
 
 def _directory(out: str | PathLike[str] | None):

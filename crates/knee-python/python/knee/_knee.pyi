@@ -139,6 +139,7 @@ _Settings = list[tuple[str, str]]
 _Task = tuple[str, str, int, _Settings]
 _Factories = tuple[dict[str, Any], dict[str, Any]]
 _Directory = tuple[str | PathLike[str], bool]
+_EvaluationRow = tuple[int, int, int, int, int, float | None, str]
 
 class SweepPlan:
     def __init__(
@@ -172,15 +173,16 @@ def rank(
 ) -> tuple[str, list[list[str]]]: ...
 def study(names: list[str], directory: _Directory) -> str: ...
 def evaluate(
-    candidate: str,
-    sections: list[str],
-    repeat: int | None,
-    quick: bool,
-    search: int | None,
-    traces: list[str | PathLike[str]],
-    set: _Settings,
+    asked: dict[str, Any],
     directory: _Directory,
     factories: dict[str, Any],
+    rows: list[_EvaluationRow] | None,
 ) -> str: ...
+def evaluation_runs(
+    asked: dict[str, Any], directory: _Directory, factories: dict[str, Any]
+) -> list[int]: ...
+def evaluation_rows(
+    asked: dict[str, Any], numbers: list[int], factories: dict[str, Any]
+) -> list[_EvaluationRow]: ...
 def command(typed: list[str], controllers: dict[str, Any]) -> int: ...
 def set_program_file(path: str) -> None: ...

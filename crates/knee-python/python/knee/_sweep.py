@@ -1,16 +1,17 @@
-"""Executors of sweeps. Results are ordered by the number of the run, and each run
-has its own seed, so nothing depends on the executor."""
+"""Executors of sweeps and evaluations. Results are ordered by the number of the run, and
+each run has its own seed, so nothing depends on the executor."""
 
 from __future__ import annotations
 
 import os
 import time
 
-from . import _knee
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    Make = Callable[[Any, list[Any]], list[Any]]
 
 BATCH_S = {"ray": 2.0}
 """Target duration of a batch, seconds: far longer than submitting it."""
@@ -19,26 +20,29 @@ PENDING_PER_WORKER = 4
 """Batches per worker that wait or run, which bounds the unread results."""
 
 
-def drive(tasks, given, own, executor, workers: int | None, batch: int | None) -> list[str]:
-    """Performs all runs; returns the measurements in the order of `tasks`."""
+def drive(
+    make: Make, given, tasks: list[Any], executor, workers: int | None, batch: int | None
+) -> list[Any]:
+    """Performs all runs: `make(given, some)` performs some of `tasks`. Returns what it
+    returned, in the order of `tasks`."""
     if not tasks:
         return []
     if executor == "serial":
-        return _knee.SweepPlan.make(given, tasks, own)
+        return make(given, tasks)
     begun = time.perf_counter()
-# The first run shows how long one takes, and reveals errors common to all.
-    made = _knee.SweepPlan.make(given, tasks[:1], own)
+    # The first run shows how long one takes, and reveals errors common to all.
+    made = make(given, tasks[:1])
     took = time.perf_counter() - begun
     if batch is None:
         batch = max(1, int(BATCH_S.get(str(executor), BATCH_S_ELSE) / max(took, 1e-6)))
     rest = tasks[1:]
     batches = [rest[at : at + batch] for at in range(0, len(rest), batch)]
     if executor == "ray":
-        results = _ray(batches, given, own, workers)
+        results = _ray(make, given, batches, workers)
     elif executor == "processes":
-        results = _processes(batches, given, own, workers)
+        results = _processes(make, given, batches, workers)
     elif hasattr(executor, "submit"):
-        results = _pool(executor, batches, given, own, workers or _cpus())
+        results = _pool(make, given, batches, executor, workers or _cpus())
     else:
         known = '"processes", "serial", "ray" or an executor of concurrent.futures'
         raise ValueError(f"there is no executor {executor!r}: write {known}")
@@ -52,7 +56,7 @@ def _cpus() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _processes(batches, given, own, workers: int | None) -> dict[int, list[str]]:
+def _processes(make: Make, given, batches, workers: int | None) -> dict[int, list[Any]]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -60,10 +64,10 @@ def _processes(batches, given, own, workers: int | None) -> dict[int, list[str]]
     # Forking a process with threads can hang.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        return _pool(pool, batches, given, own, workers)
+        return _pool(make, given, batches, pool, workers)
 
 
-def _pool(pool, batches, given, own, workers: int) -> dict[int, list[str]]:
+def _pool(make: Make, given, batches, pool, workers: int) -> dict[int, list[Any]]:
     from concurrent.futures import FIRST_COMPLETED, wait
 
     waiting, pending, results = list(enumerate(batches))[::-1], {}, {}
@@ -71,7 +75,7 @@ def _pool(pool, batches, given, own, workers: int) -> dict[int, list[str]]:
         while waiting or pending:
             while waiting and len(pending) < PENDING_PER_WORKER * workers:
                 number, tasks = waiting.pop()
-                pending[pool.submit(_make, (given, own), tasks)] = number
+                pending[pool.submit(make, given, tasks)] = number
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in done:
                 results[pending.pop(future)] = future.result()
@@ -82,25 +86,20 @@ def _pool(pool, batches, given, own, workers: int) -> dict[int, list[str]]:
     return results
 
 
-def _ray(batches, given, own, workers: int | None) -> dict[int, list[str]]:
+def _ray(make: Make, given, batches, workers: int | None) -> dict[int, list[Any]]:
     import ray
 
     if not ray.is_initialized():
         ray.init()
-    make = ray.remote(_make)
-    shared = ray.put((given, own))
+    remote = ray.remote(make)
+    shared = ray.put(given)
     workers = workers or int(ray.cluster_resources().get("CPU", 1))
     waiting, pending, results = list(enumerate(batches))[::-1], {}, {}
     while waiting or pending:
         while waiting and len(pending) < PENDING_PER_WORKER * workers:
             number, tasks = waiting.pop()
-            pending[make.remote(shared, tasks)] = number
+            pending[remote.remote(shared, tasks)] = number
         done, _ = ray.wait(list(pending), num_returns=1)
         for reference in done:
             results[pending.pop(reference)] = ray.get(reference)
     return results
-
-
-def _make(shared: Any, tasks: Any) -> list[str]:
-    given, own = shared
-    return _knee.SweepPlan.make(given, tasks, own)
