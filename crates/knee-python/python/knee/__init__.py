@@ -211,7 +211,7 @@ def sweep(
     result. Processes import classes from their module, and import the main module
     again: a script needs `if __name__ == "__main__":`.
     """
-    from ._sweep import drive
+    from ._executors import drive
 
     keys = _settings(set)
     if seed is not None:
@@ -296,7 +296,7 @@ def evaluate(
     import json
     from pathlib import Path
 
-    from ._sweep import drive
+    from ._executors import drive
 
     own = dict(controllers or {})
     if not isinstance(candidate, str):
