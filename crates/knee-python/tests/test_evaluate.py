@@ -62,6 +62,15 @@ def test_runs_elsewhere_replace_no_evaluation(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_a_wrong_executor_replaces_no_evaluation(tmp_path):
+    how = {"sections": ["5.1.2"], "quick": True, "repeat": 2, "out": tmp_path / "kept"}
+    knee.evaluate("vegas", **how)
+    before = sorted(path.name for path in how["out"].iterdir())
+    with pytest.raises(ValueError, match="no executor 'cluster'"):
+        knee.evaluate("vegas", executor="cluster", force=True, **how)
+    assert sorted(path.name for path in how["out"].iterdir()) == before
+
+
 def test_what_a_controller_raises_is_the_reason_of_its_lines():
     done = knee.evaluate(Window, sections=["5.1.2"], quick=True, repeat=2)
     for line in done["lines"]:

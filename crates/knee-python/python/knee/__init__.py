@@ -296,8 +296,10 @@ def evaluate(
     import json
     from pathlib import Path
 
-    from ._executors import drive
+    from ._executors import check, drive
 
+    if executor != "threads":
+        check(executor)
     own = dict(controllers or {})
     if not isinstance(candidate, str):
         name = getattr(candidate, "__name__", type(candidate).__name__)

@@ -20,11 +20,21 @@ PENDING_PER_WORKER = 4
 """Batches per worker that wait or run, which bounds the unread results."""
 
 
+def check(executor) -> None:
+    """Raises if there is no such executor, before anything is run or replaced."""
+    if executor == "ray":
+        import ray  # noqa: F401
+    elif executor not in ("processes", "serial") and not hasattr(executor, "submit"):
+        known = '"processes", "serial", "ray" or an executor of concurrent.futures'
+        raise ValueError(f"there is no executor {executor!r}: write {known}")
+
+
 def drive(
     make: Make, given, tasks: list[Any], executor, workers: int | None, batch: int | None
 ) -> list[Any]:
     """Performs all runs: `make(given, some)` performs some of `tasks`. Returns what it
     returned, in the order of `tasks`."""
+    check(executor)
     if not tasks:
         return []
     if executor == "serial":
@@ -41,11 +51,8 @@ def drive(
         results = _ray(make, given, batches, workers)
     elif executor == "processes":
         results = _processes(make, given, batches, workers)
-    elif hasattr(executor, "submit"):
-        results = _pool(make, given, batches, executor, workers or _cpus())
     else:
-        known = '"processes", "serial", "ray" or an executor of concurrent.futures'
-        raise ValueError(f"there is no executor {executor!r}: write {known}")
+        results = _pool(make, given, batches, executor, workers or _cpus())
     for number in range(len(batches)):
         made += results[number]
     return made
