@@ -34,7 +34,8 @@ const SHARE: u64 = 1 << 16;
 pub struct Limits {
     /// Bytes of all streams, sent and not yet read.
     pub window: u64,
-    /// Bytes of one stream, sent and not yet read.
+    /// Bytes of one stream, sent and not yet read, until it gets more of `window` because it is
+    /// read.
     pub stream_window: u64,
     /// Streams that the peer may have open.
     pub streams: u64,
@@ -217,7 +218,7 @@ pub struct Bundle {
     highest: u64,
     granted: u64,
     /// Maximum bytes of all streams that are written and not acknowledged, apart from each stream's
-    /// share: the peer's window.
+    /// share: the peer's window, or as much as a single stream needs to buffer all it may.
     buffer_of_all: u64,
     /// Streams whose writer must wait for room.
     refused: BTreeSet<StreamId>,
@@ -264,7 +265,7 @@ impl Bundle {
             consumed: 0,
             highest: 0,
             granted: settings.limits.window,
-            buffer_of_all: settings.buffer.max(peer.window),
+            buffer_of_all: (settings.buffer + settings.buffer / 2).max(peer.window),
             refused: BTreeSet::new(),
             events: VecDeque::new(),
             goes_away: None,
@@ -378,13 +379,14 @@ impl Bundle {
         taken
     }
 
-    /// Returns the bytes that a stream may buffer now. Streams whose readers stopped must neither
-    /// fill the memory nor keep other streams from writing.
+    /// Returns the bytes that a stream may buffer now: twice what is left, as with the credit.
+    /// Streams whose readers stopped must neither fill the memory nor keep other streams from
+    /// writing.
     fn buffer_of(&self, id: StreamId) -> u64 {
         let streams = self.sending.source();
         let own = streams.get(id).map_or(0, SendStream::held);
-        let left = self.buffer_of_all.saturating_sub(streams.held());
-        self.settings.buffer.min((own + left).max(SHARE))
+        let left = self.buffer_of_all.saturating_sub(streams.held() - own);
+        self.settings.buffer.min((left / 3 * 2).max(SHARE))
     }
 
     /// Ends the sending direction of a stream.
@@ -427,9 +429,7 @@ impl Bundle {
         let stream = self.receiving.get_mut(&id)?;
         let bytes = stream.read(most)?;
         self.consumed += bytes.len() as u64;
-        if stream.raise_limit(self.settings.limits.stream_window) {
-            self.controls.tell(Control::MaxStreamData(id));
-        }
+        self.grant_stream(id);
         self.grant();
         self.retire(id);
         Some(bytes)

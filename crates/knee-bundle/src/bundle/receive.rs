@@ -1,6 +1,6 @@
 //! Receiving.
 
-use super::{Bundle, Content, Event, PathUse, Violation};
+use super::{Bundle, Content, Event, Limits, PathUse, Violation};
 use crate::control::Control;
 use crate::frame::{Frame, HEADER, Malformed};
 use crate::path::{Fate, NeverSent};
@@ -143,7 +143,10 @@ impl Bundle {
         match stream.insert(now, offset, bytes, fin) {
             Inserted::NoRoom => return Ok(false),
             Inserted::Violation => return Err(Violation::Beyond(id)),
-            Inserted::Taken(risen) => self.highest += risen,
+            Inserted::Taken(risen) => {
+                self.highest += risen;
+                stream.note_arrival(self.highest);
+            }
         }
         self.consumed += stream.consumed() - before;
         if stream.is_readable() && !was_readable {
@@ -181,6 +184,36 @@ impl Bundle {
         if end >= self.granted + self.settings.limits.window / 4 {
             self.granted = end;
             self.controls.tell(Control::MaxData);
+        }
+    }
+
+    /// Raises the peer's credit for a stream that was read.
+    ///
+    /// Credit cannot be taken back, and a reader may pause at any time, so no stream may have so
+    /// much that two of them fill the window of all. As in switches that share their memory
+    /// (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
+    /// 1998), a stream may hold twice what is left: one alone has half of the window, two have 3/10
+    /// each, and however many pause, the next one finds room. A quarter is kept for what every
+    /// stream has from the start, which is not counted. Nor is unused credit of idle streams: most
+    /// connections stay open without data. If they all come back and pause, the window fills.
+    pub(super) fn grant_stream(&mut self, id: StreamId) {
+        let Limits { window, stream_window, .. } = self.settings.limits;
+        let shared = window - window / 4;
+        let credit = |left: u64| (stream_window + left / 3 * 2).min(window);
+        // The sum below is not worth its time if even all that may be left would change nothing.
+        if !self.receiving.get(&id).is_some_and(|stream| stream.is_worth_raising(credit(shared))) {
+            return;
+        }
+        let active_from = self.highest.saturating_sub(window);
+        let others = self.receiving.iter().filter(|(other, _)| **other != id);
+        let taken = others
+            .map(|(_, stream)| stream.reserved(active_from).saturating_sub(stream_window))
+            .sum();
+        let credit = credit(shared.saturating_sub(taken));
+        if let Some(stream) = self.receiving.get_mut(&id)
+            && stream.raise_limit(credit)
+        {
+            self.controls.tell(Control::MaxStreamData(id));
         }
     }
 

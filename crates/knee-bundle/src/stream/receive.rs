@@ -37,6 +37,8 @@ pub struct ReceiveStream {
     /// Offset below which the peer may send.
     limit: u64,
     size: Option<u64>,
+    /// Bytes of all streams that had arrived when this one last received some.
+    arrival: u64,
     /// Whether the peer reset the stream.
     is_reset: bool,
     /// Error code if this end no longer reads the stream.
@@ -192,15 +194,33 @@ impl ReceiveStream {
         self.limit
     }
 
-    /// Raises the limit to `window` bytes beyond what was read, once the increase is a quarter of
-    /// it. Returns whether it did.
+    /// Returns whether a limit of `window` bytes beyond what was read is higher than now by a
+    /// quarter of `window`.
+    pub fn is_worth_raising(&self, window: u64) -> bool {
+        self.size.is_none() && self.read + window >= self.limit + window / 4
+    }
+
+    /// Raises the limit to `window` bytes beyond what was read, if that is worth it. Returns whether
+    /// it did.
     pub fn raise_limit(&mut self, window: u64) -> bool {
-        let raised = self.read + window;
-        let worth = self.size.is_none() && raised >= self.limit + window / 4;
+        let worth = self.is_worth_raising(window);
         if worth {
-            self.limit = raised;
+            self.limit = self.read + window;
         }
         worth
+    }
+
+    /// Notes that bytes arrived, the last of `all` bytes of all streams.
+    pub fn note_arrival(&mut self, all: u64) {
+        self.arrival = all;
+    }
+
+    /// Returns the bytes that are held or may still come: those not read, and the unused credit if
+    /// something arrived after the first `active_from` bytes of all streams.
+    pub fn reserved(&self, active_from: u64) -> u64 {
+        let end = self.size.unwrap_or(self.limit);
+        let is_idle = self.arrival < active_from;
+        if is_idle { self.highest - self.read } else { end - self.read }
     }
 
     /// Returns the reassembly measures.
