@@ -1,7 +1,6 @@
 //! Identity of the peer: its public key, pinned, in place of a certificate (RFC 7250).
 
 use ::ring::hmac;
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::rustls;
 use noq_proto::{EndpointConfig, HashedConnectionIdGenerator};
 use rustls::SignatureScheme;
@@ -26,7 +25,7 @@ pub const PROTOCOL: &[u8] = b"knee-bond/1";
 #[error("cannot make keys for the handshake: {0}")]
 pub struct KeyError(String);
 
-fn key_error(error: impl std::fmt::Display) -> KeyError {
+pub(crate) fn key_error(error: impl std::fmt::Display) -> KeyError {
     KeyError(error.to_string())
 }
 
@@ -129,12 +128,12 @@ impl KeyPair {
         Ok(config)
     }
 
-    /// Makes the configuration of a client that has this pair and accepts only servers with these
-    /// keys.
+    /// Makes the TLS configuration of a client that has this pair and accepts only servers with
+    /// these keys, for any QUIC library.
     ///
     /// # Errors
     /// The crypto library lacks what QUIC needs.
-    pub fn client(&self, servers: &[PublicKey]) -> Result<QuicClientConfig, KeyError> {
+    pub fn client(&self, servers: &[PublicKey]) -> Result<rustls::ClientConfig, KeyError> {
         let mut config = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(key_error)?
@@ -146,15 +145,15 @@ impl KeyPair {
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // Nothing is sent before the server is authenticated, so sessions are not resumed.
         config.resumption = rustls::client::Resumption::disabled();
-        QuicClientConfig::try_from(config).map_err(key_error)
+        Ok(config)
     }
 
-    /// Makes the configuration of a server that has this pair and accepts only clients with these
-    /// keys.
+    /// Makes the TLS configuration of a server that has this pair and accepts only clients with
+    /// these keys, for any QUIC library.
     ///
     /// # Errors
     /// The crypto library lacks what QUIC needs.
-    pub fn server(&self, clients: &[PublicKey]) -> Result<QuicServerConfig, KeyError> {
+    pub fn server(&self, clients: &[PublicKey]) -> Result<rustls::ServerConfig, KeyError> {
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(key_error)?
@@ -162,7 +161,7 @@ impl KeyPair {
             .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.0.clone())));
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.send_tls13_tickets = 0;
-        QuicServerConfig::try_from(config).map_err(key_error)
+        Ok(config)
     }
 }
 

@@ -6,7 +6,9 @@
 //! connection to a bundle. A host does no I/O and has no clock: packets and the time come from the
 //! caller, as in `knee-bundle`. [`CongestionControl`] puts a controller of `knee-cc` under the QUIC
 //! library (noq), with the pacer, PRR, RTT estimator and rate sampler of `knee-transport`. Peers
-//! know each other by raw public keys (RFC 7250), pinned at both ends.
+//! know each other by raw public keys (RFC 7250), pinned at both ends. There is no trait around the
+//! QUIC library: the bundle below needs nothing that is particular to noq, and `tests/quinn.rs`
+//! runs it over quinn.
 //!
 //! [`run`] is the ground: two hosts of `knee-testbed`, real sockets, real time. It differs from the
 //! simulator's transport where QUIC differs from TCP: each packet has a new number, a probe timeout

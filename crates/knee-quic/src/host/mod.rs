@@ -15,13 +15,14 @@ use self::settings::transport;
 use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
-use crate::keys::{KeyError, KeyPair, PublicKey};
+use crate::keys::{KeyError, KeyPair, PublicKey, key_error};
 use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
 use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Status};
 use knee_units::Time;
+use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
     Event, FourTuple, Incoming, ServerConfig, StreamEvent, Transmit, VarInt,
@@ -158,11 +159,13 @@ impl Host {
             // Fails only for sizes below that of any QUIC packet.
             let _ = config.max_udp_payload_size(largest);
             let server = if host.settings.is_server {
-                let mut server = ServerConfig::with_crypto(Arc::new(keys.server(peers)?));
+                let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
+                let mut server = ServerConfig::with_crypto(Arc::new(tls));
                 server.transport_config(transport);
                 Some(Arc::new(server))
             } else {
-                let mut client = ClientConfig::new(Arc::new(keys.client(peers)?));
+                let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
+                let mut client = ClientConfig::new(Arc::new(tls));
                 client.transport_config(transport);
                 host.clients.push(client);
                 None
