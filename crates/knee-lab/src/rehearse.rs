@@ -16,8 +16,8 @@ use crate::load::Load;
 use crate::text::ScenarioText;
 use knee_record::{MixPair, size_classes};
 use knee_scenario::{Override, Scenario};
-use knee_statistics::Interval;
-use knee_steer::{Cells, Design, HardStop, Treatment, Trial, TrialSettings};
+use knee_statistics::{Interval, Sketch};
+use knee_steer::{Cells, Costs, Design, Guards, HardStop, Treatment, Trial, TrialSettings};
 use knee_units::Time;
 use std::collections::BTreeMap;
 
@@ -25,8 +25,10 @@ use std::collections::BTreeMap;
 const LEVEL: f64 = 0.05;
 /// Minimum mean number of transfers of a size class per block for a verdict.
 const TRANSFERS_MIN: f64 = 5.0;
-/// Permitted absolute increase of the retransmission ratio; half of A's ratio if that is larger.
-const MARGIN: f64 = 0.005;
+/// Percentile that guards compare, and the minimum number of samples of the queue or of transfers
+/// in a block for it: with fewer than 20 it would be the largest value.
+const TAIL: f64 = 0.95;
+const TAIL_MIN: u64 = 20;
 /// Window of the hard stop; a quarter of the block if that is shorter.
 const WINDOW: Time = Time::from_secs(60);
 
@@ -117,6 +119,11 @@ struct Block {
     bytes: BTreeMap<String, (u64, u64)>,
     /// Byte counts as above, by process and window.
     windows: BTreeMap<(String, u64), (u64, u64)>,
+    /// 95th percentile of the queueing delay after the warm-up, microseconds, by process: that of
+    /// the link with the largest. The emulated and simulated links report it themselves.
+    delay_p95_us: BTreeMap<String, f64>,
+    /// Completion times of the transfers of the smallest class, microseconds, by process.
+    small_us: BTreeMap<String, Sketch>,
 }
 
 impl Block {
@@ -124,6 +131,20 @@ impl Block {
         let mut block = Block::default();
         let (sizes, view) = (size_classes(), run.view(scenario));
         let window = window(scenario).as_nanos().max(1);
+        for pair in pairs {
+            let links =
+                view.links.iter().filter(|link| pair.links.iter().any(|name| name == link.name));
+            let tails = links.filter_map(|link| {
+                let mut delays = Sketch::default();
+                let counted =
+                    link.samples.iter().filter(|row| row.time_ns >= view.warmup.as_nanos());
+                // A sketch has no zero.
+                counted.for_each(|row| delays.add(row.queue_delay_ns.max(1) as f64 / 1e3));
+                tail(&delays)
+            });
+            let longest = tails.max_by(f64::total_cmp);
+            block.delay_p95_us.extend(longest.map(|delay| (pair.name.clone(), delay)));
+        }
         for flow in &view.flows {
             let side = |pair: &&MixPair| {
                 [&pair.control_flow, &pair.test_flow].contains(&&flow.record.name)
@@ -151,6 +172,10 @@ impl Block {
                 block.begun.entry(key.clone()).or_default()[half] += 1;
                 // Transfers that cross the end of a block do not count.
                 let Some(took) = row.completion_ns.filter(|ns| *ns > 0) else { continue };
+                if class == 0 {
+                    let times = block.small_us.entry(pair.name.clone()).or_default();
+                    times.add(took as f64 / 1e3);
+                }
                 let sum = &mut block.classes.entry(key).or_default()[half];
                 sum.0 += 1;
                 sum.1 += (row.size_bytes as f64 * 8e9 / took as f64).ln();
@@ -169,10 +194,18 @@ impl Block {
         mean((a.0 + b.0, a.1 + b.1))
     }
 
-    fn retransmitted(&self, process: &str) -> f64 {
+    /// Costs for guards.
+    fn costs(&self, process: &str) -> Costs {
         let (again, sent) = self.bytes.get(process).copied().unwrap_or_default();
-        if sent == 0 { 0.0 } else { again as f64 / sent as f64 }
+        let retransmitted = (sent > 0).then(|| again as f64 / sent as f64);
+        let delay = self.delay_p95_us.get(process).copied();
+        Costs::new(retransmitted, delay, self.small_us.get(process).and_then(tail))
     }
+}
+
+/// The percentile of guards; `None` with too few values.
+fn tail(values: &Sketch) -> Option<f64> {
+    values.interpolated(TAIL).filter(|_| values.count() >= TAIL_MIN)
 }
 
 fn mean((count, sum): (u64, f64)) -> Option<f64> {
@@ -369,13 +402,13 @@ fn cells(group: &Group, key: &Key, triple: u64) -> Option<Cells> {
         test: test.mean(key)?,
         halves: [mean(a)?, mean(b)?],
         half_counts: half.begun.get(key).copied().unwrap_or_default(),
-        worse: test.retransmitted(&key.0) - control.retransmitted(&key.0),
+        worse: test.costs(&key.0).worse_than(&control.costs(&key.0)),
         lost: 0.0,
     })
 }
 
-/// Builds the trial. Pairs of blocks under A provide the spread of differences and the
-/// retransmission ratio.
+/// Builds the trial. Pairs of blocks under A provide the spread of differences, and that of the
+/// guarded costs.
 fn trial(
     groups: &[Group],
     key: &Key,
@@ -383,28 +416,22 @@ fn trial(
     triples: u64,
     comparisons: usize,
 ) -> Trial {
-    let (mut speeds, mut again, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut speeds, mut costs) = (Vec::new(), Vec::new());
     for group in with(groups, key) {
         for number in 0..settings.calibration {
             let of = |side| group.blocks.get(&Which::Calibration(number, side));
             let (Some(one), Some(other)) = (of(0), of(1)) else { continue };
             speeds.extend(one.mean(key).zip(other.mean(key)).map(|(one, other)| one - other));
-            let both = [one, other].map(|block| block.retransmitted(&key.0));
-            again.push(both[0] - both[1]);
-            ratios.extend(both);
+            costs.push([one, other].map(|block| block.costs(&key.0)));
         }
     }
-    let spread = |values: &[f64]| {
-        let squares: f64 = values.iter().map(|value| value * value).sum();
-        (squares / values.len().max(1) as f64).sqrt()
-    };
-    let ratio = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
+    let squares: f64 = speeds.iter().map(|value: &f64| value * value).sum();
     let mut trial = Trial::new(TrialSettings {
         level: LEVEL,
         comparisons,
         planned: settings.triples as usize,
-        scale: spread(&speeds),
-        guard: Some((MARGIN.max(ratio / 2.0), spread(&again))),
+        scale: (squares / speeds.len().max(1) as f64).sqrt(),
+        guards: Guards::new(&costs),
     });
     for number in 0..triples {
         let row: Vec<Cells> =

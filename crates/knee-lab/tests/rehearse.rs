@@ -4,7 +4,7 @@
 
 use knee_lab::scenario::Override;
 use knee_lab::{Error, Lab, RehearseError, RehearseSettings, Rehearsed, ScenarioText};
-use knee_steer::Verdict;
+use knee_steer::{Guarded, Verdict};
 use std::fs;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -98,7 +98,8 @@ fn what_retransmits_is_stopped() {
         rehearsed.hard_stop
     );
     for class in &rehearsed.classes {
-        assert_eq!(class.trial.verdict().0, Verdict::Stopped, "{}", class.sizes);
+        let (verdict, _) = class.trial.verdict();
+        assert_eq!(verdict, Verdict::Stopped(Guarded::Retransmissions), "{}", class.sizes);
     }
 }
 

@@ -43,7 +43,8 @@ pub use actuator::{
 pub use default::{DefaultState, HostDefault, Setting};
 pub use error::{PolicyError, Problem};
 pub use experiment::{
-    Block, BlockFile, CLASSES, Experiment, GroupBlock, Judged, Slot, Step, Sums, Timeline, judge,
+    Block, BlockFile, CLASSES, Experiment, GroupBlock, Judged, Slot, Step, Sums, Timeline, Times,
+    judge,
 };
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};

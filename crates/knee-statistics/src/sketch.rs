@@ -78,6 +78,21 @@ impl Sketch {
         })
     }
 
+    /// Returns the percentile as if the values of each bucket were spread evenly over its
+    /// logarithms; `None` if there are no values. Two sketches of values that vary smoothly are
+    /// then comparable more closely than by the width of a bucket, which limits the error to 4.4 %
+    /// for any values. `fraction` is in `0.0..=1.0`.
+    pub fn interpolated(&self, fraction: f64) -> Option<f64> {
+        let rank = fraction * self.count as f64;
+        let mut below = 0.0;
+        self.buckets.iter().find_map(|(bucket, count)| {
+            let within = (rank - below) / *count as f64;
+            below += *count as f64;
+            let place = f64::from(*bucket) + within.max(0.0);
+            (below >= rank).then(|| (place / PER_DOUBLING).exp2())
+        })
+    }
+
     /// Returns the number of values by power of two: the entry `n` counts values from 2^(n-1) to
     /// below 2^n.
     pub fn by_powers_of_two(&self) -> BTreeMap<i32, u64> {
@@ -146,6 +161,26 @@ mod tests {
         assert_eq!(sketch(&[2.0, 1.0, 1.0]).text(), "0:2 16:1");
         for text in ["0", "0:", ":1", "0:-1", "0:1,1:1", "0:1 0:1", "99999:1"] {
             assert_eq!(Sketch::parse(text), None, "{text}");
+        }
+    }
+
+    /// Values of a smooth distribution: 10,000 evenly spaced from 1 to 1,000, whose 95th percentile
+    /// is 950. Nearest rank is off by up to 2.2 %, interpolation by far less. (The
+    /// last bucket is cut off by the largest value, so the 99th would be off by 1.1 %.)
+    #[test]
+    fn interpolation_is_finer_than_a_bucket() {
+        let values: Vec<f64> = (0..10_000).map(|at| 1.0 + 0.0999 * f64::from(at)).collect();
+        let found = sketch(&values);
+        for fraction in [0.05, 0.5, 0.9, 0.95] {
+            let exact = 1.0 + 999.0 * fraction;
+            let off = found.interpolated(fraction).unwrap() / exact - 1.0;
+            assert!(off.abs() < 0.003, "{fraction}: {off}");
+        }
+        assert_eq!(sketch(&[]).interpolated(0.5), None);
+        let one = sketch(&[5.0]);
+        for fraction in [0.0, 0.5, 1.0] {
+            let off = one.interpolated(fraction).unwrap() / 5.0 - 1.0;
+            assert!(off.abs() < 0.0443, "{off}");
         }
     }
 

@@ -8,24 +8,148 @@ pub const GUARD_LEVEL: f64 = 0.01;
 /// Consecutive windows required for a hard stop: a single one may be a burst of other traffic.
 const IN_A_ROW: u8 = 2;
 
+/// Permitted increase of the retransmission ratio: absolute, and as a part of A's; the larger
+/// applies.
+const RETRANSMITTED: (f64, f64) = (0.005, 0.5);
+/// Permitted increase of the 95th percentile of the queueing delay, as a part of A's.
+const DELAY: f64 = 0.2;
+/// Permitted increase of the 95th percentile of the completion time of small transfers, as a part
+/// of A's.
+const COMPLETION: f64 = 0.05;
+/// Added to a queueing delay, microseconds, so that a large part of next to nothing is no harm.
+const DELAY_FLOOR_US: f64 = 1000.0;
+
+/// A harm that a guard looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarded {
+    /// More retransmissions.
+    Retransmissions,
+    /// A longer queueing delay, 95th percentile.
+    Delay,
+    /// Longer completion of small transfers, 95th percentile.
+    Completion,
+}
+
+impl Guarded {
+    /// All of them, in the order in which they are checked.
+    pub const ALL: [Guarded; 3] = [Guarded::Retransmissions, Guarded::Delay, Guarded::Completion];
+}
+
+/// What a controller costs in a block, for guards; `None` where it was not measured. One value for
+/// each of [`Guarded::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Costs([Option<f64>; 3]);
+
+impl Costs {
+    /// Creates the costs of a block: the ratio of retransmitted to sent bytes, the 95th percentile
+    /// of the queueing delay, and that of the completion time of small transfers, both in
+    /// microseconds. The percentiles are compared by their logarithms, the delay with 1 ms added.
+    pub fn new(
+        retransmitted: Option<f64>,
+        delay_p95_us: Option<f64>,
+        completion_p95_us: Option<f64>,
+    ) -> Costs {
+        let delay = delay_p95_us.map(|delay| (delay.max(0.0) / DELAY_FLOOR_US).ln_1p());
+        let completion = completion_p95_us.filter(|time| *time > 0.0).map(f64::ln);
+        Costs([retransmitted, delay, completion])
+    }
+
+    /// Returns by how much these costs exceed those of a block under A.
+    pub fn worse_than(&self, control: &Costs) -> Worse {
+        std::array::from_fn(|index| Some(self.0[index]? - control.0[index]?))
+    }
+}
+
+/// By how much B was worse than A, for each of [`Guarded::ALL`]: a difference of ratios, or of
+/// logarithms of times. `None` if one of the blocks lacks the value.
+pub type Worse = [Option<f64>; 3];
+
 /// Stops an experiment once it is certain that B is worse than A by more than a margin: an
-/// e-process on the excess, checked after every triple.
+/// e-process on the excess, checked after every triple. Since the order of the blocks is drawn, a
+/// percentile of a block under B is as likely to be above that of A as below it without an effect,
+/// whatever the distribution; see [`Evidence`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
     margin: f64,
     beyond: Evidence,
+    sum: f64,
+    count: u64,
 }
 
 impl Guard {
     /// `margin` is the permitted harm of B; `scale` as in [`Evidence::new`].
     pub fn new(margin: f64, scale: f64) -> Guard {
-        Guard { margin, beyond: Evidence::new(scale) }
+        Guard { margin, beyond: Evidence::new(scale), sum: 0.0, count: 0 }
     }
 
     /// Adds the amount by which B was worse. Returns whether to stop.
     pub fn push(&mut self, worse: f64) -> bool {
         self.beyond.push(worse - self.margin);
-        self.beyond.values()[0] >= 1.0 / GUARD_LEVEL
+        self.sum += worse;
+        self.count += 1;
+        self.evidence() >= 1.0 / GUARD_LEVEL
+    }
+
+    /// Permitted harm, in the unit of [`Worse`].
+    pub fn margin(&self) -> f64 {
+        self.margin
+    }
+
+    /// Returns the mean harm so far; `None` before the first triple.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+
+    /// Returns the e-value that B is worse by more than the margin; it stops from
+    /// 1 / [`GUARD_LEVEL`] on.
+    pub fn evidence(&self) -> f64 {
+        self.beyond.values()[0]
+    }
+}
+
+/// The guards of an experiment, each at [`GUARD_LEVEL`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Guards([Option<Guard>; 3]);
+
+impl Guards {
+    /// Creates guards from pairs of blocks under A, which give the noise and A's retransmission
+    /// ratio. A harm that no pair measured is not guarded.
+    ///
+    /// The margins are those of the specification: half a percentage point or half of A's ratio,
+    /// whichever is more; 20 % of the delay; 5 % of the completion time.
+    pub fn new(pairs: &[[Costs; 2]]) -> Guards {
+        let guard = |index: usize| {
+            let values = pairs.iter().filter_map(|[one, other]| {
+                one.0[index].zip(other.0[index]).map(|(one, other)| [one, other])
+            });
+            let values: Vec<[f64; 2]> = values.collect();
+            let count = (!values.is_empty()).then_some(values.len() as f64)?;
+            let squares: f64 = values.iter().map(|[one, other]| (one - other).powi(2)).sum();
+            let mean = values.iter().flatten().sum::<f64>() / (2.0 * count);
+            let margin = match Guarded::ALL[index] {
+                Guarded::Retransmissions => RETRANSMITTED.0.max(RETRANSMITTED.1 * mean),
+                Guarded::Delay => DELAY.ln_1p(),
+                Guarded::Completion => COMPLETION.ln_1p(),
+            };
+            Some(Guard::new(margin, (squares / count).sqrt()))
+        };
+        Guards(std::array::from_fn(guard))
+    }
+
+    /// Adds a triple of a group. Returns the first harm that is certain.
+    pub fn push(&mut self, worse: &Worse) -> Option<Guarded> {
+        let mut found = None;
+        for ((guard, worse), harm) in self.0.iter_mut().zip(worse).zip(Guarded::ALL) {
+            let stops = guard.as_mut().zip(*worse).is_some_and(|(guard, worse)| guard.push(worse));
+            found = found.or(stops.then_some(harm));
+        }
+        found
+    }
+
+    /// Returns the guards that have a noise to compare with.
+    pub fn each(&self) -> impl Iterator<Item = (Guarded, &Guard)> {
+        let all = Guarded::ALL.into_iter().zip(&self.0);
+        all.filter_map(|(harm, guard)| Some((harm, guard.as_ref()?)))
     }
 }
 
@@ -68,6 +192,45 @@ mod tests {
         let mut guard = Guard::new(0.005, 0.001);
         let stopped = (1..=10).find(|_| guard.push(0.008)).unwrap();
         assert!(stopped <= 10, "{stopped}");
+    }
+
+    /// Computed by hand: from 9 to 11 ms of queueing is ln(12 / 10) = ln 1.2, exactly the margin;
+    /// from 100 to 105 ms of completion is ln 1.05. A retransmits 2 %, so its margin is a point.
+    #[test]
+    fn margins_by_hand() {
+        let costs = |again, delay, took| Costs::new(Some(again), Some(delay), Some(took));
+        let usual = costs(0.02, 9e3, 100e3);
+        let guards = Guards::new(&[[usual, usual], [usual, usual]]);
+        let margins: Vec<f64> = guards.each().map(|(_, guard)| guard.margin()).collect();
+        let at = costs(0.03, 11e3, 105e3).worse_than(&usual);
+        for (margin, at) in margins.iter().zip(at) {
+            assert!((margin - at.unwrap()).abs() < 1e-12, "{margin} {at:?}");
+        }
+        let first = |worse: Costs| {
+            let mut guards = guards.clone();
+            (0..100).find_map(|_| guards.push(&worse.worse_than(&usual)))
+        };
+        for (above, within, harm) in [
+            (costs(0.031, 0.0, 0.1), costs(0.029, 0.0, 0.1), Guarded::Retransmissions),
+            (costs(0.0, 11.1e3, 0.1), costs(0.0, 10.9e3, 0.1), Guarded::Delay),
+            (costs(0.0, 0.0, 106e3), costs(0.0, 0.0, 104e3), Guarded::Completion),
+        ] {
+            assert_eq!((first(above), first(within)), (Some(harm), None));
+        }
+        // A millisecond of queue instead of a tenth: ten times as much, but no harm.
+        let tiny = Guards::new(&[[costs(0.0, 100.0, 1e3); 2]]);
+        let worse = costs(0.0, 300.0, 1e3).worse_than(&costs(0.0, 100.0, 1e3));
+        assert!((0..100).all(|_| tiny.clone().push(&worse).is_none()));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_guarded() {
+        let blind = Costs::new(Some(0.01), None, None);
+        let mut guards = Guards::new(&[[blind, blind]]);
+        assert_eq!(guards.each().count(), 1);
+        let slow = Costs::new(Some(0.01), Some(1e6), Some(1e6));
+        assert!((0..100).all(|_| guards.push(&slow.worse_than(&blind)).is_none()));
+        assert_eq!(Guards::new(&[]).each().count(), 0);
     }
 
     #[test]

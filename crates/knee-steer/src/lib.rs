@@ -11,7 +11,7 @@
 //! - [`Design`] draws orders and halves.
 //! - [`Evidence`] says, after every triple, whether there is an effect.
 //! - [`ConfidenceSequence`] says how large it is.
-//! - [`Guard`], [`HardStop`] and [`Alarm`] end what does harm.
+//! - [`Guards`], [`HardStop`] and [`Alarm`] end what does harm.
 //! - [`Trial`] puts them together into a [`Verdict`].
 //!
 //! What this crate never does: measure, wait, read a clock, touch a host, or use randomness other
@@ -30,5 +30,5 @@ pub use design::{
     Design, Treatment, block_length, burn_in, in_half, sample_ratio_is_off, triples_needed,
 };
 pub use evidence::Evidence;
-pub use guard::{GUARD_LEVEL, Guard, HardStop};
+pub use guard::{Costs, GUARD_LEVEL, Guard, Guarded, Guards, HardStop, Worse};
 pub use trial::{Cells, Effect, Trial, TrialSettings, Verdict};

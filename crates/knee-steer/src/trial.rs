@@ -3,13 +3,13 @@
 use crate::confidence::{ConfidenceSequence, mean_and_deviation};
 use crate::design::sample_ratio_is_off;
 use crate::evidence::Evidence;
-use crate::guard::Guard;
+use crate::guard::{Guarded, Guards, Worse};
 
 /// Maximum share of lost records for a valid verdict: losses are biased towards busy times.
 const LOST_MAX: f64 = 0.01;
 
 /// Settings of a trial.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TrialSettings {
     /// Probability of a false effect.
     pub level: f64,
@@ -20,8 +20,8 @@ pub struct TrialSettings {
     pub planned: usize,
     /// Standard deviation of a difference between blocks under A; see [`Evidence::new`].
     pub scale: f64,
-    /// Margin and scale of the guarded measure, as in [`Guard::new`]; `None` without a guard.
-    pub guard: Option<(f64, f64)>,
+    /// Guards, with the noise from blocks under A.
+    pub guards: Guards,
 }
 
 /// Results of one group in one triple: means of the measure over the connections of a block that
@@ -36,8 +36,8 @@ pub struct Cells {
     pub halves: [f64; 2],
     /// Number of these.
     pub half_counts: [u64; 2],
-    /// Amount by which the guarded measure was worse under B than under A.
-    pub worse: f64,
+    /// By how much B was worse than A, for the guards.
+    pub worse: Worse,
     /// Maximum share of lost records in any of the blocks.
     pub lost: f64,
 }
@@ -52,7 +52,7 @@ pub enum Verdict {
     /// Any difference may be chance.
     NoEffect,
     /// A guard ended it.
-    Stopped,
+    Stopped(Guarded),
     /// Invalid: too many records were lost.
     RecordsLost,
     /// Invalid: the sizes of the halves differ, so something other than the draw determined the
@@ -74,7 +74,6 @@ pub struct Effect {
 pub struct Trial {
     settings: TrialSettings,
     evidence: Evidence,
-    guard: Option<Guard>,
     /// Means over the groups of each triple: B minus A, B's half minus A's, and A's half minus A.
     total: Vec<f64>,
     naive: Vec<f64>,
@@ -86,11 +85,9 @@ pub struct Trial {
 impl Trial {
     /// Creates a trial without triples.
     pub fn new(settings: TrialSettings) -> Trial {
-        let guard = settings.guard.map(|(margin, scale)| Guard::new(margin, scale));
         Trial {
-            settings,
             evidence: Evidence::new(settings.scale),
-            guard,
+            settings,
             total: Vec::new(),
             naive: Vec::new(),
             neighbours: Vec::new(),
@@ -110,10 +107,11 @@ impl Trial {
         self.total.push(mean(&|cells| cells.test - cells.control));
         self.naive.push(mean(&|cells| cells.halves[1] - cells.halves[0]));
         self.neighbours.push(mean(&|cells| cells.halves[0] - cells.control));
-        let mut stopped = false;
+        let mut stopped = None;
         for cells in groups {
             self.evidence.push(cells.test - cells.control);
-            stopped |= self.guard.as_mut().is_some_and(|guard| guard.push(cells.worse));
+            let harm = self.settings.guards.push(&cells.worse);
+            stopped = stopped.or(harm);
             for (sum, count) in self.halves.iter_mut().zip(cells.half_counts) {
                 *sum += count;
             }
@@ -126,15 +124,15 @@ impl Trial {
     }
 
     /// Checks lost records and unequal halves first, since they invalidate everything else.
-    fn judge(&self, lost: bool, stopped: bool) -> Option<Verdict> {
+    fn judge(&self, lost: bool, stopped: Option<Guarded>) -> Option<Verdict> {
         if lost {
             return Some(Verdict::RecordsLost);
         }
         if sample_ratio_is_off(self.halves) {
             return Some(Verdict::UnlikeHalves);
         }
-        if stopped {
-            return Some(Verdict::Stopped);
+        if let Some(harm) = stopped {
+            return Some(Verdict::Stopped(harm));
         }
         let (value, more) = self.evidence.largest();
         let sure = value >= self.threshold();
@@ -150,6 +148,11 @@ impl Trial {
     /// all triples.
     pub fn verdict(&self) -> (Verdict, usize) {
         self.ended.unwrap_or((Verdict::NoEffect, self.total.len()))
+    }
+
+    /// The guards, with what they have seen.
+    pub fn guards(&self) -> &Guards {
+        &self.settings.guards
     }
 
     /// The larger of the two e-values.

@@ -7,7 +7,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use knee_random::{exponential, normal, pareto};
-use knee_steer::{Cells, Design, Treatment, Trial, TrialSettings, Verdict};
+use knee_steer::{
+    Cells, Costs, Design, Guard, Guarded, Guards, Treatment, Trial, TrialSettings, Verdict,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::f64::consts::TAU;
@@ -102,7 +104,7 @@ fn run(network: Network, seed: u64) -> Trial {
         comparisons: 1,
         planned: TRIPLES,
         scale: scale(network, seed),
-        guard: None,
+        guards: Guards::default(),
     });
     for row in triples(network, TRIPLES as u64, seed, false) {
         trial.push(&row);
@@ -191,7 +193,7 @@ fn intervals_cover_the_truth() {
                 comparisons: 1,
                 planned: TRIPLES,
                 scale: 0.1,
-                guard: None,
+                guards: Guards::default(),
             });
             triples(network, TRIPLES as u64, *seed, false).iter().any(|row| {
                 trial.push(row);
@@ -205,8 +207,8 @@ fn intervals_cover_the_truth() {
     }
 }
 
-fn settings(guard: Option<(f64, f64)>) -> TrialSettings {
-    TrialSettings { level: 0.05, comparisons: 1, planned: TRIPLES, scale: 0.1, guard }
+fn settings(guards: Guards) -> TrialSettings {
+    TrialSettings { level: 0.05, comparisons: 1, planned: TRIPLES, scale: 0.1, guards }
 }
 
 /// Single faults make a verdict invalid, not wrong.
@@ -214,7 +216,7 @@ fn settings(guard: Option<(f64, f64)>) -> TrialSettings {
 fn faults_make_a_trial_invalid() {
     let network = Network { effect: 0.5, ..NOTHING };
     let faulty = |change: &dyn Fn(&mut Cells)| {
-        let mut trial = Trial::new(settings(None));
+        let mut trial = Trial::new(settings(Guards::default()));
         for (at, mut row) in triples(network, 20, 3, false).into_iter().enumerate() {
             if at == 0 {
                 row.iter_mut().for_each(change);
@@ -235,16 +237,145 @@ fn faults_make_a_trial_invalid() {
 #[test]
 fn a_guard_ends_what_does_harm() {
     let network = Network { effect: 0.02, ..NOTHING };
+    let again = |ratio: f64| Costs::new(Some(ratio), None, None);
     let run = |worse: f64| {
-        let mut trial = Trial::new(settings(Some((0.005, 0.004))));
+        let guards = Guards::new(&[[again(0.0), again(0.004)]]);
+        let mut trial = Trial::new(settings(guards));
         for mut row in triples(network, TRIPLES as u64, 5, false) {
-            row.iter_mut().for_each(|cells| cells.worse = worse);
+            row.iter_mut().for_each(|cells| cells.worse = again(worse).worse_than(&again(0.0)));
             trial.push(&row);
         }
         trial.verdict()
     };
     let (verdict, after) = run(0.035);
-    assert_eq!(verdict, Verdict::Stopped);
+    assert_eq!(verdict, Verdict::Stopped(Guarded::Retransmissions));
     assert!(after <= 2, "after {after}");
-    assert_ne!(run(0.004).0, Verdict::Stopped);
+    assert!(!matches!(run(0.004).0, Verdict::Stopped(_)));
+}
+
+/// Transfers of a block for the tests of tails: log-normal times in microseconds around a level
+/// that shocks move from block to block.
+#[derive(Clone, Copy)]
+struct Tail {
+    /// Logarithm of the median, microseconds, and standard deviation of the logarithm.
+    median: f64,
+    sigma: f64,
+}
+
+const TRANSFERS: usize = 200;
+
+/// The values of a block, and its 95th percentile by nearest rank.
+fn block(tail: Tail, shock: f64, rng: &mut ChaCha8Rng) -> (Vec<f64>, f64) {
+    let mut times: Vec<f64> =
+        (0..TRANSFERS).map(|_| (tail.median + shock + tail.sigma * normal(rng)).exp()).collect();
+    times.sort_by(f64::total_cmp);
+    let p95 = times[TRANSFERS * 95 / 100 - 1];
+    (times, p95)
+}
+
+/// Runs one group over 48 triples, with eight pairs before them. Returns the verdict, and the mean
+/// of the logarithm of the times under B less that under A.
+fn with_tails(usual: Tail, tested: Tail, seed: u64, of: fn(f64) -> Costs) -> (Verdict, f64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let design = Design::new(seed);
+    let mut shock = 0.0;
+    let mut next = |tail: Tail| {
+        shock = MEMORY * shock + SHOCK * t3(&mut rng);
+        block(tail, shock, &mut rng)
+    };
+    let pairs: Vec<[Costs; 2]> = (0..8).map(|_| [(); 2].map(|()| of(next(usual).1))).collect();
+    let mut trial = Trial::new(settings(Guards::new(&pairs)));
+    let mut means = 0.0;
+    for triple in 0..TRIPLES as u64 {
+        let (mut costs, mut cells) = ([Costs::default(); 2], Cells::default());
+        for treatment in design.order("0", triple) {
+            let arm = match treatment {
+                Treatment::Control => 0,
+                Treatment::Test => 1,
+                // Its transfers have no part in guards.
+                Treatment::Half => 2,
+            };
+            let (times, p95) = next(if arm == 1 { tested } else { usual });
+            let mean = times.iter().map(|time| time.ln()).sum::<f64>() / times.len() as f64;
+            match arm {
+                0 => (costs[0], cells.control) = (of(p95), -mean),
+                1 => (costs[1], cells.test) = (of(p95), -mean),
+                _ => {}
+            }
+        }
+        means += (cells.control - cells.test) / TRIPLES as f64;
+        cells.worse = costs[1].worse_than(&costs[0]);
+        trial.push(&[cells]);
+    }
+    (trial.verdict().0, means)
+}
+
+fn delay(p95_us: f64) -> Costs {
+    Costs::new(None, Some(p95_us), None)
+}
+
+fn completion(p95_us: f64) -> Costs {
+    Costs::new(None, None, Some(p95_us))
+}
+
+/// The same mean of the logarithms and a worse tail: at sigma 0.7 instead of 0.5 the 95th
+/// percentile is exp(1.645 * 0.2) = 1.39 times as long. The effect of zero is not seen, but the
+/// guards stop it. Half of the delay's margin, exp(1.645 * 0.05) = 1.09, passes it, and a shorter
+/// tail passes both.
+#[test]
+fn a_worse_tail_is_stopped_at_the_same_mean() {
+    let usual = Tail { median: 50e3_f64.ln(), sigma: 0.5 };
+    let stops = |sigma: f64, of: fn(f64) -> Costs| {
+        let mut stopped = 0;
+        for seed in 0..100 {
+            let (verdict, mean) = with_tails(usual, Tail { sigma, ..usual }, seed, of);
+            assert!(mean.abs() < 0.15, "{mean}");
+            stopped += u32::from(matches!(verdict, Verdict::Stopped(_)));
+        }
+        stopped
+    };
+    for (of, harm) in
+        [(delay as fn(f64) -> Costs, Guarded::Delay), (completion, Guarded::Completion)]
+    {
+        let worse = stops(0.7, of);
+        println!("{harm:?}: {worse} of 100 with the worse tail are stopped");
+        assert!(worse >= 80, "{harm:?}: {worse}");
+        assert!(stops(0.4, of) <= 1, "{harm:?}");
+    }
+    assert!(stops(0.55, delay) <= 1);
+    let verdict = with_tails(usual, Tail { sigma: 1.0, ..usual }, 1, completion).0;
+    assert_eq!(verdict, Verdict::Stopped(Guarded::Completion));
+}
+
+/// Without an effect, at most 1 % of experiments are stopped by a guard, plus two standard errors
+/// (0.63 points over 1,000), although it is checked after each triple. Even at a margin of zero,
+/// which the sign-flip e-process is made for.
+#[test]
+fn without_an_effect_guards_seldom_stop() {
+    let usual = Tail { median: 50e3_f64.ln(), sigma: 0.5 };
+    for of in [delay as fn(f64) -> Costs, completion] {
+        let stopped = (0..1000)
+            .filter(|seed| matches!(with_tails(usual, usual, *seed, of).0, Verdict::Stopped(_)))
+            .count();
+        println!("{stopped} of 1000 stopped without an effect");
+        assert!(stopped <= 16, "{stopped}");
+    }
+    let mut beyond = 0;
+    for seed in 0..1000 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut guard = Guard::new(0.0, 0.1);
+        let mut shock = 0.0;
+        let stops = (0..TRIPLES as u64).any(|triple| {
+            let p95 = [(); 3].map(|()| {
+                shock = MEMORY * shock + SHOCK * t3(&mut rng);
+                block(usual, shock, &mut rng).1.ln()
+            });
+            let order = Design::new(seed).order("0", triple);
+            let place = |one| order.iter().position(|treatment| *treatment == one).unwrap();
+            guard.push(p95[place(Treatment::Test)] - p95[place(Treatment::Control)])
+        });
+        beyond += u32::from(stops);
+    }
+    println!("{beyond} of 1000 stopped at a margin of zero");
+    assert!(beyond <= 16, "{beyond}");
 }

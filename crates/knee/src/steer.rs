@@ -11,7 +11,7 @@ use crate::{experiment, guard, host_default, policy, signed};
 use knee_lab::words::time_us;
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_statistics::Interval;
-use knee_steer::{Effect, Verdict};
+use knee_steer::{Effect, Guarded, Verdict};
 
 /// Carries out an action.
 pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
@@ -129,7 +129,9 @@ pub fn word(verdict: Verdict) -> &'static str {
         Verdict::More => "B is faster",
         Verdict::Less => "B is slower",
         Verdict::NoEffect => "no effect",
-        Verdict::Stopped => "stopped",
+        Verdict::Stopped(Guarded::Retransmissions) => "stopped: retransmissions",
+        Verdict::Stopped(Guarded::Delay) => "stopped: queueing delay",
+        Verdict::Stopped(Guarded::Completion) => "stopped: small transfers",
         Verdict::RecordsLost => "invalid: records lost",
         Verdict::UnlikeHalves => "invalid: unlike halves",
     }
@@ -184,8 +186,16 @@ fn sentence(class: &RehearsedClass) -> String {
             format!("{test} is slower than {control}, significant after {after} triples")
         }
         Verdict::NoEffect => format!("no significant effect of {test} in {after} triples"),
-        Verdict::Stopped => {
-            format!("stopped after {after} triples, because {test} retransmits far more")
+        Verdict::Stopped(harm) => {
+            let why = match harm {
+                Guarded::Retransmissions => "retransmits far more",
+                Guarded::Delay => "has a 95th percentile of the queueing delay over 20 % longer",
+                Guarded::Completion => {
+                    "has a 95th percentile of the completion of transfers under 100 kB over 5 % \
+                     longer"
+                }
+            };
+            format!("stopped after {after} triples, because {test} {why}")
         }
         Verdict::RecordsLost => "too many records were lost for a result".to_string(),
         Verdict::UnlikeHalves => "the halves differ too much for a result".to_string(),

@@ -1,7 +1,8 @@
 //! Results of an experiment's blocks, and their evaluation.
 
 use super::timeline::{Slot, Timeline};
-use knee_steer::{Cells, Design, Harm, Treatment, Trial, TrialSettings};
+use knee_statistics::Sketch;
+use knee_steer::{Cells, Costs, Design, Guards, Harm, Treatment, Trial, TrialSettings};
 use serde::{Deserialize, Serialize};
 
 /// Size classes by delivered bytes: upper limit and name.
@@ -15,8 +16,10 @@ pub const CLASSES: [(u64, &str); 4] = [
 const LEVEL: f64 = 0.05;
 /// Minimum mean number of connections of a class per block under A for a verdict.
 const CONNECTIONS_MIN: f64 = 5.0;
-/// Permitted absolute increase of the retransmission ratio; half of A's ratio if that is larger.
-const MARGIN: f64 = 0.005;
+/// Percentile that guards compare, and the minimum number of connections in a block for it: with
+/// fewer than 20 it would be the largest value.
+const TAIL: f64 = 0.95;
+const TAIL_MIN: u64 = 20;
 
 /// Sums over connections of a class under one controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +36,43 @@ impl Sums {
     }
 }
 
+/// Times of connections that count, under both controllers together, for guards.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Times {
+    /// Smallest RTT of any of the group's connections, microseconds: its path without a queue. A
+    /// connection's own smallest RTT would not do, since some controllers (BBR) empty the queue to
+    /// measure it, and others never see it empty.
+    pub rtt_min_us: Option<u32>,
+    /// Final smoothed RTTs, microseconds.
+    #[serde(with = "as_text")]
+    pub rtt_us: Sketch,
+    /// Busy times of the connections of the smallest class, microseconds.
+    #[serde(with = "as_text")]
+    pub small_us: Sketch,
+}
+
+/// Sketches as text: `k:count`, separated by spaces.
+mod as_text {
+    use knee_statistics::Sketch;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(sketch: &Sketch, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&sketch.text())
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Sketch, D::Error> {
+        let text = String::deserialize(from)?;
+        Sketch::parse(&text).ok_or_else(|| D::Error::custom("not the counts of a sketch"))
+    }
+}
+
+/// The percentile of a block's times; `None` with too few.
+fn tail(times: &Sketch) -> Option<f64> {
+    times.interpolated(TAIL).filter(|_| times.count() >= TAIL_MIN)
+}
+
 /// Results of a block for one group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupBlock {
@@ -42,6 +82,10 @@ pub struct GroupBlock {
     pub parts: [u64; 2],
     /// Bytes retransmitted and sent, both controllers together.
     pub bytes: [u64; 2],
+    /// Their times. Blocks written before there were any have none, and are guarded by
+    /// retransmissions alone.
+    #[serde(default)]
+    pub times: Times,
     /// Why B was stopped during the block.
     pub stopped: Option<String>,
 }
@@ -78,6 +122,14 @@ impl GroupBlock {
         if sent == 0 { 0.0 } else { again as f64 / sent as f64 }
     }
 
+    /// Costs for guards, with the path's RTT without a queue, microseconds.
+    fn costs(&self, rtt_min_us: Option<u32>) -> Costs {
+        let queue = tail(&self.times.rtt_us).zip(rtt_min_us);
+        let queue = queue.map(|(rtt, rtt_min)| rtt - f64::from(rtt_min));
+        let sent = (self.bytes[1] > 0).then(|| self.retransmitted());
+        Costs::new(sent, queue, tail(&self.times.small_us))
+    }
+
     fn mean(&self, class: usize) -> Option<f64> {
         let [a, b] = self.classes[class];
         Sums { count: a.count + b.count, ln_bps: a.ln_bps + b.ln_bps }.mean()
@@ -86,6 +138,13 @@ impl GroupBlock {
     fn count(&self, class: usize) -> u64 {
         self.classes[class].iter().map(|sums| sums.count).sum()
     }
+}
+
+/// Costs of a group in blocks that are compared. The smallest RTT is that of all of them, so that
+/// the order of the blocks does not decide which one is compared with the path without a queue.
+fn costs<const N: usize>(blocks: [&GroupBlock; N]) -> [Costs; N] {
+    let rtt_min_us = blocks.iter().filter_map(|block| block.times.rtt_min_us).min();
+    blocks.map(|block| block.costs(rtt_min_us))
 }
 
 /// An experiment for one group and class. Effects are differences of the logarithm of a
@@ -186,12 +245,14 @@ fn cells(three: &[&Block; 3], order: [Treatment; 3], group: usize, class: usize)
     let (control, test) = (of(Treatment::Control)?, of(Treatment::Test)?);
     let half = of(Treatment::Half)?;
     let [a, b] = half.classes[class];
+    let [of_control, of_test, _] = costs([control, test, half]);
+    let worse = of_test.worse_than(&of_control);
     Some(Cells {
         control: control.mean(class)?,
         test: test.mean(class)?,
         halves: [a.mean()?, b.mean()?],
         half_counts: half.parts,
-        worse: test.retransmitted() - control.retransmitted(),
+        worse,
         lost: three.iter().map(|block| block.lost_share()).fold(0.0, f64::max),
     })
 }
@@ -204,21 +265,17 @@ fn settings(
     comparisons: usize,
     triples: u64,
 ) -> TrialSettings {
-    let spread = |differences: Vec<f64>| {
-        let squares: f64 = differences.iter().map(|one| one * one).sum();
-        (squares / differences.len().max(1) as f64).sqrt()
-    };
     let both = pairs.iter().map(|pair| pair.map(|block| &block.groups[group]));
     let speeds =
         both.clone().filter_map(|[one, other]| Some(one.mean(class)? - other.mean(class)?));
-    let again = both.clone().map(|[one, other]| one.retransmitted() - other.retransmitted());
-    let ratios: Vec<f64> = both.flatten().map(GroupBlock::retransmitted).collect();
-    let ratio = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
+    let speeds: Vec<f64> = speeds.collect();
+    let squares: f64 = speeds.iter().map(|one| one * one).sum();
+    let costs: Vec<[Costs; 2]> = both.map(costs).collect();
     TrialSettings {
         level: LEVEL,
         comparisons,
         planned: triples as usize,
-        scale: spread(speeds.collect()),
-        guard: Some((MARGIN.max(ratio / 2.0), spread(again.collect()))),
+        scale: (squares / speeds.len().max(1) as f64).sqrt(),
+        guards: Guards::new(&costs),
     }
 }

@@ -10,7 +10,7 @@ mod records;
 mod timeline;
 mod watch;
 
-pub use block::{Block, CLASSES, GroupBlock, Judged, Sums, judge};
+pub use block::{Block, CLASSES, GroupBlock, Judged, Sums, Times, judge};
 pub use records::BlockFile;
 pub use timeline::{Slot, Timeline};
 
@@ -269,6 +269,7 @@ impl Experiment {
             record.bytes[1] += told.sent;
             if told.has_ended && told.not_before >= counts_from {
                 group.parts[usize::from(tested)].insert(part);
+                time(&mut record.times, &told);
                 count(record, &told, usize::from(tested));
             }
         })?;
@@ -312,6 +313,15 @@ fn watched(group: &mut Group, told: &Told, tested: bool, treatment: Treatment) {
     } else if treatment == Treatment::Control {
         group.control.merge(&one);
     }
+}
+
+/// Adds the times of a connection.
+fn time(times: &mut Times, told: &Told) {
+    let found = told.info.min_rtt().map(|_| told.info.min_rtt_us);
+    times.rtt_min_us = times.rtt_min_us.into_iter().chain(found).min();
+    times.rtt_us.add(told.info.srtt_us.into());
+    let busy = told.info.busy_us.filter(|_| (1..SMALL_BYTES).contains(&delivered(told)));
+    times.small_us.add(busy.unwrap_or(0) as f64);
 }
 
 /// Adds a connection to its class.

@@ -1,0 +1,88 @@
+//! Experiments from blocks made by hand, without a host.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use knee_policy::{Block, GroupBlock, Judged, Sums, Timeline, Times, judge};
+use knee_steer::{Design, Guarded, Treatment, Verdict};
+use std::time::Duration;
+
+const TRIPLES: u64 = 24;
+
+fn timeline() -> Timeline {
+    let block = Duration::from_secs(600);
+    Timeline { block, burn_in: block / 10, calibration: 4, triples: TRIPLES }
+}
+
+/// A block of a hundred connections with these RTTs and busy times, milliseconds: of ninety, and of
+/// the ten in the tail.
+fn block(number: u64, half: bool, rtt_ms: [f64; 2], busy_ms: [f64; 2]) -> Block {
+    let mut times = Times { rtt_min_us: Some(20_000), ..Times::default() };
+    for at in 0..100 {
+        let late = usize::from(at >= 90);
+        // Variation of 1 %, so that no bucket holds all of them.
+        let apart = 1.0 + 1e-4 * f64::from(at);
+        times.rtt_us.add(1e3 * rtt_ms[late] * apart);
+        times.small_us.add(1e3 * busy_ms[late] * apart);
+    }
+    let sums = Sums { count: 100, ln_bps: 100.0 * 15.0 };
+    let mut group = GroupBlock { times, bytes: [1_000, 1_000_000], ..GroupBlock::default() };
+    group.classes[0] = if half { [sums; 2] } else { [sums, Sums::default()] };
+    Block { number, groups: vec![group], reports: 100, ..Block::default() }
+}
+
+/// Blocks in which B has other times than A, whose noise is 2 %.
+fn judged(rtt_ms: [f64; 2], busy_ms: [f64; 2]) -> Judged {
+    let (timeline, design) = (timeline(), Design::new(7));
+    let usual = |number: u64, half| {
+        let noise = if number.is_multiple_of(2) { 1.0 } else { 1.02 };
+        block(number, half, [30.0, 60.0 * noise], [50.0, 100.0 * noise])
+    };
+    let mut blocks: Vec<Block> = (0..8).map(|number| usual(number, false)).collect();
+    for triple in 0..TRIPLES {
+        for treatment in design.order("web", triple) {
+            let number = blocks.len() as u64;
+            blocks.push(match treatment {
+                Treatment::Control => usual(number, false),
+                Treatment::Test => block(number, false, rtt_ms, busy_ms),
+                Treatment::Half => usual(number, true),
+            });
+        }
+    }
+    let mut judged = judge(&blocks, &timeline, &design, &["web".to_string()]).unwrap();
+    assert_eq!(judged.len(), 1);
+    judged.remove(0)
+}
+
+/// The path has 20 ms. With 60 ms at the 95th percentile, 40 ms are queueing; with 75 ms 55, which
+/// is 56 / 41 = 1.37 times as much with the millisecond added, over the margin of 1.2. The mean
+/// rate is the same throughout.
+#[test]
+fn tails_of_blocks_stop_an_experiment() {
+    for (rtt_ms, busy_ms, verdict) in [
+        ([30.0, 60.0], [50.0, 100.0], Verdict::NoEffect),
+        ([30.0, 64.0], [50.0, 100.0], Verdict::NoEffect),
+        ([30.0, 75.0], [50.0, 100.0], Verdict::Stopped(Guarded::Delay)),
+        ([30.0, 60.0], [50.0, 130.0], Verdict::Stopped(Guarded::Completion)),
+        ([30.0, 40.0], [50.0, 80.0], Verdict::NoEffect),
+    ] {
+        let judged = judged(rtt_ms, busy_ms);
+        assert_eq!(judged.trial.verdict().0, verdict, "{rtt_ms:?} {busy_ms:?}");
+        let delay = judged.trial.guards().each().find(|(harm, _)| *harm == Guarded::Delay);
+        let mean = delay.unwrap().1.mean().unwrap();
+        let by_hand = ((rtt_ms[1] - 19.0) / 41.0_f64).ln();
+        assert!((mean - by_hand).abs() < 0.05, "{mean} {by_hand}");
+    }
+}
+
+/// Times survive the file of blocks; blocks without them, of an earlier version, are readable.
+#[test]
+fn times_are_kept() {
+    let block = block(3, true, [30.0, 60.0], [50.0, 100.0]);
+    let line = serde_json::to_string(&block).unwrap();
+    let again: Block = serde_json::from_str(&line).unwrap();
+    assert_eq!(again, block);
+    let mut older: serde_json::Value = serde_json::from_str(&line).unwrap();
+    older["groups"][0].as_object_mut().unwrap().remove("times");
+    let older: Block = serde_json::from_value(older).unwrap();
+    assert_eq!(older.groups[0].times, Times::default());
+}
