@@ -17,7 +17,7 @@ use crate::text::ScenarioText;
 use knee_record::{MixPair, size_classes};
 use knee_scenario::{Override, Scenario};
 use knee_statistics::{Interval, Sketch};
-use knee_steer::{Cells, Costs, Design, Guards, HardStop, Treatment, Trial, TrialSettings};
+use knee_steer::{Cells, Costs, Covariate, Design, Guards, HardStop, Treatment, Trial, TrialSettings};
 use knee_units::Time;
 use std::collections::BTreeMap;
 
@@ -402,6 +402,8 @@ fn cells(group: &Group, key: &Key, triple: u64) -> Option<Cells> {
         test: test.mean(key)?,
         halves: [mean(a)?, mean(b)?],
         half_counts: half.begun.get(key).copied().unwrap_or_default(),
+        // Blocks are drawn independently of each other: nothing was known before.
+        forecast: None,
         worse: test.costs(&key.0).worse_than(&control.costs(&key.0)),
         lost: 0.0,
     })
@@ -432,6 +434,7 @@ fn trial(
         planned: settings.triples as usize,
         scale: (squares / speeds.len().max(1) as f64).sqrt(),
         guards: Guards::new(&costs),
+        covariate: Covariate::default(),
     });
     for number in 0..triples {
         let row: Vec<Cells> =

@@ -74,12 +74,13 @@ pub struct Guard {
     beyond: Evidence,
     sum: f64,
     count: u64,
+    has_stopped: bool,
 }
 
 impl Guard {
     /// `margin` is the permitted harm of B; `scale` as in [`Evidence::new`].
     pub fn new(margin: f64, scale: f64) -> Guard {
-        Guard { margin, beyond: Evidence::new(scale), sum: 0.0, count: 0 }
+        Guard { margin, beyond: Evidence::new(scale), sum: 0.0, count: 0, has_stopped: false }
     }
 
     /// Adds the amount by which B was worse. Returns whether to stop.
@@ -87,7 +88,13 @@ impl Guard {
         self.beyond.push(worse - self.margin);
         self.sum += worse;
         self.count += 1;
-        self.evidence() >= 1.0 / GUARD_LEVEL
+        self.has_stopped |= self.evidence() >= 1.0 / GUARD_LEVEL;
+        self.has_stopped
+    }
+
+    /// Whether it has stopped the experiment, now or after an earlier triple.
+    pub fn has_stopped(&self) -> bool {
+        self.has_stopped
     }
 
     /// Permitted harm, in the unit of [`Worse`].

@@ -11,6 +11,7 @@
 //! - [`Design`] draws orders and halves.
 //! - [`Evidence`] says, after every triple, whether there is an effect.
 //! - [`ConfidenceSequence`] says how large it is.
+//! - [`Covariate`] removes noise that was known beforehand.
 //! - [`Guards`], [`HardStop`] and [`Alarm`] end what does harm.
 //! - [`Trial`] puts them together into a [`Verdict`].
 //!
@@ -19,6 +20,7 @@
 
 mod alarm;
 mod confidence;
+mod covariate;
 mod design;
 mod evidence;
 mod guard;
@@ -26,6 +28,7 @@ mod trial;
 
 pub use alarm::{Alarm, Harm, Window};
 pub use confidence::{ConfidenceSequence, SHOWN_FROM};
+pub use covariate::Covariate;
 pub use design::{
     Design, Treatment, block_length, burn_in, in_half, sample_ratio_is_off, triples_needed,
 };

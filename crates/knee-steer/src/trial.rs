@@ -1,6 +1,7 @@
 //! Evaluation of an experiment, triple by triple.
 
 use crate::confidence::{ConfidenceSequence, mean_and_deviation};
+use crate::covariate::Covariate;
 use crate::design::sample_ratio_is_off;
 use crate::evidence::Evidence;
 use crate::guard::{Guarded, Guards, Worse};
@@ -22,6 +23,8 @@ pub struct TrialSettings {
     pub scale: f64,
     /// Guards, with the noise from blocks under A.
     pub guards: Guards,
+    /// What is known of forecasts from pairs of blocks before the first triple.
+    pub covariate: Covariate,
 }
 
 /// Results of one group in one triple: means of the measure over the connections of a block that
@@ -36,6 +39,9 @@ pub struct Cells {
     pub halves: [f64; 2],
     /// Number of these.
     pub half_counts: [u64; 2],
+    /// Forecast of the measure in the block under B less that in the block under A, from before
+    /// the triple, see [`Covariate`]; `None` without one.
+    pub forecast: Option<f64>,
     /// By how much B was worse than A, for the guards.
     pub worse: Worse,
     /// Maximum share of lost records in any of the blocks.
@@ -104,16 +110,26 @@ impl Trial {
         }
         let mean =
             |of: &dyn Fn(&Cells) -> f64| groups.iter().map(of).sum::<f64>() / groups.len() as f64;
-        self.total.push(mean(&|cells| cells.test - cells.control));
+        let covariate = self.settings.covariate;
+        let adjusted =
+            |cells: &Cells| covariate.adjusted(cells.test - cells.control, cells.forecast);
+        self.total.push(mean(&|cells| adjusted(cells).0));
         self.naive.push(mean(&|cells| cells.halves[1] - cells.halves[0]));
         self.neighbours.push(mean(&|cells| cells.halves[0] - cells.control));
         let mut stopped = None;
         for cells in groups {
-            self.evidence.push(cells.test - cells.control);
+            // The factor is known before the triple, so it only changes the stake.
+            let (difference, factor) = adjusted(cells);
+            self.evidence.push(difference / factor);
             let harm = self.settings.guards.push(&cells.worse);
             stopped = stopped.or(harm);
             for (sum, count) in self.halves.iter_mut().zip(cells.half_counts) {
                 *sum += count;
+            }
+        }
+        for cells in groups {
+            if let Some(forecast) = cells.forecast {
+                self.settings.covariate.learn(cells.test - cells.control, forecast);
             }
         }
         if self.ended.is_none() {
@@ -148,6 +164,11 @@ impl Trial {
     /// all triples.
     pub fn verdict(&self) -> (Verdict, usize) {
         self.ended.unwrap_or((Verdict::NoEffect, self.total.len()))
+    }
+
+    /// Regression on forecasts; its [`Covariate::remains`] says whether it is used.
+    pub fn covariate(&self) -> &Covariate {
+        &self.settings.covariate
     }
 
     /// The guards, with what they have seen.

@@ -8,7 +8,8 @@
 
 use knee_random::{exponential, normal, pareto};
 use knee_steer::{
-    Cells, Costs, Design, Guard, Guarded, Guards, Treatment, Trial, TrialSettings, Verdict,
+    Cells, Costs, Covariate, Design, Guard, Guarded, Guards, Treatment, Trial, TrialSettings,
+    Verdict,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -105,6 +106,7 @@ fn run(network: Network, seed: u64) -> Trial {
         planned: TRIPLES,
         scale: scale(network, seed),
         guards: Guards::default(),
+        covariate: Covariate::default(),
     });
     for row in triples(network, TRIPLES as u64, seed, false) {
         trial.push(&row);
@@ -194,6 +196,7 @@ fn intervals_cover_the_truth() {
                 planned: TRIPLES,
                 scale: 0.1,
                 guards: Guards::default(),
+                covariate: Covariate::default(),
             });
             triples(network, TRIPLES as u64, *seed, false).iter().any(|row| {
                 trial.push(row);
@@ -208,7 +211,14 @@ fn intervals_cover_the_truth() {
 }
 
 fn settings(guards: Guards) -> TrialSettings {
-    TrialSettings { level: 0.05, comparisons: 1, planned: TRIPLES, scale: 0.1, guards }
+    TrialSettings {
+        level: 0.05,
+        comparisons: 1,
+        planned: TRIPLES,
+        scale: 0.1,
+        guards,
+        covariate: Covariate::default(),
+    }
 }
 
 /// Single faults make a verdict invalid, not wrong.

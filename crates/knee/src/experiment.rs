@@ -314,6 +314,16 @@ fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document 
          of {threshold:.0} or more. Left out: triples with a block that is void or without a \
          connection of the class."
     ));
+    for one in &judged {
+        if let Some(remains) = one.trial.covariate().remains() {
+            let (group, class) = (&policy.groups[one.group].name, CLASSES[one.class].1);
+            document = document.said(format!(
+                "{group}, {class}: what the same hours of the day before explain is removed, {:.0} % \
+                 of the variance.",
+                100.0 * (1.0 - remains)
+            ));
+        }
+    }
     let mut said = Vec::new();
     for words in stopped {
         if !said.contains(&words) {

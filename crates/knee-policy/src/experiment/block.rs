@@ -2,8 +2,9 @@
 
 use super::timeline::{Slot, Timeline};
 use knee_statistics::Sketch;
-use knee_steer::{Cells, Costs, Design, Guards, Harm, Treatment, Trial, TrialSettings};
+use knee_steer::{Cells, Costs, Covariate, Design, Guards, Harm, Treatment, Trial, TrialSettings};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Size classes by delivered bytes: upper limit and name.
 pub const CLASSES: [(u64, &str); 4] = [
@@ -16,6 +17,8 @@ pub const CLASSES: [(u64, &str); 4] = [
 const LEVEL: f64 = 0.05;
 /// Minimum mean number of connections of a class per block under A for a verdict.
 const CONNECTIONS_MIN: f64 = 5.0;
+/// Time after which the traffic of a host repeats.
+const DAY: Duration = Duration::from_secs(86_400);
 /// Percentile that guards compare, and the minimum number of connections in a block for it: with
 /// fewer than 20 it would be the largest value.
 const TAIL: f64 = 0.95;
@@ -130,7 +133,7 @@ impl GroupBlock {
         Costs::new(sent, queue, tail(&self.times.small_us))
     }
 
-    fn mean(&self, class: usize) -> Option<f64> {
+    pub(super) fn mean(&self, class: usize) -> Option<f64> {
         let [a, b] = self.classes[class];
         Sums { count: a.count + b.count, ln_bps: a.ln_bps + b.ln_bps }.mean()
     }
@@ -214,7 +217,10 @@ pub fn judge(
                 break;
             }
             match cells(&three, order, group, class) {
-                Some(cells) => trial.push(&[cells]),
+                Some(cells) => {
+                    let forecast = forecast(blocks, &three, order, group, class, timeline);
+                    trial.push(&[Cells { forecast, ..cells }]);
+                }
                 None => left_out += 1,
             }
         }
@@ -223,17 +229,43 @@ pub fn judge(
     Some(each.collect())
 }
 
-fn block(blocks: &[Block], number: u64) -> Option<&Block> {
-    blocks.iter().find(|block| block.number == number)
+/// Block by its number; usually in its place.
+pub(super) fn block(blocks: &[Block], number: u64) -> Option<&Block> {
+    let place = blocks.get(number as usize).filter(|block| block.number == number);
+    place.or_else(|| blocks.iter().find(|block| block.number == number))
 }
 
-fn triple_of<'b>(blocks: &'b [Block], timeline: &Timeline, triple: u64) -> Option<[&'b Block; 3]> {
+pub(super) fn triple_of<'b>(
+    blocks: &'b [Block],
+    timeline: &Timeline,
+    triple: u64,
+) -> Option<[&'b Block; 3]> {
     let first = 2 * timeline.calibration + 3 * triple;
     debug_assert_eq!(timeline.slot(first), Some(Slot::Triple { triple, place: 0 }));
     Some([block(blocks, first)?, block(blocks, first + 1)?, block(blocks, first + 2)?])
 }
 
-/// Cells of a triple; `None` if a block is void or a cell has no connection.
+/// What the day before says about the block under B less that under A: the group's means at the same
+/// time of day, whatever the controllers. `None` if it has no such blocks before the triple.
+fn forecast(
+    blocks: &[Block],
+    three: &[&Block; 3],
+    order: [Treatment; 3],
+    group: usize,
+    class: usize,
+    timeline: &Timeline,
+) -> Option<f64> {
+    let day = (DAY.as_secs_f64() / timeline.block.as_secs_f64()).round() as u64;
+    let of = |treatment| {
+        let place = order.iter().position(|one| *one == treatment)?;
+        let before = three[place].number.checked_sub(day)?;
+        let block = block(blocks, before).filter(|_| before < three[0].number)?;
+        block.groups[group].mean(class).filter(|_| block.void.is_none())
+    };
+    Some(of(Treatment::Test)? - of(Treatment::Control)?)
+}
+
+/// Cells of a triple, without a forecast; `None` if a block is void or a cell has no connection.
 fn cells(three: &[&Block; 3], order: [Treatment; 3], group: usize, class: usize) -> Option<Cells> {
     if three.iter().any(|block| block.void.is_some()) {
         return None;
@@ -252,6 +284,7 @@ fn cells(three: &[&Block; 3], order: [Treatment; 3], group: usize, class: usize)
         test: test.mean(class)?,
         halves: [a.mean()?, b.mean()?],
         half_counts: half.parts,
+        forecast: None,
         worse,
         lost: three.iter().map(|block| block.lost_share()).fold(0.0, f64::max),
     })
@@ -277,5 +310,6 @@ fn settings(
         planned: triples as usize,
         scale: (squares / speeds.len().max(1) as f64).sqrt(),
         guards: Guards::new(&costs),
+        covariate: Covariate::default(),
     }
 }
