@@ -41,6 +41,26 @@ pub trait Actuator {
     fn stop(&mut self);
 }
 
+/// Changes nothing: for experiments that only observe.
+#[derive(Debug, Default)]
+pub struct Unchanged;
+
+impl Actuator for Unchanged {
+    fn apply(&mut self, _: &Plan, _: &mut Journal) -> Result<Applied, PolicyError> {
+        Ok(Applied::default())
+    }
+
+    fn choose(&mut self, _: Vec<Choice>) -> Result<(), PolicyError> {
+        Ok(())
+    }
+
+    fn renew(&mut self) -> Result<Renewed, PolicyError> {
+        Ok(Renewed::default())
+    }
+
+    fn stop(&mut self) {}
+}
+
 /// Mechanism that carries out a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {

@@ -38,20 +38,21 @@ mod signed;
 #[cfg(feature = "bpf")]
 pub(crate) use actuator::programs_folder;
 pub use actuator::{
-    Actuator, Applied, Means, PROTOCOL, Renewed, Returned, State, cgroup_root, programs_lack,
+    Actuator, Applied, Means, PROTOCOL, Renewed, Returned, State, Unchanged, cgroup_root,
+    programs_lack,
 };
 pub use default::{DefaultState, HostDefault, Setting};
 pub use error::{PolicyError, Problem};
 pub use experiment::{
-    Block, BlockFile, CLASSES, Experiment, GroupBlock, Judged, Slot, Step, Sums, Timeline, Times,
-    judge,
+    Block, BlockFile, CLASSES, Checked, Experiment, GroupBlock, Judged, Noise, Slot, Step, Sums,
+    Timeline, Times, check, judge, noise,
 };
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};
 pub use knee_host::Choice;
 pub use place::{Placed, What};
 pub use plan::{Kept, Plan, Planned, Why};
-pub use policy::{Policy, PolicyFile, PolicyGroup, TABLE};
+pub use policy::{Policy, PolicyFile, PolicyGroup, Stage, TABLE};
 #[cfg(feature = "bpf")]
 pub use programs::ProgramActuator;
 pub use routes::RouteActuator;

@@ -3,7 +3,7 @@
 use crate::{Means, Problem};
 use ipnet::IpNet;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -47,9 +47,28 @@ pub struct PolicyFile {
     /// Default: false.
     #[schemars(with = "Option<bool>")]
     open_connections: Option<Spanned<bool>>,
+    /// Stage of an experiment by `knee steer run`: "observe" changes nothing and checks the
+    /// method on this traffic, "canary" tries the controller in one group and looks for harm
+    /// only, "host" compares. Default: "host".
+    #[serde(default)]
+    stage: Stage,
     /// Groups of traffic with their controllers.
     #[serde(default, rename = "group")]
     groups: Vec<GroupFile>,
+}
+
+/// Stage of an experiment: how much of the traffic it changes, and what it decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// All connections keep their controller. Blocks and clients only have labels, so any effect is
+    /// a false one.
+    Observe,
+    /// One group gets the controller on trial; only guards and alarms decide.
+    Canary,
+    /// All groups get it, block by block; the effect is judged.
+    #[default]
+    Host,
 }
 
 /// Mechanism that carries out a policy.
@@ -110,6 +129,8 @@ pub struct Policy {
     pub actuator: Option<Means>,
     /// Whether open connections get the controller too.
     pub open_connections: bool,
+    /// Stage of an experiment; `apply` does not ask for it.
+    pub stage: Stage,
     /// At least one group; no connection belongs to two.
     pub groups: Vec<PolicyGroup>,
 }
@@ -279,6 +300,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         table,
         actuator,
         open_connections,
+        stage: file.stage,
         groups,
     }
 }
@@ -369,6 +391,7 @@ hold_out = "0%"
     fn a_policy_is_read() {
         let policy = Policy::parse(GOOD).unwrap();
         assert_eq!((policy.name.as_str(), policy.seed, policy.table), ("edge", 1, TABLE));
+        assert_eq!(policy.stage, Stage::Host);
         let [eyeballs, sites] = policy.groups.as_slice() else { panic!("{policy:?}") };
         assert_eq!(eyeballs.prefixes[2].to_string(), "192.0.2.7/32");
         assert_eq!((eyeballs.hold_out, sites.hold_out), (0.05, 0.0));
@@ -396,6 +419,13 @@ hold_out = "0%"
     fn mistakes_are_named() {
         for (right, wrong, place, part, help) in [
             ("ports = [443]", "port = [443]", "port", "unknown field `port`", "docs/steer.md"),
+            (
+                "name = \"edge\"",
+                "name = \"edge\"\nstage = \"fleet\"",
+                "\"fleet\"",
+                "expected one of `observe`, `canary`, `host`",
+                "docs/steer.md",
+            ),
             ("ports = [443]", "ports = [443, 0]", "0", "port 0", "1 to 65535"),
             ("ports = [80]", "ports = []", "\"203.0.113.0/25\"", "of eyeballs", "different ports"),
             ("203.0.113.0/24", "203.0.113.9/24", "\"203.0.113.9/24\"", "beyond", "203.0.113.0/24"),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use knee_policy::{Block, GroupBlock, Judged, Sums, Timeline, Times, judge};
+use knee_policy::{Block, GroupBlock, Judged, Sums, Timeline, Times, check, judge, noise};
 use knee_steer::{Design, Guarded, Treatment, Verdict};
 use std::time::Duration;
 
@@ -149,4 +149,34 @@ fn the_day_before_is_a_forecast() {
         block.void = Some("late".to_string());
     }
     assert_eq!(judged(&blocks).trial.covariate(), &knee_steer::Covariate::default());
+}
+
+/// Random labels on blocks without an effect see one in at most 5 % and two standard errors, but in
+/// some, so the check could find more. The noise is computed here from its definition.
+#[test]
+fn observed_blocks_show_few_effects() {
+    let timeline = Timeline { triples: 90, ..timeline() };
+    let names = ["web".to_string()];
+    let blocks = days(&timeline, &Design::new(7), 0.0, false);
+    let checked = check(&blocks, &timeline, &names, 1000).unwrap();
+    assert!((1..=64).contains(&checked.seen), "{checked:?}");
+    assert!(checked.stopped <= 64 && checked.labellings == 1000, "{checked:?}");
+    // With an effect of the labels that were drawn, only these show it.
+    let tried = days(&timeline, &Design::new(7), 0.5, false);
+    let judged = judge(&tried, &timeline, &Design::new(7), &names).unwrap().remove(0);
+    assert_eq!(judged.trial.verdict().0, Verdict::More);
+    assert!(check(&tried, &timeline, &names, 1000).unwrap().seen <= 64);
+    let found = noise(&blocks, &timeline, 0, 0).unwrap();
+    let mean = |block: &Block| block.groups[0].classes[0][0].ln_bps / 50.0;
+    let squares: Vec<f64> = blocks[8..]
+        .chunks(3)
+        .flat_map(|three| [(0, 1), (1, 2), (2, 0)].map(|(a, b)| mean(&three[a]) - mean(&three[b])))
+        .map(|difference| difference * difference)
+        .collect();
+    let deviation = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
+    assert!((found.deviation - deviation).abs() < 1e-12 && found.triples == 90, "{found:?}");
+    // 2 * 7.85 * (sd / ln 1.05)^2.
+    let by_hand = (15.7 * (deviation / 0.048_790).powi(2)).ceil();
+    assert!((found.triples_for(0.05) as f64 - by_hand).abs() <= 1.0, "{found:?}");
+    assert_eq!(check(&blocks[..10], &timeline, &names, 10), None);
 }

@@ -97,6 +97,11 @@ impl Guard {
         self.has_stopped
     }
 
+    /// Whether it has seen enough triples to stop at all: each at most doubles the evidence.
+    pub fn is_able(&self) -> bool {
+        (self.count as f64).exp2() >= 1.0 / GUARD_LEVEL
+    }
+
     /// Permitted harm, in the unit of [`Worse`].
     pub fn margin(&self) -> f64 {
         self.margin
@@ -199,6 +204,10 @@ mod tests {
         let mut guard = Guard::new(0.005, 0.001);
         let stopped = (1..=10).find(|_| guard.push(0.008)).unwrap();
         assert!(stopped <= 10, "{stopped}");
+        // The greatest harm stops it after seven: 2^7 is over 100.
+        let mut guard = Guard::new(0.0, 1e-9);
+        let stopped = (1..=10).find(|_| guard.is_able() || guard.push(1.0) || guard.is_able());
+        assert_eq!((stopped, guard.is_able()), (Some(7), true));
     }
 
     /// Computed by hand: from 9 to 11 ms of queueing is ln(12 / 10) = ln 1.2, exactly the margin;

@@ -1,20 +1,18 @@
 //! `knee steer run`: an experiment on this host.
 
+mod report;
+
 use crate::arguments::{Limit, SteerRun};
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::laboratory::lab;
 use crate::policy::{now_unix, read, taken};
-use crate::steer::{effect, evidence, mood, word};
-use crate::table::{Mood, Table};
 use crate::{interrupt, screen};
 use knee_lab::Handle;
 use knee_lab::words::time_us;
 use knee_policy::{
-    Block, BlockFile, CLASSES, Experiment, Host, Journal, Judged, Means, Plan, Policy, Slot, Step,
-    Timeline, judge,
+    Actuator, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy, Slot,
+    Stage, Step, Timeline, Unchanged, judge,
 };
 use knee_steer::{Design, Verdict};
 use std::time::{Duration, Instant};
@@ -31,6 +29,9 @@ const STEP: Duration = Duration::from_secs(1);
 pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     let policy = compared(arguments)?;
     let timeline = timeline(arguments)?;
+    if policy.stage == Stage::Observe {
+        return observe(&policy, timeline, arguments);
+    }
     let path = &arguments.journal.path;
     let (mut journal, earlier) = Journal::hold_next(path)?;
     let mut host = Host::open()?;
@@ -67,7 +68,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     guard.dismiss();
     screen::say(&taken(&returned));
     let ended = ran?;
-    document(&policy, &timeline, &blocks).print_tables(arguments.print.format())?;
+    report::document(&policy, &timeline, &blocks).print_tables(arguments.print.format())?;
     match ended {
         Ended::Done => Ok(Ending::Done),
         Ended::Interrupted => Ok(Ending::Interrupted),
@@ -77,6 +78,31 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
             Err(Failure::Host(what, "all changes were reverted; start again".to_string()))
         }
     }
+}
+
+/// Observes the blocks of an experiment without changing anything.
+fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<Ending, Failure> {
+    let (mut file, mut blocks) = BlockFile::open(&arguments.blocks, policy, &timeline)?;
+    if !blocks.is_empty() {
+        screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
+    }
+    let handle = lab(None).handle();
+    interrupt::stops_with(handle.clone(), "Stopping; nothing was changed.")?;
+    let plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
+    let ended = proceed(
+        policy,
+        timeline,
+        &mut blocks,
+        Going {
+            plan: &plan,
+            actuator: &mut Unchanged,
+            file: &mut file,
+            handle: &handle,
+            is_guarded: &mut || true,
+        },
+    )?;
+    report::document(policy, &timeline, &blocks).print_tables(arguments.print.format())?;
+    Ok(if matches!(ended, Ended::Interrupted) { Ending::Interrupted } else { Ending::Done })
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
@@ -95,6 +121,12 @@ fn compared(arguments: &SteerRun) -> Result<Policy, Failure> {
         let what = format!("{} has one controller, {}", group.name, group.controller);
         let help = "write the one in use as well: control = \"cubic\"; or name other groups";
         return Err(Failure::Usage(what, help.to_string()));
+    }
+    if policy.stage == Stage::Canary && policy.groups.len() > 1 {
+        let named: Vec<&str> = policy.groups.iter().map(|group| group.name.as_str()).collect();
+        let what =
+            format!("the stage canary changes one group, and {} are named", named.join(", "));
+        return Err(Failure::Usage(what, format!("add --group {}", named[0])));
     }
     for group in &mut policy.groups {
         group.hold_out = 0.0;
@@ -149,7 +181,6 @@ enum Ended {
     Alone,
 }
 
-#[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
 fn carry_out(
     policy: &Policy,
     timeline: Timeline,
@@ -161,33 +192,62 @@ fn carry_out(
     // Treats the time before the first block as a block under A.
     plan.controllers = policy.groups.iter().filter_map(|group| group.control.clone()).collect();
     actuator.apply(&plan, held.journal)?;
+    let Held { guard, file, handle, .. } = held;
+    let going = Going {
+        plan: &plan,
+        actuator: &mut *actuator,
+        file,
+        handle,
+        is_guarded: &mut || guard.renew(),
+    };
+    proceed(policy, timeline, blocks, going)
+}
+
+/// What a series of blocks needs.
+struct Going<'g> {
+    plan: &'g Plan,
+    actuator: &'g mut dyn Actuator,
+    file: &'g mut BlockFile,
+    handle: &'g Handle,
+    /// Renews the guard process's patience; whether it still exists.
+    is_guarded: &'g mut dyn FnMut() -> bool,
+}
+
+#[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
+fn proceed(
+    policy: &Policy,
+    timeline: Timeline,
+    blocks: &mut Vec<Block>,
+    going: Going<'_>,
+) -> Result<Ended, Failure> {
+    let Going { plan, actuator, file, handle, is_guarded } = going;
     let kept = plan.kept.iter().map(|kept| kept.prefix).collect();
     let mut experiment = Experiment::begin(policy, timeline, kept, blocks)?;
     if timeline.slot(blocks.len() as u64).is_none() {
         return Ok(Ended::Done);
     }
     let (began, mut renewed) = (Instant::now(), Instant::now());
-    tell_begin(&timeline, blocks.len());
+    tell_begin(&timeline, blocks.len(), policy.stage);
     loop {
-        if held.handle.is_stopped() {
+        if handle.is_stopped() {
             return Ok(Ended::Interrupted);
         }
         if renewed.elapsed() >= STEP {
             renewed = Instant::now();
-            if !held.guard.renew() {
+            if !is_guarded() {
                 return Ok(Ended::Alone);
             }
             let done = actuator.renew()?;
             experiment.renewed(done.given, done.refused);
         }
-        let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut *actuator)?;
+        let Step { block, stopped, done } = experiment.step(began.elapsed(), actuator)?;
         for (group, why) in stopped {
             screen::complain(&format!(
                 "B is stopped in {group}: {why}. Its clients returned to A."
             ));
         }
         if let Some(block) = block {
-            held.file.push(&block)?;
+            file.push(&block)?;
             tell(policy, &timeline, &block);
             blocks.push(block);
         }
@@ -197,10 +257,14 @@ fn carry_out(
     }
 }
 
-fn tell_begin(timeline: &Timeline, done: usize) {
+fn tell_begin(timeline: &Timeline, done: usize, stage: Stage) {
     let all = 2 * timeline.calibration + 3 * timeline.triples - done as u64;
     let time = time_us(Some(timeline.block.as_secs_f64() * all as f64 * 1e6));
-    screen::say(&format!("{all} blocks to go, {time} at most. Ctrl-C reverts all changes."));
+    let end = match stage {
+        Stage::Observe => "Nothing is changed.",
+        Stage::Canary | Stage::Host => "Ctrl-C reverts all changes.",
+    };
+    screen::say(&format!("{all} blocks to go, {time} at most. {end}"));
 }
 
 /// Reports a finished block.
@@ -235,101 +299,16 @@ fn judged(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Option<Vec<
 /// Whether all verdicts are final; checked after whole triples only.
 fn is_decided(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> bool {
     let number = blocks.len() as u64;
+    let is_final = |one: &Judged| {
+        one.stopped.is_some()
+            || match policy.stage {
+                Stage::Observe => false,
+                Stage::Canary => one.trial.guards().each().any(|(_, guard)| guard.has_stopped()),
+                Stage::Host => one.trial.verdict().0 != Verdict::NoEffect,
+            }
+    };
     number > 2 * timeline.calibration
         && timeline.resumed(number) == number
-        && judged(policy, timeline, blocks).is_some_and(|all| {
-            all.iter()
-                .all(|one| one.stopped.is_some() || one.trial.verdict().0 != Verdict::NoEffect)
-        })
-}
-
-fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document {
-    let done = (blocks.len() as u64).saturating_sub(2 * timeline.calibration) / 3;
-    let length = |time: Duration| time_us(Some(time.as_secs_f64() * 1e6));
-    let title = format!(
-        "{}: {done} of {} triples of blocks of {}, burn-in {}, seed {}.",
-        policy.name,
-        timeline.triples,
-        length(timeline.block),
-        length(timeline.burn_in),
-        policy.seed
-    );
-    let document = Document::default().said(title);
-    let Some(judged) = judged(policy, timeline, blocks).filter(|all| !all.is_empty()) else {
-        return document.said(
-            "There is no result: the blocks before the first triple are not finished, or no class \
-             has five connections in a block.",
-        );
-    };
-    let mut table = Table::new(&[
-        "group",
-        "B against A",
-        "objects",
-        "verdict",
-        ">evidence",
-        ">B minus A",
-        ">half and half",
-        ">neighbours",
-        ">left out",
-    ])
-    .called("classes");
-    for one in &judged {
-        let group = &policy.groups[one.group];
-        let (verdict, after) = one.trial.verdict();
-        let pair = format!("{}, {}", group.controller, group.control.as_deref().unwrap_or(""));
-        let (words, mood) = match &one.stopped {
-            Some(_) => ("stopped at once", Mood::Bad),
-            None => (word(verdict), mood(verdict)),
-        };
-        let proof = one.trial.evidence();
-        table.row_with(
-            3,
-            mood,
-            [
-                Cell::from(group.name.as_str()),
-                pair.as_str().into(),
-                CLASSES[one.class].1.into(),
-                words.into(),
-                Cell::shown(evidence(proof), proof).with("after", after as f64),
-                effect(one.trial.total()),
-                effect(one.trial.naive()),
-                effect(one.trial.neighbours()),
-                Cell::count(one.left_out),
-            ],
-        );
-    }
-    let threshold = judged.first().map_or(0.0, |one| one.trial.threshold());
-    let stopped: Vec<String> = judged
-        .iter()
-        .filter_map(|one| {
-            let (why, triple) = one.stopped.as_ref()?;
-            let group = &policy.groups[one.group].name;
-            Some(format!("B was stopped in {group}, in triple {triple}: {why}."))
-        })
-        .collect();
-    let mut document = document.table(table).said(format!(
-        "Rate of a connection: bytes delivered over the time with data to send, geometric mean. B \
-         minus A: all under B compared with all under A. Half and half: result of a split test; \
-         neighbours: loss of those that keep A beside B. An effect is significant with evidence \
-         of {threshold:.0} or more. Left out: triples with a block that is void or without a \
-         connection of the class."
-    ));
-    for one in &judged {
-        if let Some(remains) = one.trial.covariate().remains() {
-            let (group, class) = (&policy.groups[one.group].name, CLASSES[one.class].1);
-            document = document.said(format!(
-                "{group}, {class}: what the same hours of the day before explain is removed, {:.0} % \
-                 of the variance.",
-                100.0 * (1.0 - remains)
-            ));
-        }
-    }
-    let mut said = Vec::new();
-    for words in stopped {
-        if !said.contains(&words) {
-            said.push(words.clone());
-            document = document.said(words);
-        }
-    }
-    document
+        && judged(policy, timeline, blocks)
+            .is_some_and(|all| !all.is_empty() && all.iter().all(is_final))
 }

@@ -157,7 +157,7 @@ pub fn effect(effect: Option<Effect>) -> Cell {
 }
 
 /// Formats a difference of logarithms as a change in per cent.
-fn change(mean: f64, interval: Option<(f64, f64)>) -> Cell {
+pub fn change(mean: f64, interval: Option<(f64, f64)>) -> Cell {
     let per_cent = |value: f64| 100.0 * value.exp_m1();
     let shown = |value: f64| match per_cent(value) {
         small if small.abs() < 9.95 => format!("{small:+.1}"),

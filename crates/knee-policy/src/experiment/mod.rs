@@ -6,16 +6,18 @@
 //! setting of a clock.
 
 mod block;
+mod observed;
 mod records;
 mod timeline;
 mod watch;
 
 pub use block::{Block, CLASSES, GroupBlock, Judged, Sums, Times, judge};
+pub use observed::{Checked, Noise, check, noise};
 pub use records::BlockFile;
 pub use timeline::{Slot, Timeline};
 
 use crate::plan::part_length;
-use crate::{Actuator, Choice, Policy, PolicyError};
+use crate::{Actuator, Choice, Policy, PolicyError, Stage};
 use ipnet::IpNet;
 use knee_steer::{Alarm, Design, Treatment, Window, in_half};
 use std::collections::BTreeSet;
@@ -52,6 +54,7 @@ struct Group {
 
 /// A running experiment.
 pub struct Experiment {
+    stage: Stage,
     timeline: Timeline,
     design: Design,
     groups: Vec<Group>,
@@ -104,6 +107,7 @@ impl Experiment {
         let first = before.last().map_or(0, |block| block.number + 1);
         let look = LOOK.min(timeline.block / 20);
         Ok(Experiment {
+            stage: policy.stage,
             design: Design::new(policy.seed),
             groups: policy.groups.iter().enumerate().map(group).collect(),
             kept,
@@ -175,6 +179,12 @@ impl Experiment {
         }
     }
 
+    /// Whether clients of this block have labels only.
+    fn is_observed(&self) -> bool {
+        self.stage == Stage::Observe
+            && matches!(self.timeline.slot(self.block.number), Some(Slot::Triple { .. }))
+    }
+
     fn choices(&self) -> Vec<Choice> {
         let choice = |group: &Group| {
             let (treatment, triple) = self.treatment(group);
@@ -198,7 +208,8 @@ impl Experiment {
         if late > self.timeline.burn_in / 2 {
             self.block.void = Some(format!("it began {} s late", late.as_secs()));
         }
-        let alarmed = matches!(self.timeline.slot(self.block.number), Some(Slot::Triple { .. }));
+        let triple = matches!(self.timeline.slot(self.block.number), Some(Slot::Triple { .. }));
+        let alarmed = triple && self.stage != Stage::Observe;
         for group in &mut self.groups {
             group.parts = Default::default();
             group.window = Window::default();
@@ -241,6 +252,7 @@ impl Experiment {
                 (treatment, self.design.half_key(&group.name, triple))
             })
             .collect();
+        let observed = self.is_observed();
         let Experiment { watch, groups, block, kept, .. } = self;
         let counted = watch.step(now, |told| {
             let found = groups.iter().enumerate().find_map(|(index, group)| {
@@ -260,6 +272,8 @@ impl Experiment {
             let Ok(part) = IpNet::new(told.remote, part).map(|net| net.trunc()) else { return };
             let (treatment, key) = &treatments[index];
             let tested = match treatment {
+                // Every block is cut in halves, so that any order can be assumed afterwards.
+                _ if observed => in_half(key, part),
                 Treatment::Control => false,
                 Treatment::Test => true,
                 Treatment::Half => in_half(key, part),

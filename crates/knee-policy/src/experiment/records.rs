@@ -2,7 +2,7 @@
 
 use super::Block;
 use super::timeline::Timeline;
-use crate::{Policy, PolicyError};
+use crate::{Policy, PolicyError, Stage};
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -17,11 +17,18 @@ const SCHEMA: &str = "knee-steer-experiment/1";
 struct Header {
     schema: String,
     policy: String,
+    #[serde(default, skip_serializing_if = "is_host")]
+    stage: Stage,
     seed: u64,
     groups: Vec<GroupHeader>,
     block_ns: u128,
     burn_in_ns: u128,
     calibration: u64,
+}
+
+/// Files from before there were stages have none.
+fn is_host(stage: &Stage) -> bool {
+    *stage == Stage::Host
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +69,7 @@ impl BlockFile {
         let header = Header {
             schema: SCHEMA.to_string(),
             policy: policy.name.clone(),
+            stage: policy.stage,
             seed: policy.seed,
             groups: groups.collect(),
             block_ns: timeline.block.as_nanos(),
@@ -164,6 +172,8 @@ mod tests {
         assert_eq!(again, before);
         let other = BlockFile::open(&path, &policy("b"), &timeline).unwrap_err();
         assert!(matches!(other, PolicyError::OtherExperiment { .. }), "{other}");
+        let observed = Policy { stage: Stage::Observe, ..policy("a") };
+        assert!(BlockFile::open(&path, &observed, &timeline).is_err());
         let longer = Timeline { block: block * 2, ..timeline };
         assert!(BlockFile::open(&path, &policy("a"), &longer).is_err());
         std::os::unix::fs::symlink(&path, folder.path().join("link")).unwrap();

@@ -157,6 +157,8 @@ Examples:
 Each group of the policy names two controllers, controller (B) and control (A). Whole
 blocks of time run under one, the other, or half under each, in an order drawn from the
 policy's seed. Finished blocks are on disk: the same command resumes after a crash.
+The policy's stage says how far it goes: observe changes nothing, canary looks for harm
+in one group, host compares.
 B is stopped within three minutes if it does clear harm. Then, and at the end, everything
 is reverted. Needs BPF programs: see knee steer plan.";
 

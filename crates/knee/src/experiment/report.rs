@@ -1,0 +1,270 @@
+//! What an experiment on this host says, by stage.
+
+use super::judged;
+use crate::cell::Cell;
+use crate::document::Document;
+use crate::steer::{change, effect, evidence, mood, word};
+use crate::table::{Mood, Table};
+use knee_lab::words::time_us;
+use knee_policy::{Block, CLASSES, Checked, Judged, Policy, Stage, Timeline, check, noise};
+use knee_steer::{GUARD_LEVEL, Guarded, Verdict};
+use std::time::Duration;
+
+/// Random labellings of observed blocks: enough that two standard errors of 5 % are 1.4 points.
+const LABELLINGS: u64 = 1000;
+/// Largest share of them with an effect: 5 % and two standard errors.
+const SEEN_MAX: f64 = 0.064;
+/// Changes of the rate for which observed blocks say how many triples they need.
+const CHANGES: [f64; 3] = [0.03, 0.05, 0.1];
+
+/// Result of the blocks so far.
+pub fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document {
+    let done = (blocks.len() as u64).saturating_sub(2 * timeline.calibration) / 3;
+    let length = |time: Duration| time_us(Some(time.as_secs_f64() * 1e6));
+    let stage = match policy.stage {
+        Stage::Observe => ", observed",
+        Stage::Canary => ", canary",
+        Stage::Host => "",
+    };
+    let title = format!(
+        "{}{stage}: {done} of {} triples of blocks of {}, burn-in {}, seed {}.",
+        policy.name,
+        timeline.triples,
+        length(timeline.block),
+        length(timeline.burn_in),
+        policy.seed
+    );
+    let document = Document::default().said(title);
+    let Some(judged) = judged(policy, timeline, blocks).filter(|all| !all.is_empty()) else {
+        return document.said(
+            "There is no result: the blocks before the first triple are not finished, or no class \
+             has five connections in a block.",
+        );
+    };
+    match policy.stage {
+        Stage::Observe => observed(document, policy, timeline, blocks, &judged),
+        Stage::Canary => canary(document, policy, &judged),
+        Stage::Host => compared_classes(document, policy, &judged),
+    }
+}
+
+/// Result of the stage observe: false effects, and how many triples an experiment needs.
+fn observed(
+    document: Document,
+    policy: &Policy,
+    timeline: &Timeline,
+    blocks: &[Block],
+    judged: &[Judged],
+) -> Document {
+    let mut table = Table::new(&[
+        "group",
+        "objects",
+        "as labelled",
+        ">connections",
+        ">halves differ by",
+        ">blocks differ by",
+        ">triples for 3 %",
+        ">for 5 %",
+        ">for 10 %",
+    ])
+    .called("noise");
+    for one in judged {
+        let Some(noise) = noise(blocks, timeline, one.group, one.class) else { continue };
+        let [small, middle, large] = CHANGES.map(|change| Cell::count(noise.triples_for(change)));
+        let differ = 100.0 * noise.deviation;
+        let verdict = one.trial.verdict().0;
+        let mood = if verdict == Verdict::NoEffect { Mood::Good } else { Mood::Bad };
+        let cells = [
+            Cell::from(policy.groups[one.group].name.as_str()),
+            CLASSES[one.class].1.into(),
+            word(verdict).into(),
+            Cell::shown(format!("{:.0}", one.connections), one.connections),
+            effect(one.trial.naive()),
+            Cell::shown(format!("{differ:.1} %"), differ),
+            small,
+            middle,
+            large,
+        ];
+        table.row_with(2, mood, cells);
+    }
+    let document = document.table(table).said(
+        "Nothing was changed. As labelled: what an experiment of this seed would have said, which has \
+         to be no effect. Connections: mean number that count in a block. Halves differ by: B's half \
+         of the clients from A's, whose interval has to include zero. Blocks differ by: standard \
+         deviation of the difference of two blocks of a triple. Triples: number that shows \
+         a change of the rate by so much with power 0.8; write no fewer than 16 as --triples.",
+    );
+    // Each triple at most doubles the evidence.
+    let needed = judged.first().map_or(0.0, |one| one.trial.threshold().log2().ceil());
+    let most = judged.iter().map(|one| one.trial.verdict().1).max().unwrap_or(0);
+    if (most as f64) < needed {
+        return document.said(format!(
+            "No check for false effects: none can be seen in fewer than {needed} triples."
+        ));
+    }
+    let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
+    let Some(checked) = check(blocks, timeline, &names, LABELLINGS) else {
+        return document.said("There is no triple yet to check for false effects.");
+    };
+    let Checked { labellings, seen, stopped } = checked;
+    let share = seen as f64 / labellings as f64;
+    let result = match share <= SEEN_MAX {
+        true => "That is as it should be.",
+        false => {
+            "That is a fault in Knee, since it cannot depend on the traffic: please report it."
+        }
+    };
+    document.said(format!(
+        "Under {labellings} random labels {seen} had an effect, {:.1} % (at most 5 % are expected, \
+         and 1.4 points more by chance), and {stopped} were stopped by a guard. {result}",
+        100.0 * share
+    ))
+}
+
+/// Result of the stage canary: the guards alone.
+fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
+    // Every class of a group has the same guards; the one with most connections, most triples.
+    let most = judged.iter().max_by(|a, b| a.connections.total_cmp(&b.connections));
+    let Some(most) = most else { return document };
+    let group = &policy.groups[most.group];
+    let mut table =
+        Table::new(&["guard", "result", ">evidence", ">B is worse by", ">margin"]).called("guards");
+    let mut ended = most.stopped.is_some();
+    let mut is_able = true;
+    for harm in Guarded::ALL {
+        let name = match harm {
+            Guarded::Retransmissions => "retransmissions",
+            Guarded::Delay => "queueing delay, 95th percentile",
+            Guarded::Completion => "transfers under 100 kB, 95th percentile",
+        };
+        let amount = |value: f64| match harm {
+            Guarded::Retransmissions => {
+                Cell::shown(format!("{:+.2} points", 100.0 * value), 100.0 * value)
+            }
+            Guarded::Delay | Guarded::Completion => change(value, None),
+        };
+        let guard = most.trial.guards().each().find(|(of, _)| *of == harm);
+        let Some((_, guard)) = guard.filter(|(_, guard)| guard.mean().is_some()) else {
+            is_able = false;
+            let none = [(); 3].map(|()| Cell::default());
+            let [evidence, worse, margin] = none;
+            table.row_with(
+                1,
+                Mood::Bad,
+                [name.into(), "not measured".into(), evidence, worse, margin],
+            );
+            continue;
+        };
+        let (result, mood) = match (guard.has_stopped(), guard.is_able()) {
+            (true, _) => ("stopped", Mood::Bad),
+            (false, true) => ("no harm", Mood::Good),
+            (false, false) => ("too few triples", Mood::Neutral),
+        };
+        ended |= guard.has_stopped();
+        is_able &= guard.is_able();
+        let proof = guard.evidence();
+        let cells = [
+            name.into(),
+            result.into(),
+            Cell::shown(evidence(proof), proof),
+            guard.mean().map_or_else(Cell::default, amount),
+            amount(guard.margin()),
+        ];
+        table.row_with(1, mood, cells);
+    }
+    let (b, a) = (&group.controller, group.control.as_deref().unwrap_or(""));
+    let mut document = document.table(table).said(format!(
+        "{b} (B) against {a} (A) in {}, {} triples left out. A canary looks for harm beyond the \
+         margin, and says nothing about the effect. A guard stops at an evidence of {:.0}, which \
+         takes seven triples at least; a percentile needs 20 connections in a block.",
+        group.name,
+        most.left_out,
+        1.0 / GUARD_LEVEL
+    ));
+    if let Some((why, triple)) = &most.stopped {
+        document = document.said(format!("B was stopped in triple {triple}: {why}."));
+    }
+    let next = match (ended, is_able) {
+        (true, _) => "B does harm: keep A.",
+        (false, true) => "No harm was found. The next stage is host: write stage = \"host\".",
+        (false, false) => {
+            "Not every guard could have stopped it: run more triples or longer blocks."
+        }
+    };
+    document.said(next)
+}
+
+/// Result of the stage host: the effect by group and class.
+fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
+    let mut table = Table::new(&[
+        "group",
+        "B against A",
+        "objects",
+        "verdict",
+        ">evidence",
+        ">B minus A",
+        ">half and half",
+        ">neighbours",
+        ">left out",
+    ])
+    .called("classes");
+    for one in judged {
+        let group = &policy.groups[one.group];
+        let (verdict, after) = one.trial.verdict();
+        let pair = format!("{}, {}", group.controller, group.control.as_deref().unwrap_or(""));
+        let (words, mood) = match &one.stopped {
+            Some(_) => ("stopped at once", Mood::Bad),
+            None => (word(verdict), mood(verdict)),
+        };
+        let proof = one.trial.evidence();
+        table.row_with(
+            3,
+            mood,
+            [
+                Cell::from(group.name.as_str()),
+                pair.as_str().into(),
+                CLASSES[one.class].1.into(),
+                words.into(),
+                Cell::shown(evidence(proof), proof).with("after", after as f64),
+                effect(one.trial.total()),
+                effect(one.trial.naive()),
+                effect(one.trial.neighbours()),
+                Cell::count(one.left_out),
+            ],
+        );
+    }
+    let threshold = judged.first().map_or(0.0, |one| one.trial.threshold());
+    let stopped: Vec<String> = judged
+        .iter()
+        .filter_map(|one| {
+            let (why, triple) = one.stopped.as_ref()?;
+            let group = &policy.groups[one.group].name;
+            Some(format!("B was stopped in {group}, in triple {triple}: {why}."))
+        })
+        .collect();
+    let mut document = document.table(table).said(format!(
+        "Rate of a connection: bytes delivered over the time with data to send, geometric mean. B \
+         minus A: all under B compared with all under A. Half and half: result of a split test; \
+         neighbours: loss of those that keep A beside B. An effect is significant with evidence \
+         of {threshold:.0} or more. Left out: triples with a block that is void or without a \
+         connection of the class."
+    ));
+    for one in judged {
+        if let Some(remains) = one.trial.covariate().remains() {
+            let (group, class) = (&policy.groups[one.group].name, CLASSES[one.class].1);
+            document = document.said(format!(
+                "{group}, {class}: what the same hours of the day before explain is removed, {:.0} % \
+                 of the variance.",
+                100.0 * (1.0 - remains)
+            ));
+        }
+    }
+    let mut said = Vec::new();
+    for words in stopped {
+        if !said.contains(&words) {
+            said.push(words.clone());
+            document = document.said(words);
+        }
+    }
+    document
+}
