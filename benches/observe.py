@@ -19,7 +19,6 @@ import pwd
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -28,33 +27,25 @@ CLONE_NEWNET = 0x40000000
 
 
 def traffic(rate, seconds):
-    """Opens and closes connections, with both ends here; returns their number."""
+    """Opens and closes connections, with both ends in this thread; returns their number."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    port = listener.getsockname()[1]
-    ended = threading.Event()
-
-    def serve():
-        while not ended.is_set():
-            connection, _ = listener.accept()
-            connection.sendall(b"x" * 1000)
-            connection.close()
-
-    server = threading.Thread(target=serve)
-    server.start()
+    to = listener.getsockname()
+    payload = b"x" * 1000
     connections, began = 0, time.monotonic()
     while (now := time.monotonic() - began) < seconds:
         if connections * 2 > rate * now:
             time.sleep(0.001)
             continue
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            while client.recv(4096):
-                pass
+        client = socket.socket()
+        client.connect(to)
+        server, _ = listener.accept()
+        server.send(payload)
+        server.close()
+        client.recv(4096)
+        client.close()
         connections += 1
-    ended.set()
-    socket.create_connection(("127.0.0.1", port)).close()
-    server.join()
     listener.close()
-    return connections + 1
+    return connections
 
 
 def main():

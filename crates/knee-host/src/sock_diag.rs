@@ -2,7 +2,7 @@
 //! is destroyed, and a dump of existing ones. Neither needs a privilege. Both cover the network
 //! namespace of the calling thread.
 
-use crate::system::{set_option, socket_option};
+use crate::system::{DATAGRAMS_MAX, receive_many, set_option, socket_option};
 use crate::{HostError, TcpInfo};
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
@@ -37,7 +37,7 @@ const BUFFER_BYTES: u32 = 32 << 20;
 /// Maximum size of a message of a dump.
 const DUMP_BYTES: usize = 64 << 10;
 /// Buffer for a report, which has some 400 bytes.
-const REPORT_BYTES: usize = 4 << 10;
+const REPORT_BYTES: usize = 2 << 10;
 
 /// State of a TCP socket.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +59,7 @@ pub struct TcpSocket<'a> {
 #[derive(Debug)]
 pub struct ClosedSockets {
     socket: Socket,
+    /// A buffer for each report of a reading.
     buffer: Vec<u8>,
     dropped: u32,
 }
@@ -99,7 +100,8 @@ impl ClosedSockets {
         socket.bind_auto()?;
         socket.add_membership(INET_TCP_DESTROY)?;
         socket.add_membership(INET6_TCP_DESTROY)?;
-        let mut closed = ClosedSockets { socket, buffer: vec![0; REPORT_BYTES], dropped: 0 };
+        let mut closed =
+            ClosedSockets { socket, buffer: vec![0; DATAGRAMS_MAX * REPORT_BYTES], dropped: 0 };
         closed.dropped = closed.drops()?;
         Ok(closed)
     }
@@ -126,17 +128,25 @@ impl ClosedSockets {
         mut each: impl FnMut(TcpSocket<'_>),
     ) -> io::Result<Heard> {
         let mut heard = Heard::default();
-        let mut timeout = Some(patience);
-        while heard.reports < most {
-            let Some(len) = receive(&self.socket, &mut self.buffer, timeout.take())? else { break };
-            for (kind, body) in messages(&self.buffer[..len]) {
-                if kind == SOCK_DIAG_BY_FAMILY
-                    && let Some(one) = TcpSocket::decode(body)
-                {
-                    heard.reports += 1;
-                    each(one);
+        let mut lens = [0; DATAGRAMS_MAX];
+        let mut are_pending = is_readable(&self.socket, patience)?;
+        while are_pending && heard.reports < most {
+            let wanted = usize::try_from(most - heard.reports).unwrap_or(DATAGRAMS_MAX);
+            let wanted = wanted.min(DATAGRAMS_MAX);
+            let buffers = self.buffer.chunks_exact_mut(REPORT_BYTES).take(wanted);
+            let received = some(receive_many(&self.socket, buffers, &mut lens))?.unwrap_or(0);
+            for (buffer, len) in self.buffer.chunks_exact(REPORT_BYTES).zip(&lens[..received]) {
+                for (kind, body) in messages(&buffer[..*len]) {
+                    if kind == SOCK_DIAG_BY_FAMILY
+                        && let Some(one) = TcpSocket::decode(body)
+                    {
+                        heard.reports += 1;
+                        each(one);
+                    }
                 }
             }
+            // Fewer than asked for are all that there were.
+            are_pending = received == wanted;
         }
         let dropped = self.drops()?;
         heard.dropped = dropped.wrapping_sub(self.dropped).into();
@@ -187,7 +197,7 @@ fn dump(family: u8, each: &mut impl FnMut(TcpSocket<'_>)) -> io::Result<()> {
     socket.send(&request, 0)?;
     let mut buffer = vec![0; DUMP_BYTES];
     loop {
-        let Some(len) = receive(&socket, &mut buffer, Some(DUMP_PATIENCE))? else {
+        let Some(len) = receive(&socket, &mut buffer, DUMP_PATIENCE)? else {
             return Err(ErrorKind::TimedOut.into());
         };
         for (kind, body) in messages(&buffer[..len]) {
@@ -206,25 +216,31 @@ fn dump(family: u8, each: &mut impl FnMut(TcpSocket<'_>)) -> io::Result<()> {
 const DUMP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads a datagram, waiting up to the given time; `None` if there was none.
-fn receive(
-    socket: &Socket,
-    buffer: &mut [u8],
-    patience: Option<Duration>,
-) -> io::Result<Option<usize>> {
-    if let Some(patience) = patience {
-        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-        use std::os::fd::AsFd;
-        let wait = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
-        let mut watched = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut watched, wait) {
-            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(None),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
+fn receive(socket: &Socket, buffer: &mut [u8], patience: Duration) -> io::Result<Option<usize>> {
+    if !is_readable(socket, patience)? {
+        return Ok(None);
     }
     let mut free: &mut [u8] = buffer;
-    match socket.recv(&mut free, libc::MSG_DONTWAIT) {
-        Ok(len) => Ok(Some(len)),
+    some(socket.recv(&mut free, libc::MSG_DONTWAIT))
+}
+
+/// Waits up to the given time until a datagram is pending, and returns whether one is.
+fn is_readable(socket: &Socket, patience: Duration) -> io::Result<bool> {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+    let wait = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+    let mut watched = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    match poll(&mut watched, wait) {
+        Ok(0) | Err(nix::errno::Errno::EINTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Turns the errors of a reading that found nothing into `None`.
+fn some<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
         Err(error) => Err(error),

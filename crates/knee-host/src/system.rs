@@ -60,6 +60,52 @@ pub fn set_realtime(priority: c_int) -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) })
 }
 
+/// Maximum number of datagrams that [`receive_many`] reads.
+pub(crate) const DATAGRAMS_MAX: usize = 64;
+
+/// Reads pending datagrams with one system call, without waiting: one into each slice of
+/// `buffers`, at most [`DATAGRAMS_MAX`]. Stores their lengths in `lens` and returns their number; a
+/// datagram that is longer than its slice is truncated.
+///
+/// # Errors
+///
+/// `WouldBlock` if none is pending, or if the kernel refuses.
+pub(crate) fn receive_many<'b>(
+    socket: &impl AsFd,
+    buffers: impl Iterator<Item = &'b mut [u8]>,
+    lens: &mut [usize; DATAGRAMS_MAX],
+) -> io::Result<usize> {
+    let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+    let mut vectors = [none; DATAGRAMS_MAX];
+    // SAFETY: an mmsghdr of zeroes is valid: integers and null pointers.
+    let mut headers: [libc::mmsghdr; DATAGRAMS_MAX] = unsafe { std::mem::zeroed() };
+    let mut count = 0;
+    for ((header, vector), buffer) in headers.iter_mut().zip(&mut vectors).zip(buffers) {
+        *vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        header.msg_hdr.msg_iov = &raw mut *vector;
+        header.msg_hdr.msg_iovlen = 1;
+        count += 1;
+    }
+    // SAFETY: the kernel reads the first `count` headers, writes their lengths and flags, and
+    // writes within the slices that their vectors name; all of these outlive the call, the slices
+    // are distinct, and any byte is a valid u8.
+    let received = unsafe {
+        libc::recvmmsg(
+            socket.as_fd().as_raw_fd(),
+            headers.as_mut_ptr(),
+            count,
+            libc::MSG_DONTWAIT as _,
+            std::ptr::null_mut(),
+        )
+    };
+    checked(received)?;
+    let received = received as usize;
+    for (len, header) in lens.iter_mut().zip(&headers[..received]) {
+        *len = header.msg_len as usize;
+    }
+    Ok(received)
+}
+
 /// Sets an integer option of a socket, such as those of `SOL_TCP` that no
 /// crate names.
 ///

@@ -49,6 +49,8 @@ impl FromStr for Group {
 pub struct Groups {
     /// Groups in descending order of prefix length.
     groups: Vec<Group>,
+    /// Name of addresses that are in none of them.
+    rest: Arc<str>,
 }
 
 impl Groups {
@@ -69,17 +71,14 @@ impl Groups {
                 });
             }
         }
-        Ok(Groups { groups })
+        let rest = if groups.is_empty() { "" } else { OTHERS }.into();
+        Ok(Groups { groups, rest })
     }
 
     /// The group of an address: `others` if none matches, empty if there are no groups.
     pub fn of(&self, address: IpAddr) -> Arc<str> {
         let found = self.groups.iter().find(|group| group.prefix.contains(&address));
-        match found {
-            Some(group) => group.name.clone(),
-            None if self.groups.is_empty() => "".into(),
-            None => OTHERS.into(),
-        }
+        found.map_or(&self.rest, |group| &group.name).clone()
     }
 }
 

@@ -161,16 +161,37 @@ impl Observer {
     /// # Errors
     ///
     /// Errors of reading and of writing files; [`Observer::finish`] keeps the records so far.
-    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn step(&mut self) -> Result<(), LiveError> {
+        let (_, pause) = self.read(PATIENCE)?;
+        thread::sleep(pause);
+        Ok(())
+    }
+
+    /// Reads what is reported already.
+    fn read_all(&mut self) -> Result<(), LiveError> {
+        loop {
+            let (reports, pause) = self.read(Duration::ZERO)?;
+            // A full batch is followed by the next without a pause.
+            if reports == 0 || pause > Duration::ZERO {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits up to `patience` and records the connections that ended meanwhile. Returns the number
+    /// of reports, and how long to pause before the next reading.
+    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
+    fn read(&mut self, patience: Duration) -> Result<(u64, Duration), LiveError> {
         if self.dumped.is_none_or(|at| at.elapsed() >= DUMP_INTERVAL) {
             self.dump()?;
             self.dumped = Some(Instant::now());
         }
-        let mut rows = Vec::new();
         let epoch = self.files.epoch(self.now())?;
         let end_ns = nanos(self.now().saturating_sub(epoch));
-        let Observer { closed, settings, living, prefixes, part, live, page, observed, .. } = self;
+        let Observer {
+            closed, settings, files, living, prefixes, part, live, page, observed, ..
+        } = self;
+        let mut written = Ok(());
         let mut one = |socket: TcpSocket<'_>| {
             let seen = living.iter().find_map(|dump| dump.get(&socket.cookie));
             let controller = seen.cloned().unwrap_or_default();
@@ -193,30 +214,25 @@ impl Observer {
                 }
                 let prefix = text_of(prefixes, socket.remote.ip(), settings.keep_addresses);
                 let weight = settings.sample_one_of as f64;
-                rows.push(row(
-                    &socket,
-                    &info,
-                    Beside { end_ns, controller, group, prefix, weight },
-                ));
+                part.rows += 1;
+                observed.rows += 1;
+                let row = row(&socket, &info, Beside { end_ns, controller, group, prefix, weight });
+                if written.is_ok() {
+                    written = files.push(row);
+                }
             }
         };
         let call = |error| HostError::call("read the kernel's reports of connections", error);
-        let news = closed.hear(PATIENCE, BATCH, &mut one).map_err(call)?;
+        let news = closed.hear(patience, BATCH, &mut one).map_err(call)?;
         observed.reports += news.reports;
         observed.lost += news.dropped;
         part.minute.lost += news.dropped;
-        part.rows += rows.len() as u64;
-        observed.rows += rows.len() as u64;
-        for row in rows {
-            self.files.push(row)?;
-        }
+        written?;
         self.turn_minute();
         self.show();
         self.files.turn(self.now())?;
-        if news.reports > 0 && news.reports < BATCH {
-            thread::sleep(PAUSE);
-        }
-        Ok(())
+        let is_batch = news.reports > 0 && news.reports < BATCH;
+        Ok((news.reports, if is_batch { PAUSE } else { Duration::ZERO }))
     }
 
     /// Reads the remaining reports, completes all files and returns the summary.
@@ -225,6 +241,7 @@ impl Observer {
     ///
     /// See [`Observer::step`].
     pub fn finish(mut self) -> Result<Observed, LiveError> {
+        let read = self.read_all();
         let now = self.now();
         let minute = std::mem::take(&mut self.part).minute;
         self.total.merge(&minute.cells);
@@ -233,7 +250,7 @@ impl Observer {
         observed.seconds = (now - self.began.1).as_secs_f64();
         observed.cells = self.total.0.into_iter().collect();
         observed.written = self.files.finish(now)?;
-        Ok(observed)
+        read.map(|()| observed)
     }
 
     /// Current time since 1970 (UTC), unaffected by changes of the host's clock.
