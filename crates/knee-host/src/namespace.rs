@@ -8,6 +8,7 @@ use crate::HostError;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
 use std::io;
+use std::path::Path;
 use std::thread;
 
 const ADVICE: &str = "run as root (CAP_SYS_ADMIN), or permit user namespaces \
@@ -32,6 +33,18 @@ impl Namespace {
         })?;
         let file = made
             .map_err(|source| HostError::refused("create a network namespace", source, ADVICE))?;
+        Ok(Namespace { file })
+    }
+
+    /// Opens an existing namespace by a file that names it, such as `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such file, or it cannot be read.
+    pub fn open(path: &Path) -> Result<Namespace, HostError> {
+        let open = File::open(path);
+        let file =
+            open.map_err(|source| HostError::refused("open a network namespace", source, ADVICE))?;
         Ok(Namespace { file })
     }
 

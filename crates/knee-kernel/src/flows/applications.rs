@@ -92,8 +92,8 @@ impl<'a> Applications<'a> {
         let (scenario, records) = (self.scenario, &mut self.records);
         for flow in &mut self.flows {
             for exchange in std::mem::take(&mut flow.live) {
-                if !exchange.over {
-                    self.connections.push(flow.connection(scenario, &exchange, None, end));
+                if !exchange.settled {
+                    self.connections.push(flow.connection(scenario, &exchange, end));
                 }
                 flow.gone.absorb(&exchange.observed);
             }
@@ -137,34 +137,40 @@ impl<'a> Applications<'a> {
     /// Detects connections that are closed and whose data has all been acknowledged.
     fn look_for_ends(&mut self, flow: usize) -> Result<(), KernelError> {
         for at in (0..self.flows[flow].live.len()).rev() {
+            let now = self.clock.now();
             let state = &mut self.flows[flow];
             let exchange = &mut state.live[at];
             exchange.end_stream();
-            let ended = exchange.has_ended(state.plan.is_multipath());
-            if ended.map_err(|source| broken(state.plan, source))? {
-                self.end(flow, at)?;
+            let number = exchange.number;
+            let looked = exchange.look_for_end(state.plan.is_multipath(), now);
+            let (has_ended, has_settled) = looked.map_err(|source| broken(state.plan, source))?;
+            if has_settled {
+                self.settle(flow, at, now)?;
+            }
+            if has_ended {
+                let state = &mut self.flows[flow];
+                let since = now.saturating_sub(state.plan.start);
+                state.application.on_closed(since, number);
+                self.drive(flow)?;
             }
         }
         Ok(())
     }
 
-    fn end(&mut self, flow: usize, at: usize) -> Result<(), KernelError> {
-        let now = self.clock.now();
+    /// Makes the row of a connection whose counters are final.
+    fn settle(&mut self, flow: usize, at: usize, now: Time) -> Result<(), KernelError> {
         let state = &mut self.flows[flow];
-        let number = state.live[at].number;
         if state.plan.is_multipath() {
             // The final counts of its subflows.
             state.sample(now).map_err(|source| broken(state.plan, source))?;
         }
-        let row = state.connection(self.scenario, &state.live[at], Some(now), now);
+        let row = state.connection(self.scenario, &state.live[at], now);
         self.connections.push(row);
         if state.transient {
             let exchange = state.live.remove(at);
             state.gone.absorb(&exchange.observed);
         }
-        let since = now.saturating_sub(state.plan.start);
-        state.application.on_closed(since, number);
-        self.drive(flow)
+        Ok(())
     }
 
     /// Sleeps until something is due, and returns what is ready.
@@ -221,7 +227,7 @@ impl<'a> Applications<'a> {
         let interval = self.scenario.sample_interval;
         for flow in &mut self.flows {
             let over = flow.completed.is_some_and(|at| at + interval <= now)
-                && flow.live.iter().all(|exchange| exchange.over);
+                && flow.live.iter().all(|exchange| exchange.settled);
             if flow.started && !over {
                 // The thread may have been preempted since `now`.
                 let rows = flow.sample(self.clock.now().min(self.scenario.duration));

@@ -11,6 +11,9 @@ use knee_units::Time;
 pub struct Told {
     /// Number within the flow's application.
     pub number: u32,
+    /// Ports of the sending and the receiving end.
+    pub local_port: u16,
+    pub remote_port: u16,
     pub started: Time,
     pub completed: Option<Time>,
     /// Time of the last sample.
@@ -32,7 +35,11 @@ pub fn connection(
     observed: &Observed,
 ) -> ConnectionRecord {
     let info = &observed.info;
-    known(scenario, flow, told, info, knee_live::told(info))
+    ConnectionRecord {
+        local_port: Some(told.local_port),
+        remote_port: Some(told.remote_port),
+        ..known(scenario, flow, told, info, knee_live::told(info))
+    }
 }
 
 /// Makes the row of a connection over several paths; `total` is the sum of its subflows.

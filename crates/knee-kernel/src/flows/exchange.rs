@@ -39,8 +39,10 @@ pub struct Exchange {
     pub delivered: u64,
     closing: bool,
     ended: bool,
-    /// Whether everything was acknowledged, including the end.
-    pub over: bool,
+    /// When all data was seen to be acknowledged.
+    pub completed: Option<Time>,
+    /// Whether the end of the stream was acknowledged too, after which no counter changes.
+    pub settled: bool,
     pub observed: Observed,
 }
 
@@ -61,7 +63,8 @@ impl Exchange {
             delivered: 0,
             closing: false,
             ended: false,
-            over: false,
+            completed: None,
+            settled: false,
             observed: Observed::default(),
         }
     }
@@ -175,21 +178,32 @@ impl Exchange {
     /// Returns whether everything has arrived, so that its acknowledgement must be polled for: no
     /// event announces it.
     pub fn awaits_end(&self) -> bool {
-        !self.over && self.is_given() && self.delivered >= self.asked
+        !self.settled && self.is_given() && self.delivered >= self.asked
     }
 
-    /// Returns whether everything is acknowledged now, for the first time.
-    pub fn has_ended(&mut self, multipath: bool) -> io::Result<bool> {
-        let Some(socket) = self.sending().filter(|_| self.awaits_end()) else { return Ok(false) };
-        let acked_bytes = if multipath {
-            mptcp::acknowledged_bytes(socket)?
+    /// Looks at what is acknowledged, if everything has arrived. Returns whether all data is for
+    /// the first time, and then whether the end of the stream is for the first time.
+    pub fn look_for_end(&mut self, multipath: bool, now: Time) -> io::Result<(bool, bool)> {
+        let Some(socket) = self.sending().filter(|_| self.awaits_end()) else {
+            return Ok((false, false));
+        };
+        let (is_acked, is_end_acked) = if multipath {
+            // Subflows end on their own.
+            let is_acked = mptcp::acknowledged_bytes(socket)? >= self.given;
+            (is_acked, is_acked)
         } else {
             let info = TcpInfo::of(socket)?;
             self.observed.note(&info);
-            info.acked_bytes
+            // The kernel counts the SYN of the connecting end as a byte, and the FIN.
+            let acked = info.acked_bytes.saturating_sub(u64::from(!self.fetches));
+            (acked >= self.given, acked > self.given)
         };
-        self.over = acked_bytes >= self.given;
-        Ok(self.over)
+        let is_first = is_acked && self.completed.is_none();
+        if is_first {
+            self.completed = Some(now);
+        }
+        self.settled = is_end_acked;
+        Ok((is_first, is_end_acked))
     }
 }
 

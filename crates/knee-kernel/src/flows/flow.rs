@@ -193,18 +193,22 @@ impl<'a> RunningFlow<'a> {
         Ok((row, Vec::new()))
     }
 
-    /// Makes the row of a connection that ended at `completed`, or was cut off.
+    /// Makes the row of a connection that has ended, or is cut off at `end`.
     pub fn connection(
         &self,
         scenario: &Scenario,
         exchange: &Exchange,
-        completed: Option<Time>,
         end: Time,
     ) -> ConnectionRecord {
+        let listening = PORT + self.index as u16;
+        let (local_port, remote_port) =
+            if exchange.fetches { (listening, exchange.port) } else { (exchange.port, listening) };
         let told = Told {
             number: exchange.number,
+            local_port,
+            remote_port,
             started: exchange.started,
-            completed,
+            completed: exchange.completed,
             end,
             size: Some(exchange.asked).filter(|_| !self.endless()),
             given: exchange.given,

@@ -15,6 +15,7 @@ mod host;
 #[cfg(feature = "bpf")]
 mod low_delay;
 mod multipath;
+mod observed;
 mod starved;
 
 use host::{scenario, sound_run};
@@ -232,6 +233,7 @@ fn main() -> ExitCode {
         connections::a_narrow_window_limits_for_most_of_the_time,
         connections::a_page_has_a_row_for_each_connection,
         cleanup::killed,
+        observed::an_observer_sees_the_same,
         multipath::two_paths_carry_what_both_have,
         multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
         multipath::a_backup_carries_what_the_first_path_cannot,
