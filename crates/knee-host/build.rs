@@ -12,7 +12,7 @@ mod bpf {
     use std::path::{Path, PathBuf};
 
     /// Files in `bpf/`, and the variable that names the object of each.
-    const PROGRAMS: [(&str, &str); 8] = [
+    const PROGRAMS: [(&str, &str); 9] = [
         ("bbr_low_delay", "KNEE_BPF_BBR_LOW_DELAY"),
         ("bbr_replay", "KNEE_BPF_BBR_REPLAY"),
         ("bbr3", "KNEE_BPF_BBR3"),
@@ -20,6 +20,7 @@ mod bpf {
         ("copa", "KNEE_BPF_COPA"),
         ("copa_replay", "KNEE_BPF_COPA_REPLAY"),
         ("fixed", "KNEE_BPF_FIXED"),
+        ("observe", "KNEE_BPF_OBSERVE"),
         ("steer", "KNEE_BPF_STEER"),
     ];
 

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+mod clock;
 mod diversion;
 mod error;
 mod interface;
@@ -21,13 +22,14 @@ mod sock_diag;
 mod system;
 mod tcp_info;
 
+pub use clock::{is_locked, since_boot};
 pub use diversion::{Diversion, DiversionSettings};
 pub use error::HostError;
 pub use interface::{Interface, Routing};
 pub use links::{Link, LinkChanges};
 pub use marks::{Choice, Marked, marked, return_marked, unpin_marks};
 pub use namespace::{Namespace, set_sysctl, sysctl};
-pub use privileges::{enter_user_namespace, give_up_capabilities};
+pub use privileges::{cgroup_root, enter_user_namespace, give_up_capabilities};
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};
 pub use sock_diag::{ClosedSockets, Heard, TcpSocket, each_connection};
 pub use system::{attach_tun, set_option, set_realtime, set_tun_offload};

@@ -6,6 +6,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 
 /// Bits of capability.h.
 pub(crate) const NET_ADMIN: u64 = 1 << 12;
@@ -75,4 +76,15 @@ pub fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Returns the root of the host's control groups (cgroups(7), version 2), if visible to this
+/// process.
+pub fn cgroup_root() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let place = words.next()?;
+        (words.next() == Some("cgroup2")).then(|| PathBuf::from(place))
+    })
 }

@@ -50,8 +50,15 @@ pub struct TcpSocket<'a> {
     pub cookie: u64,
     /// `TCP_INFO`, final if the socket was destroyed; `None` if it had no connection.
     pub info: Option<TcpInfo>,
-    /// Congestion controller; `None` for a destroyed socket, whose report does not include it.
+    /// Congestion controller; `None` for a destroyed socket, whose report over sock_diag does not
+    /// include it.
     pub controller: Option<&'a str>,
+    /// When it was opened, since the boot; `None` if not seen, as always over sock_diag.
+    pub opened: Option<Duration>,
+    /// When its handshake was over, since the boot; likewise.
+    pub established: Option<Duration>,
+    /// When it ended, since the boot; likewise.
+    pub ended: Option<Duration>,
 }
 
 /// Reports on every TCP socket that is destroyed in the network namespace of the thread that opened
@@ -257,6 +264,14 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
+impl TcpSocket<'_> {
+    /// Returns the same without the controller, to keep it.
+    pub fn without_controller(self) -> TcpSocket<'static> {
+        let TcpSocket { local, remote, cookie, info, opened, established, ended, .. } = self;
+        TcpSocket { local, remote, cookie, info, opened, established, ended, controller: None }
+    }
+}
+
 impl<'a> TcpSocket<'a> {
     /// Parses `struct inet_diag_msg` and its attributes. Returns `None` if it is truncated, or
     /// neither IPv4 nor IPv6.
@@ -280,6 +295,9 @@ impl<'a> TcpSocket<'a> {
                 | u64::from(u32::from_ne_bytes(array(message, 48))) << 32,
             info: None,
             controller: None,
+            opened: None,
+            established: None,
+            ended: None,
         };
         if cookie == NO_COOKIE {
             return None;

@@ -134,6 +134,11 @@ impl TcpInfo {
         }
     }
 
+    /// Returns whether the handshake is over, which always measures an RTT.
+    pub fn is_established(&self) -> bool {
+        self.srtt_us > 0
+    }
+
     /// Returns the packets in flight (`tcp_packets_in_flight`).
     pub fn in_flight_packets(&self) -> u32 {
         (self.unacked + self.retransmitted).saturating_sub(self.sacked + self.lost)

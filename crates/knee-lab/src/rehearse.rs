@@ -17,7 +17,9 @@ use crate::text::ScenarioText;
 use knee_record::{MixPair, size_classes};
 use knee_scenario::{Override, Scenario};
 use knee_statistics::{Interval, Sketch};
-use knee_steer::{Cells, Costs, Covariate, Design, Guards, HardStop, Treatment, Trial, TrialSettings};
+use knee_steer::{
+    Cells, Costs, Covariate, Design, Guards, HardStop, Treatment, Trial, TrialSettings,
+};
 use knee_units::Time;
 use std::collections::BTreeMap;
 

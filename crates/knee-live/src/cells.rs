@@ -58,6 +58,8 @@ pub struct Kind {
     pub class: Option<usize>,
     /// Congestion controller; empty if the connection ended before a dump.
     pub controller: Arc<str>,
+    /// Arm of the policy or experiment; empty if not known.
+    pub arm: Arc<str>,
 }
 
 impl Kind {
@@ -142,11 +144,11 @@ pub(crate) struct Cells(pub BTreeMap<Kind, Cell>);
 
 impl Cells {
     /// Adds a connection.
-    pub fn add(&mut self, group: Arc<str>, controller: Arc<str>, ended: &Ended) {
+    pub fn add(&mut self, group: Arc<str>, controller: Arc<str>, arm: Arc<str>, ended: &Ended) {
         let acked = ended.acked_bytes;
         let fits = |class: &knee_record::SizeClass| class.sizes.below.is_none_or(|at| acked < at);
         let class = (acked > 0).then(|| size_classes().iter().position(fits)).flatten();
-        self.0.entry(Kind { group, class, controller }).or_default().add(ended, 1);
+        self.0.entry(Kind { group, class, controller, arm }).or_default().add(ended, 1);
     }
 
     /// Adds the cells of another set.

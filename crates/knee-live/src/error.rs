@@ -20,6 +20,22 @@ pub enum LiveError {
         /// The problem.
         problem: String,
     },
+    /// The host lacks something that BPF programs need, or refuses them.
+    #[error("{problem}")]
+    Programs {
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        advice: String,
+    },
+    /// The published assignment of a policy is unusable.
+    #[error("{} does not say which connections are in which arm: {problem}", path.display())]
+    Assignment {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
+    },
     /// Invalid syntax of a period.
     #[error("{text:?} is not a period: {problem}")]
     Period {

@@ -7,6 +7,7 @@
 //! What this crate never does: change anything on the host, keep full addresses unless asked to,
 //! print.
 
+mod assigned;
 mod cells;
 mod error;
 mod files;
@@ -18,6 +19,7 @@ mod observer;
 pub mod page;
 mod report;
 mod row;
+mod source;
 
 pub use cells::{Cell, Kind, LOST_MAX};
 pub use error::LiveError;
@@ -28,3 +30,4 @@ pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
 pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, report};
 pub use row::{counted, told};
+pub use source::Reports;

@@ -274,7 +274,7 @@ mod tests {
         let mut part = Part { minute: Minute { unix_ns, ..Minute::default() }, ..Part::default() };
         let ended = Ended { acked_bytes: 4_000_000, busy_us: 1_000_000, ..Ended::default() };
         for _ in 0..connections {
-            part.minute.cells.add("office".into(), "bbr".into(), &ended);
+            part.minute.cells.add("office".into(), "bbr".into(), "".into(), &ended);
         }
         (part.rows, part.heat) = (connections, Heat::from([((52, 0), connections)]));
         part

@@ -46,7 +46,10 @@ type Row<'a> = (&'a Minute, &'a Kind, &'a Cell);
 /// Writes minutes as the Parquet file `path`. A minute without connections has a row without a
 /// kind, which records its lost reports.
 pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
-    let nothing = (Kind { group: "".into(), class: None, controller: "".into() }, Cell::default());
+    let nothing = (
+        Kind { group: "".into(), class: None, controller: "".into(), arm: "".into() },
+        Cell::default(),
+    );
     let rows: Vec<Row<'_>> = minutes
         .iter()
         .flat_map(|minute| {
@@ -71,7 +74,7 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
         texts("group", &|row| row.1.group.to_string()),
         texts("class", &class),
         texts("cc", &|row| row.1.controller.to_string()),
-        texts("arm", &|_| String::new()),
+        texts("arm", &|row| row.1.arm.to_string()),
         integers("connections", |row| row.2.connections),
         integers("lost_reports", |row| row.0.lost),
         integers("acked_bytes", |row| row.2.acked_bytes),
@@ -101,8 +104,8 @@ const NUMBERS: [&str; 10] = [
     "receive_limited_ns",
     "send_buffer_limited_ns",
 ];
-const TEXTS: [&str; 6] =
-    ["group", "class", "cc", "throughput_bps_sketch", "busy_us_sketch", "rtt_min_us_sketch"];
+const TEXTS: [&str; 7] =
+    ["group", "class", "cc", "arm", "throughput_bps_sketch", "busy_us_sketch", "rtt_min_us_sketch"];
 
 /// Reads a file of [`write`] and passes on each minute.
 ///
@@ -215,7 +218,7 @@ impl Read<'_> {
         let [unix_ns, connections, lost, acked_bytes, sent_bytes, retransmitted_bytes, rest @ ..] =
             self.numbers;
         let [timeouts, busy_ns, receive_limited_ns, send_buffer_limited_ns] = rest;
-        let [group, class, controller, throughput_bps, busy_us, rtt_min_us] = self.texts;
+        let [group, class, controller, arm, throughput_bps, busy_us, rtt_min_us] = self.texts;
         let classes = size_classes();
         let class = match class {
             "" => None,
@@ -238,7 +241,8 @@ impl Read<'_> {
             busy_us: sketch(busy_us)?,
             rtt_min_us: sketch(rtt_min_us)?,
         };
-        let kind = Kind { group: names.get(group), class, controller: names.get(controller) };
+        let (group, controller, arm) = (names.get(group), names.get(controller), names.get(arm));
+        let kind = Kind { group, class, controller, arm };
         Ok((unix_ns, lost, kind, cell))
     }
 }
@@ -251,7 +255,8 @@ mod tests {
     fn minute(unix_ns: u64, lost: u64, ended: &[(&str, &str, Ended)]) -> Minute {
         let mut minute = Minute { unix_ns, lost, ..Minute::default() };
         for (group, controller, ended) in ended {
-            minute.cells.add((*group).into(), (*controller).into(), ended);
+            let arm = if *controller == "bbr" { "treated" } else { "" };
+            minute.cells.add((*group).into(), (*controller).into(), arm.into(), ended);
         }
         minute
     }

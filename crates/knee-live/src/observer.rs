@@ -1,6 +1,7 @@
 //! Receives the kernel's reports of ended connections and records them.
 
 use crate::LiveError;
+use crate::assigned::{Assignments, Established};
 use crate::cells::{Cell, Cells, Kind, LOST_MAX};
 use crate::files::{Files, Written};
 use crate::group::{Groups, kept};
@@ -8,8 +9,10 @@ use crate::live::{Counts, Live, Part};
 use crate::minutes::Minute;
 use crate::report::heat_bin;
 use crate::row::{Beside, heard, row};
+use crate::source::{Reports, Source};
 use ipnet::IpNet;
-use knee_host::{ClosedSockets, HostError, TcpSocket, each_connection};
+use knee_host::{HostError, TcpSocket, each_connection, since_boot};
+use knee_steer::Assigned;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -19,13 +22,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Maximum wait for a report before the stop condition is checked.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Pause between two readings, to batch reports; the smallest permitted buffer, 208 KiB, holds
-/// three times as many at 20,000 reports per second.
-const PAUSE: Duration = Duration::from_millis(5);
-/// Maximum number of reports per reading.
-const BATCH: u64 = 4096;
 /// Interval of dumps of live connections.
 const DUMP_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of the two dumps after a change of the assignment. What neither has was established
+/// after it.
+const DUMP_INTERVAL_MIN: Duration = Duration::from_secs(1);
+const DUMPS_AFTER_CHANGE: u32 = 2;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Interval at which the page is updated.
 const SHOWN_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,12 +37,16 @@ const PREFIXES_MAX: usize = 4096;
 /// Settings of an observer.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Source of the reports.
+    pub reports: Reports,
     /// Output directory.
     pub directory: PathBuf,
     /// Groups of remote prefixes.
     pub groups: Groups,
     /// One of this many connections gets a row, at least 1; aggregates include all.
     pub sample_one_of: u64,
+    /// File in which a steering process of this host publishes who is in which arm.
+    pub assignment: Option<PathBuf>,
     /// Whether to keep whole addresses rather than prefixes of 24 and 48 bits.
     pub keep_addresses: bool,
     /// Limit on the total size of the files; beyond it the oldest are removed.
@@ -49,13 +55,14 @@ pub struct Settings {
 
 /// Observer of this host's connections.
 pub struct Observer {
-    closed: ClosedSockets,
+    source: Source,
     settings: Settings,
     files: Files,
-    /// Controllers of the connections in the last two dumps, by cookie: a report may have been
-    /// queued during a dump.
-    living: [BTreeMap<u64, Arc<str>>; 2],
+    /// The last two dumps, the newest first: a report may have been queued during a dump.
+    living: [Dump; 2],
     controllers: Vec<Arc<str>>,
+    /// Reports that were read but not recorded yet, with the controller if known.
+    heard: Vec<(TcpSocket<'static>, Option<Arc<str>>)>,
     prefixes: BTreeMap<IpNet, Arc<str>>,
     part: Part,
     total: Cells,
@@ -66,7 +73,25 @@ pub struct Observer {
     /// Start, on a monotonic clock and since 1970 (UTC).
     began: (Instant, Duration),
     dumped: Option<Instant>,
+    /// Number of dumps to make early.
+    dumps_wanted: u32,
+    assignments: Option<Assignments>,
     observed: Observed,
+}
+
+/// The connections alive at a time.
+#[derive(Default)]
+struct Dump {
+    /// When it began, nanoseconds since the boot.
+    begun_ns: u64,
+    living: BTreeMap<u64, Living>,
+}
+
+/// A live connection.
+#[derive(Clone)]
+struct Living {
+    controller: Arc<str>,
+    established: Established,
 }
 
 /// Summary of an observation.
@@ -80,6 +105,9 @@ pub struct Observed {
     pub without_connection: u64,
     /// Connections to this observer's own page, which are excluded.
     pub of_page: u64,
+    /// Connections that were open at the start and whose end is not reported: BPF programs need
+    /// Linux 6.13 for it.
+    pub unreported: u64,
     /// Reports that the kernel counts as dropped.
     pub lost: u64,
     /// Number of rows kept.
@@ -117,15 +145,18 @@ impl Observer {
     /// If the host lacks sock_diag or the directory cannot be created.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn begin(settings: Settings) -> Result<Observer, LiveError> {
-        let closed = ClosedSockets::listen()?;
+        let source = Source::open(settings.reports)?;
         let files = Files::new(&settings.directory, settings.bytes_max)?;
+        let observed = Observed { unreported: source.unreported(), ..Observed::default() };
+        let assignments = settings.assignment.as_deref().map(Assignments::new);
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Observer {
-            closed,
+            source,
             settings,
             files,
             living: Default::default(),
             controllers: Vec::new(),
+            heard: Vec::new(),
             prefixes: BTreeMap::new(),
             part: part_of(unix),
             total: Cells::default(),
@@ -133,7 +164,9 @@ impl Observer {
             page: None,
             began: (Instant::now(), unix),
             dumped: None,
-            observed: Observed::default(),
+            dumps_wanted: 0,
+            assignments,
+            observed,
         })
     }
 
@@ -143,8 +176,7 @@ impl Observer {
     ///
     /// Errors of the system.
     pub fn buffer_bytes(&self) -> Result<usize, LiveError> {
-        let call = |error| HostError::call("ask for the size of a buffer", error);
-        Ok(self.closed.buffer_bytes().map_err(call)?)
+        self.source.buffer_bytes()
     }
 
     /// Updates `live` from now on, after its present contents. Connections to the address `page`
@@ -161,6 +193,7 @@ impl Observer {
     /// # Errors
     ///
     /// Errors of reading and of writing files; [`Observer::finish`] keeps the records so far.
+    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn step(&mut self) -> Result<(), LiveError> {
         let (_, pause) = self.read(PATIENCE)?;
         thread::sleep(pause);
@@ -182,57 +215,102 @@ impl Observer {
     /// of reports, and how long to pause before the next reading.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     fn read(&mut self, patience: Duration) -> Result<(u64, Duration), LiveError> {
-        if self.dumped.is_none_or(|at| at.elapsed() >= DUMP_INTERVAL) {
+        let interval = if self.dumps_wanted > 0 { DUMP_INTERVAL_MIN } else { DUMP_INTERVAL };
+        let is_changed = self.dumps_wanted == DUMPS_AFTER_CHANGE;
+        let is_due = is_changed || self.dumped.is_none_or(|at| at.elapsed() >= interval);
+        if is_due && self.source.lacks_starts() {
             self.dump()?;
             self.dumped = Some(Instant::now());
+            self.dumps_wanted = self.dumps_wanted.saturating_sub(1);
         }
+        let Observer { source, heard, controllers, .. } = self;
+        let (news, pause) = source.hear(patience, |socket| {
+            let controller = socket.controller.map(|name| interned(controllers, name));
+            heard.push((socket.without_controller(), controller));
+        })?;
+        let now_ns = boot_ns()?;
+        // After reading: what is still in force was, until all these connections had ended.
+        if let Some(assignments) = &mut self.assignments
+            && assignments.look(now_ns)?
+        {
+            self.dumps_wanted = DUMPS_AFTER_CHANGE;
+        }
+        self.observed.reports += news.reports;
+        self.observed.lost += news.dropped;
+        self.part.minute.lost += news.dropped;
         let epoch = self.files.epoch(self.now())?;
         let end_ns = nanos(self.now().saturating_sub(epoch));
-        let Observer {
-            closed, settings, files, living, prefixes, part, live, page, observed, ..
-        } = self;
-        let mut written = Ok(());
-        let mut one = |socket: TcpSocket<'_>| {
-            let seen = living.iter().find_map(|dump| dump.get(&socket.cookie));
-            let controller = seen.cloned().unwrap_or_default();
-            let Some(info) = socket.info.filter(|_| socket.remote.port() != 0) else {
-                observed.without_connection += 1;
-                return;
-            };
-            if page.is_some_and(|page| page == socket.local || page == socket.remote) {
-                observed.of_page += 1;
-                return;
-            }
-            let group = settings.groups.of(socket.remote.ip());
-            let ended = heard(&info);
-            part.minute.cells.add(group.clone(), controller.clone(), &ended);
-            if is_sampled(socket.cookie, settings.sample_one_of) {
-                if live.is_some()
-                    && let Some(bin) = heat_bin(&ended)
-                {
-                    *part.heat.entry(bin).or_default() += settings.sample_one_of;
-                }
-                let prefix = text_of(prefixes, socket.remote.ip(), settings.keep_addresses);
-                let weight = settings.sample_one_of as f64;
-                part.rows += 1;
-                observed.rows += 1;
-                let row = row(&socket, &info, Beside { end_ns, controller, group, prefix, weight });
-                if written.is_ok() {
-                    written = files.push(row);
-                }
-            }
-        };
-        let call = |error| HostError::call("read the kernel's reports of connections", error);
-        let news = closed.hear(patience, BATCH, &mut one).map_err(call)?;
-        observed.reports += news.reports;
-        observed.lost += news.dropped;
-        part.minute.lost += news.dropped;
-        written?;
+        let mut heard = std::mem::take(&mut self.heard);
+        for (socket, controller) in heard.drain(..) {
+            self.record(&socket, controller, now_ns, end_ns)?;
+        }
+        self.heard = heard;
         self.turn_minute();
         self.show();
         self.files.turn(self.now())?;
-        let is_batch = news.reports > 0 && news.reports < BATCH;
-        Ok((news.reports, if is_batch { PAUSE } else { Duration::ZERO }))
+        Ok((news.reports, pause))
+    }
+
+    /// Records a connection that ended. `now_ns` is the time since the boot, and `end_ns` the same
+    /// since the epoch of the file.
+    fn record(
+        &mut self,
+        socket: &TcpSocket<'_>,
+        controller: Option<Arc<str>>,
+        now_ns: u64,
+        end_ns: u64,
+    ) -> Result<(), LiveError> {
+        let Observer { settings, living, part, observed, .. } = self;
+        let Some(info) = socket.info.filter(|_| socket.remote.port() != 0) else {
+            observed.without_connection += 1;
+            return Ok(());
+        };
+        if self.page.is_some_and(|page| page == socket.local || page == socket.remote) {
+            observed.of_page += 1;
+            return Ok(());
+        }
+        let seen = living.iter().find_map(|dump| dump.living.get(&socket.cookie));
+        let controller = controller.or_else(|| seen.map(|seen| seen.controller.clone()));
+        let controller = controller.unwrap_or_default();
+        let assigned = self.assignments.as_ref().and_then(|assignments| {
+            let unseen = Established { not_before_ns: living[1].begun_ns, not_after_ns: now_ns };
+            let established = match socket.established.map(nanos) {
+                Some(at) => Established { not_before_ns: at, not_after_ns: at },
+                None => seen.map_or(unseen, |seen| seen.established),
+            };
+            assignments.of(socket.local.port(), socket.remote.ip(), established)
+        });
+        let (group, arm, block) = match assigned {
+            Some(Assigned { group, arm, block }) => (group, arm, block),
+            None => (settings.groups.of(socket.remote.ip()), Arc::default(), None),
+        };
+        let ended = heard(&info);
+        part.minute.cells.add(group.clone(), controller.clone(), arm.clone(), &ended);
+        if !is_sampled(socket.cookie, settings.sample_one_of) {
+            return Ok(());
+        }
+        if self.live.is_some()
+            && let Some(bin) = heat_bin(&ended)
+        {
+            *part.heat.entry(bin).or_default() += settings.sample_one_of;
+        }
+        part.rows += 1;
+        observed.rows += 1;
+        // A time since the boot, as one since the epoch of the file. There is none before.
+        let of_file = |at: Duration| {
+            end_ns.checked_add_signed(nanos(at).cast_signed() - now_ns.cast_signed())
+        };
+        let beside = Beside {
+            start_ns: socket.opened.and_then(of_file),
+            end_ns: socket.ended.and_then(of_file).unwrap_or(end_ns),
+            controller,
+            group,
+            block,
+            arm,
+            prefix: text_of(&mut self.prefixes, socket.remote.ip(), settings.keep_addresses),
+            weight: settings.sample_one_of as f64,
+        };
+        self.files.push(row(socket, &info, beside))
     }
 
     /// Reads the remaining reports, completes all files and returns the summary.
@@ -287,21 +365,44 @@ impl Observer {
 
     /// Records the controllers of all live connections, since reports lack them.
     fn dump(&mut self) -> Result<(), LiveError> {
+        let begun_ns = boot_ns()?;
         let mut living = BTreeMap::new();
-        let controllers = &mut self.controllers;
+        let Observer { controllers, living: before, .. } = self;
         each_connection(|socket| {
             let Some(name) = socket.controller else { return };
-            let known = controllers.iter().find(|known| &***known == name).cloned();
-            let known = known.unwrap_or_else(|| {
-                controllers.push(name.into());
-                name.into()
-            });
-            living.insert(socket.cookie, known);
+            if !socket.info.is_some_and(|info| info.is_established()) {
+                return;
+            }
+            let known = interned(controllers, name);
+            // The end of the dump follows below.
+            let begun = Established { not_before_ns: before[0].begun_ns, not_after_ns: 0 };
+            let earlier = before[0].living.get(&socket.cookie);
+            let established = earlier.map_or(begun, |earlier| earlier.established);
+            living.insert(socket.cookie, Living { controller: known, established });
         })?;
+        let ended_ns = boot_ns()?;
+        for one in living.values_mut().filter(|one| one.established.not_after_ns == 0) {
+            one.established.not_after_ns = ended_ns;
+        }
         self.living.swap(0, 1);
-        self.living[0] = living;
+        self.living[0] = Dump { begun_ns, living };
         Ok(())
     }
+}
+
+/// Name of a controller, of which there are few.
+fn interned(known: &mut Vec<Arc<str>>, name: &str) -> Arc<str> {
+    if let Some(known) = known.iter().find(|known| &***known == name) {
+        return known.clone();
+    }
+    let new: Arc<str> = name.into();
+    known.push(new.clone());
+    new
+}
+
+/// Time since the boot, nanoseconds.
+fn boot_ns() -> Result<u64, LiveError> {
+    Ok(nanos(since_boot().map_err(|error| HostError::call("read the clock", error))?))
 }
 
 /// Text of a prefix, cached.

@@ -8,11 +8,16 @@ use std::sync::Arc;
 /// Properties of a connection that the kernel's report lacks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
+    /// When it was opened, if that was seen, since the file's epoch.
+    pub start_ns: Option<u64>,
     /// Time since the file's epoch.
     pub end_ns: u64,
     /// Controller if a dump saw it, else empty.
     pub controller: Arc<str>,
     pub group: Arc<str>,
+    /// Block and arm of the experiment, or arm of the policy, if known.
+    pub block: Option<u64>,
+    pub arm: Arc<str>,
     pub prefix: Arc<str>,
     /// Number of connections that the row represents.
     pub weight: f64,
@@ -98,6 +103,7 @@ pub fn told(info: &TcpInfo) -> ConnectionRecord {
 pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> ConnectionRecord {
     ConnectionRecord {
         connection: socket.cookie,
+        start_ns: beside.start_ns,
         end_ns: beside.end_ns,
         acked_bytes: Some(acked_bytes(info)),
         cc: beside.controller,
@@ -106,6 +112,8 @@ pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> Con
         local_port: Some(socket.local.port()),
         remote_port: Some(socket.remote.port()),
         group: beside.group,
+        block: beside.block,
+        arm: beside.arm,
         weight: Some(beside.weight),
         ..told(info)
     }

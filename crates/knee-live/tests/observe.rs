@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use knee_host::{Namespace, Routing};
-use knee_live::{Cell, Group, Groups, LiveError, Observed, Observer, Settings};
+use knee_live::{Cell, Group, Groups, LiveError, Observed, Observer, Reports, Settings};
 use knee_record::ConnectionRecord;
 use knee_trials::{Skipped, trials, turn};
 use std::collections::BTreeMap;
@@ -18,9 +18,11 @@ use std::thread;
 fn settings(directory: &Path) -> Settings {
     let groups = ["here=127.0.0.0/8", "six=::1/128"].map(|text| text.parse::<Group>().unwrap());
     Settings {
+        reports: Reports::SockDiag,
         directory: directory.to_path_buf(),
         groups: Groups::new(groups.to_vec()).unwrap(),
         sample_one_of: 1,
+        assignment: None,
         keep_addresses: false,
         bytes_max: 1 << 30,
     }
@@ -180,6 +182,117 @@ fn controllers_come_from_dumps() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// Opens a namespace with a loopback device; `Skipped` if it may not have BPF programs.
+#[cfg(feature = "bpf")]
+fn with_programs(work: impl FnOnce() + Send) -> Result<(), Skipped> {
+    if let Some(lack) = knee_host::bpf::lack() {
+        return Err(Skipped::lack(lack));
+    }
+    if knee_host::cgroup_root().is_none() {
+        return Err(Skipped::lack("no control groups of version 2"));
+    }
+    let namespace = Namespace::create().unwrap();
+    let done = namespace.within(|| -> Result<(), LiveError> {
+        Routing::open()?.bring_up_loopback()?;
+        work();
+        Ok(())
+    });
+    done.unwrap();
+    Ok(())
+}
+
+/// The rows of an observer by cookie.
+#[cfg(feature = "bpf")]
+fn rows_of(observed: &Observed) -> BTreeMap<u64, ConnectionRecord> {
+    let files = observed.written.files.iter();
+    let files = files.filter(|file| file.to_string_lossy().contains("connections-"));
+    let rows = files.flat_map(|file| knee_record::read_connections(file).unwrap());
+    rows.map(|row| (row.connection, row)).collect()
+}
+
+/// Every figure of the programs' reports is that of the kernel's own report of the same socket.
+/// Beside them they have the controller and the start, also of a connection that was open before,
+/// as far as the kernel permits.
+#[cfg(feature = "bpf")]
+fn programs_report_what_the_kernel_does() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let default = knee_host::sysctl("net.ipv4.tcp_congestion_control").unwrap();
+    with_programs(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let before = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let other = listener.accept().unwrap().0;
+        let mut kernel = Observer::begin(settings(folders[0].path())).unwrap();
+        let reports = Reports::Programs;
+        let mut programs =
+            Observer::begin(Settings { reports, ..settings(folders[1].path()) }).unwrap();
+        // Begins the files, from which starts count.
+        kernel.step().unwrap();
+        programs.step().unwrap();
+        drop((before, other));
+        let sent = [transfers("127.0.0.1", &sizes(200)), transfers("::1", &sizes(50))];
+        assert_eq!((sent[0].len(), sent[1].len()), (200, 50));
+        for _ in 0..5 {
+            kernel.step().unwrap();
+            programs.step().unwrap();
+        }
+        let (kernel, programs) = (kernel.finish().unwrap(), programs.finish().unwrap());
+        assert_eq!((kernel.lost, programs.lost), (0, 0));
+        let (theirs, ours) = (rows_of(&kernel), rows_of(&programs));
+        assert_eq!((theirs.len(), programs.unreported + ours.len() as u64), (502, 502));
+        let mut unseen = 0;
+        for (cookie, row) in &ours {
+            let known = ConnectionRecord {
+                start_ns: None,
+                end_ns: theirs[cookie].end_ns,
+                cc: theirs[cookie].cc.clone(),
+                ..row.clone()
+            };
+            assert_eq!(known, theirs[cookie]);
+            assert_eq!(&*row.cc, default);
+            match row.start_ns {
+                Some(start) => assert!(start <= row.end_ns, "{row:?}"),
+                None => unseen += 1,
+            }
+        }
+        // Both ends of the connection from before.
+        assert_eq!(unseen + programs.unreported, 2);
+    })
+}
+
+/// While nothing is read, more connections end than the buffer holds: reports read and those
+/// counted as lost are all.
+#[cfg(feature = "bpf")]
+fn programs_count_what_is_lost() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    with_programs(|| {
+        let reports = Reports::Programs;
+        let mut programs =
+            Observer::begin(Settings { reports, ..settings(folder.path()) }).unwrap();
+        let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // The buffer of 16 MiB holds fewer than 48,000 reports.
+        let connections = 26_000;
+        for number in 0..connections {
+            let to = std::net::Ipv4Addr::new(127, 0, 1, 1 + (number % 200) as u8);
+            let client = TcpStream::connect((to, port)).unwrap();
+            drop((listener.accept().unwrap(), client));
+        }
+        for _ in 0..5 {
+            programs.step().unwrap();
+        }
+        let observed = programs.finish().unwrap();
+        assert_eq!(observed.reports + observed.lost, 2 * connections);
+        assert!(observed.lost > 0 && !observed.is_valid(), "{observed:?}");
+    })
+}
+
 fn main() -> ExitCode {
-    knee_trials::run(trials![every_row_is_right, aggregates_have_all, controllers_come_from_dumps])
+    let all = trials![every_row_is_right, aggregates_have_all, controllers_come_from_dumps];
+    #[cfg(feature = "bpf")]
+    let all = all
+        .into_iter()
+        .chain(trials![programs_report_what_the_kernel_does, programs_count_what_is_lost]);
+    knee_trials::run(all)
 }

@@ -3,7 +3,8 @@
 use crate::{Choice, Journal, Plan, Policy, PolicyError, RouteActuator};
 use ipnet::IpNet;
 use knee_host::Marked;
-use std::fs;
+#[cfg(feature = "bpf")]
+use knee_host::cgroup_root;
 use std::path::PathBuf;
 
 /// Protocol number that marks Knee's routes and rules (`rtm_protocol`; linux/rtnetlink.h leaves
@@ -126,16 +127,6 @@ pub fn programs_lack() -> Option<String> {
 #[cfg(not(feature = "bpf"))]
 pub fn programs_lack() -> Option<String> {
     Some(LACKS_FEATURE.to_string())
-}
-
-/// Root of the host's control groups (cgroups(7), version 2), if visible to this process.
-pub fn cgroup_root() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    mounts.lines().find_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        let place = words.next()?;
-        (words.next() == Some("cgroup2")).then(|| PathBuf::from(place))
-    })
 }
 
 /// Folder for the pins of this network namespace.

@@ -83,7 +83,7 @@ pub enum PolicyError {
         /// The remedy.
         advice: String,
     },
-    /// The blocks of an experiment cannot be read or written.
+    /// The blocks of an experiment, or the published assignment, cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Records {
         /// The attempted operation.

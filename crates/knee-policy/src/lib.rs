@@ -15,6 +15,8 @@
 //!
 //! On a host that accepts only signed policies, [`TrustedKeys`] and [`Versions`] determine which.
 //!
+//! A [`Publication`] tells other programs of this host who is assigned what.
+//!
 //! [`HostDefault`] is the controller of connections that no policy names. It is set only on
 //! explicit request.
 //!
@@ -32,14 +34,14 @@ mod plan;
 mod policy;
 #[cfg(feature = "bpf")]
 mod programs;
+mod publication;
 mod routes;
 mod signed;
 
 #[cfg(feature = "bpf")]
 pub(crate) use actuator::programs_folder;
 pub use actuator::{
-    Actuator, Applied, Means, PROTOCOL, Renewed, Returned, State, Unchanged, cgroup_root,
-    programs_lack,
+    Actuator, Applied, Means, PROTOCOL, Renewed, Returned, State, Unchanged, programs_lack,
 };
 pub use default::{DefaultState, HostDefault, Setting};
 pub use error::{PolicyError, Problem};
@@ -49,11 +51,12 @@ pub use experiment::{
 };
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};
-pub use knee_host::Choice;
+pub use knee_host::{Choice, cgroup_root};
 pub use place::{Placed, What};
 pub use plan::{Kept, Plan, Planned, Why};
 pub use policy::{Policy, PolicyFile, PolicyGroup, Stage, TABLE};
 #[cfg(feature = "bpf")]
 pub use programs::ProgramActuator;
+pub use publication::{Announcing, Publication, treated};
 pub use routes::RouteActuator;
 pub use signed::{SignatureError, SigningKey, TrustedKeys, Versions, write_signed};

@@ -6,18 +6,23 @@
 
 use knee_host::bpf::{Place, Steering};
 use knee_host::{Choice, Marked, Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
+use knee_live::{Groups, Live, Observer, Reports, Settings};
 use knee_policy::{
-    Actuator, Block, Experiment, Host, Journal, Plan, Policy, PolicyError, ProgramActuator, Slot,
-    Step, Timeline, What, cgroup_root, judge, programs_lack,
+    Actuator, Announcing, Block, Experiment, Host, Journal, Plan, Policy, PolicyError,
+    ProgramActuator, Publication, Slot, Step, Timeline, What, cgroup_root, judge, programs_lack,
+    treated,
 };
+use knee_record::ConnectionRecord;
 use knee_steer::Treatment;
 use knee_trials::{Skipped, trials, turn};
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -456,6 +461,210 @@ fn programs_stop_a_bad_arm() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// Observes this namespace, and what is published at `path`, during `work`; returns the rows.
+fn observed(path: &Path, work: impl FnOnce(&Live)) -> Vec<ConnectionRecord> {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        reports: Reports::SockDiag,
+        directory: folder.path().to_path_buf(),
+        groups: Groups::default(),
+        sample_one_of: 1,
+        assignment: Some(path.to_path_buf()),
+        keep_addresses: true,
+        bytes_max: u64::MAX,
+    };
+    let (live, is_over) = (Live::default(), AtomicBool::new(false));
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
+    let observed = std::thread::scope(|scope| {
+        let observer = scope.spawn(|| {
+            let mut observer = Observer::begin(settings).unwrap();
+            observer.show_on(live.clone(), nowhere);
+            while !is_over.load(Ordering::Relaxed) {
+                observer.step().unwrap();
+            }
+            observer.finish().unwrap()
+        });
+        work(&live);
+        // Sockets are destroyed a little after they are closed.
+        std::thread::sleep(Duration::from_secs(1));
+        is_over.store(true, Ordering::Relaxed);
+        observer.join().unwrap()
+    });
+    assert_eq!(observed.lost, 0);
+    let files = observed.written.files.iter();
+    let files = files.filter(|file| file.to_string_lossy().contains("connections-"));
+    files.flat_map(|file| knee_record::read_connections(file).unwrap()).collect()
+}
+
+/// The controllers that the server's ends had, by client.
+type Truth = Mutex<BTreeMap<SocketAddr, Vec<String>>>;
+
+fn note(truth: &Truth, far: &TcpStream) {
+    let (client, name) = (far.peer_addr().unwrap(), controller(far));
+    truth.lock().unwrap().entry(client).or_default().push(name);
+}
+
+/// The arm of each row of the server's ends, with the controller that the kernel gave.
+fn arms(
+    rows: &[ConnectionRecord],
+    truth: Truth,
+    port: u16,
+) -> BTreeMap<(String, String), BTreeSet<Option<u64>>> {
+    let truth = truth.into_inner().unwrap();
+    let mut found: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.local_port == Some(port)) {
+        let client: ipnet::IpNet = row.prefix.parse().unwrap();
+        let given = truth.get(&SocketAddr::new(client.addr(), row.remote_port.unwrap()));
+        // The port of a client may have been used twice.
+        if let Some([given]) = given.map(Vec::as_slice) {
+            let known = !row.arm.is_empty();
+            assert_eq!(&*row.group, if known || row.block.is_some() { "web" } else { "" });
+            found.entry((row.arm.to_string(), given.clone())).or_default().insert(row.block);
+        }
+    }
+    found
+}
+
+/// Connections of a policy's clients are recorded as treated or held out, those of others as
+/// neither, exactly as the kernel gave the controller.
+fn programs_an_observer_learns_who_is_held_out() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let (default, other) = (default(), other());
+        let server = Server::on("127.0.0.1:0");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("assignment");
+        let policy = policy(&format!(
+            "[[group]]\nname = \"web\"\nprefixes = [\"127.0.1.0/24\"]\nports = [{}]\n\
+             controller = \"{other}\"\nhold_out = \"20%\"\n",
+            server.port()
+        ));
+        let truth = Truth::default();
+        let one = |client: &str| note(&truth, &server.from(client, "127.0.0.1").1);
+        let rows = observed(&path, |live| {
+            one("127.0.1.1");
+            let mut applied = apply(&policy, &folder.path().join("journal"));
+            let mut published = Publication::at(&path).unwrap();
+            let groups = treated(&policy);
+            published.publish(&policy, &applied.plan, None, groups).unwrap();
+            // Until the observer knows that a connection began under the policy.
+            let learnt = || live.totals().1.keys().any(|kind| !kind.arm.is_empty());
+            for round in 0..300 {
+                if learnt() {
+                    break;
+                }
+                assert!(round < 299, "the observer does not learn the arm");
+                one("127.0.1.2");
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            for last in 1..=99 {
+                one(&format!("127.0.1.{last}"));
+                one(&format!("127.0.2.{last}"));
+            }
+            // Until they are reported.
+            std::thread::sleep(Duration::from_secs(1));
+            drop(published);
+            assert!(!path.exists());
+            applied.actuator.stop();
+            let recorded = applied.journal.recorded().unwrap();
+            Host::open().unwrap().roll_back(&recorded).unwrap();
+            // Long enough for the observer to see the end.
+            std::thread::sleep(Duration::from_secs(1));
+            one("127.0.1.3");
+        });
+        let found = arms(&rows, truth, server.port());
+        let kinds: Vec<(&str, &str)> =
+            found.keys().map(|(arm, given)| (arm.as_str(), given.as_str())).collect();
+        // Those that may have begun before the policy, or whose client it does not name, have no
+        // arm.
+        assert!(kinds.contains(&("", &default)), "{kinds:?}");
+        let with_arm: Vec<_> = kinds.into_iter().filter(|(arm, _)| !arm.is_empty()).collect();
+        assert_eq!(with_arm, [("held out", default.as_str()), ("treated", other)]);
+        let arms_of = |last: u32| {
+            let net: ipnet::IpNet = format!("127.0.{last}.0/24").parse().unwrap();
+            let is_of = |row: &&ConnectionRecord| {
+                net.contains(&row.prefix.parse::<ipnet::IpNet>().unwrap()) && !row.arm.is_empty()
+            };
+            let own = rows.iter().filter(|row| row.local_port == Some(server.port()));
+            own.filter(is_of).count()
+        };
+        assert!(arms_of(1) >= 99 && arms_of(2) == 0, "{} {}", arms_of(1), arms_of(2));
+    });
+    Ok(())
+}
+
+/// Over the blocks of an experiment, each connection that is recorded with an arm has the
+/// controller of this arm, in blocks of one controller and in halves.
+fn programs_an_observer_learns_the_arms() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let server = Server::on("127.0.0.1:0");
+        let policy = compared(&server.0, "reno", "cubic");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("assignment");
+        let block = Duration::from_secs(5);
+        let timeline = Timeline { block, burn_in: block / 6, calibration: 0, triples: 1 };
+        let truth = Truth::default();
+        let rows = observed(&path, |_| {
+            let mut applied = apply(&policy, &folder.path().join("journal"));
+            let mut experiment = Experiment::begin(&policy, timeline, Vec::new(), &[]).unwrap();
+            let mut published = Publication::at(&path).unwrap();
+            let began = Instant::now();
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for turn in 0u32.. {
+                        if is_over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let client = format!("127.0.1.{}", turn * 7 % 250 + 1);
+                        note(&truth, &server.from(&client, "127.0.0.1").1);
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                });
+                loop {
+                    let mut announcing =
+                        Announcing::new(&mut applied.actuator, Some(&mut published));
+                    let step = experiment.step(began.elapsed(), &mut announcing).unwrap();
+                    if !published.is_published() {
+                        let (number, groups) = experiment.assigned();
+                        published.publish(&policy, &applied.plan, Some(number), groups).unwrap();
+                    }
+                    if step.done {
+                        break;
+                    }
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            drop(published);
+            applied.actuator.stop();
+            let recorded = applied.journal.recorded().unwrap();
+            Host::open().unwrap().roll_back(&recorded).unwrap();
+        });
+        let found = arms(&rows, truth, server.port());
+        let order = knee_steer::Design::new(policy.seed).order("web", 0);
+        let number = |treatment| {
+            let place = order.iter().position(|one| *one == treatment).unwrap() as u64;
+            BTreeSet::from([Some(place)])
+        };
+        let [control, test, half] =
+            [Treatment::Control, Treatment::Test, Treatment::Half].map(number);
+        let of = |arm: &str, given: &str, blocks: &BTreeSet<Option<u64>>| {
+            ((arm.to_string(), given.to_string()), blocks.clone())
+        };
+        let expected = BTreeMap::from([
+            of("A", "cubic", &control),
+            of("B", "reno", &test),
+            of("half A", "cubic", &half),
+            of("half B", "reno", &half),
+        ]);
+        let with_arm: BTreeMap<_, _> =
+            found.into_iter().filter(|((arm, _), _)| !arm.is_empty()).collect();
+        assert_eq!(with_arm, expected);
+    });
+    Ok(())
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         programs_new_connections_get_the_controller,
@@ -464,6 +673,8 @@ fn main() -> ExitCode {
         programs_a_lease_runs_out,
         programs_halves_are_those_of_the_hash,
         programs_carry_an_experiment_out,
-        programs_stop_a_bad_arm
+        programs_stop_a_bad_arm,
+        programs_an_observer_learns_who_is_held_out,
+        programs_an_observer_learns_the_arms
     ])
 }

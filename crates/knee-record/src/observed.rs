@@ -46,6 +46,10 @@ pub struct ObservedReport {
     /// Figures by group, size (below 3 MB, or 3 MB and more) and controller, the group
     /// with the most bytes first; empty if no groups were given.
     pub groups: Vec<ObservedCell>,
+    /// Figures by group, arm, size (as above) and controller, of the connections whose arm in a
+    /// policy or an experiment of this host is known.
+    #[serde(default)]
+    pub arms: Vec<ObservedCell>,
     /// Connections by hour of the day (UTC); hours in which nothing was observed are left out.
     pub hours: Vec<ObservedHour>,
     /// Connections by size, busy time and hour of the day.
@@ -68,6 +72,9 @@ pub struct ObservedReport {
 pub struct ObservedCell {
     /// Group of the clients' prefixes; empty for all.
     pub group: String,
+    /// Arm of the policy or experiment; empty for all.
+    #[serde(default)]
+    pub arm: String,
     /// Size class, by acknowledged payload; empty for all.
     pub class: String,
     /// The kernel's name of the controller; empty if not seen, or for all.

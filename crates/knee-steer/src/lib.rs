@@ -13,12 +13,14 @@
 //! - [`ConfidenceSequence`] says how large it is.
 //! - [`Covariate`] removes noise that was known beforehand.
 //! - [`Guards`], [`HardStop`] and [`Alarm`] end what does harm.
+//! - [`Assignment`] says which connections get what, and [`Arms`] finds the arm of one.
 //! - [`Trial`] puts them together into a [`Verdict`].
 //!
 //! What this crate never does: measure, wait, read a clock, touch a host, or use randomness other
 //! than the given seed.
 
 mod alarm;
+mod assignment;
 mod confidence;
 mod covariate;
 mod design;
@@ -27,6 +29,10 @@ mod guard;
 mod trial;
 
 pub use alarm::{Alarm, Harm, Window};
+pub use assignment::{
+    ASSIGNMENT_SCHEMA, Arms, Assigned, AssignedGroup, AssignedPlace, Assignment, HELD_OUT, KEPT,
+    TREATED,
+};
 pub use confidence::{ConfidenceSequence, SHOWN_FROM};
 pub use covariate::Covariate;
 pub use design::{

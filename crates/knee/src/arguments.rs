@@ -23,8 +23,8 @@ pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
 pub use steer::{
-    Applied, Apply, Host, Keys, Limit, PolicyPlan, Rehearse, Sign, Steer, SteerAction, SteerRun,
-    Trust,
+    Applied, Apply, Host, Keys, Limit, PolicyPlan, Published, Rehearse, Sign, Steer, SteerAction,
+    SteerRun, Trust,
 };
 pub use train::Train;
 

@@ -2,17 +2,17 @@
 
 mod report;
 
-use crate::arguments::{Limit, SteerRun};
+use crate::arguments::{Limit, Published, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::laboratory::lab;
-use crate::policy::{now_unix, read, taken};
+use crate::policy::{now_unix, published, read, taken};
 use crate::{interrupt, screen};
 use knee_lab::Handle;
 use knee_lab::words::time_us;
 use knee_policy::{
-    Actuator, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy, Slot,
-    Stage, Step, Timeline, Unchanged, judge,
+    Actuator, Announcing, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy,
+    Publication, Slot, Stage, Step, Timeline, Unchanged, judge,
 };
 use knee_steer::{Design, Verdict};
 use std::time::{Duration, Instant};
@@ -30,6 +30,10 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     let policy = compared(arguments)?;
     let timeline = timeline(arguments)?;
     if policy.stage == Stage::Observe {
+        if arguments.published.assignment.is_some() {
+            let what = "the stage observe assigns nothing that could be published";
+            return Err(Failure::Usage(what.to_string(), "remove --assignment".to_string()));
+        }
         return observe(&policy, timeline, arguments);
     }
     let path = &arguments.journal.path;
@@ -61,6 +65,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
             guard: &mut guard,
             file: &mut file,
             handle: &handle,
+            published: &arguments.published,
         },
     );
     let returned = host.roll_back(&Journal::read(path)?)?;
@@ -98,6 +103,7 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
             actuator: &mut Unchanged,
             file: &mut file,
             handle: &handle,
+            published: None,
             is_guarded: &mut || true,
         },
     )?;
@@ -172,6 +178,7 @@ struct Held<'h> {
     guard: &'h mut Guard,
     file: &'h mut BlockFile,
     handle: &'h Handle,
+    published: &'h Published,
 }
 
 enum Ended {
@@ -192,12 +199,15 @@ fn carry_out(
     // Treats the time before the first block as a block under A.
     plan.controllers = policy.groups.iter().filter_map(|group| group.control.clone()).collect();
     actuator.apply(&plan, held.journal)?;
+    // Ends before the actuator does.
+    let mut published = published(held.published)?;
     let Held { guard, file, handle, .. } = held;
     let going = Going {
         plan: &plan,
         actuator: &mut *actuator,
         file,
         handle,
+        published: published.as_mut(),
         is_guarded: &mut || guard.renew(),
     };
     proceed(policy, timeline, blocks, going)
@@ -209,6 +219,8 @@ struct Going<'g> {
     actuator: &'g mut dyn Actuator,
     file: &'g mut BlockFile,
     handle: &'g Handle,
+    /// Where others read which clients get what.
+    published: Option<&'g mut Publication>,
     /// Renews the guard process's patience; whether it still exists.
     is_guarded: &'g mut dyn FnMut() -> bool,
 }
@@ -220,7 +232,7 @@ fn proceed(
     blocks: &mut Vec<Block>,
     going: Going<'_>,
 ) -> Result<Ended, Failure> {
-    let Going { plan, actuator, file, handle, is_guarded } = going;
+    let Going { plan, actuator, file, handle, mut published, is_guarded } = going;
     let kept = plan.kept.iter().map(|kept| kept.prefix).collect();
     let mut experiment = Experiment::begin(policy, timeline, kept, blocks)?;
     if timeline.slot(blocks.len() as u64).is_none() {
@@ -240,7 +252,12 @@ fn proceed(
             let done = actuator.renew()?;
             experiment.renewed(done.given, done.refused);
         }
-        let Step { block, stopped, done } = experiment.step(began.elapsed(), actuator)?;
+        let mut announcing = Announcing::new(&mut *actuator, published.as_deref_mut());
+        let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut announcing)?;
+        if let Some(published) = published.as_deref_mut().filter(|one| !one.is_published()) {
+            let (number, groups) = experiment.assigned();
+            published.publish(policy, plan, Some(number), groups)?;
+        }
         for (group, why) in stopped {
             screen::complain(&format!(
                 "B is stopped in {group}: {why}. Its clients returned to A."

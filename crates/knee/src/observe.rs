@@ -9,7 +9,7 @@ use crate::laboratory::lab;
 use crate::table::Table;
 use crate::{arguments::Print, interrupt, screen};
 use clap::{Args, ValueHint};
-use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Settings};
+use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings};
 use knee_record::{Error as RecordError, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
@@ -24,9 +24,9 @@ Examples:
   knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
   knee observe --page                         the last hour, at http://127.0.0.1:9178
 
-No privilege is needed. The command sees the connections in its network namespace; for
-those of a container: nsenter --net=/proc/PID/ns/net knee observe. The files, and how
-to query them: docs/observe.md.";
+Without --bpf no privilege is needed. The command sees the connections in its network
+namespace; for those of a container: nsenter --net=/proc/PID/ns/net knee observe. The
+files, and how to query them: docs/observe.md.";
 
 /// `knee observe`.
 #[derive(Debug, Args)]
@@ -40,6 +40,14 @@ pub struct Arguments {
     /// Write a row for one of N connections; the aggregates include all
     #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_of)]
     sample: u64,
+    /// Have BPF programs report connections, with their start and their controller
+    /// at the end; needs root, and a build with --features bpf
+    #[arg(long)]
+    bpf: bool,
+    /// Record the group, block and arm that knee steer apply or run publishes with its
+    /// own --assignment
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    assignment: Option<PathBuf>,
     /// Keep whole addresses of clients, not only their /24 or /48
     #[arg(long)]
     addresses: bool,
@@ -70,9 +78,11 @@ fn one_of(text: &str) -> Result<u64, String> {
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;
     let mut observer = Observer::begin(Settings {
+        reports: if arguments.bpf { Reports::Programs } else { Reports::SockDiag },
         directory: arguments.out.clone(),
         groups: Groups::new(arguments.group.clone())?,
         sample_one_of: arguments.sample,
+        assignment: arguments.assignment.clone(),
         keep_addresses: arguments.addresses,
         bytes_max: arguments.limit.get(),
     })?;
@@ -107,12 +117,15 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Summary by group, controller and size.
+/// Summary by group, arm, controller and size.
 fn document(observed: &Observed) -> Document {
     let named = observed.cells.iter().any(|(kind, _)| !kind.group.is_empty());
+    let assigned = observed.cells.iter().any(|(kind, _)| !kind.arm.is_empty());
     let group: &[&str] = if named { &["group"] } else { &[] };
+    let arm: &[&str] = if assigned { &["arm"] } else { &[] };
     let heads = [
         group,
+        arm,
         &["controller", "acknowledged", ">connections", ">throughput 5 %", ">median", ">95 %"],
         &[">time median", ">95 %", ">RTT median", ">retransmitted"],
     ];
@@ -121,7 +134,8 @@ fn document(observed: &Observed) -> Document {
         let Some(class) = kind.class else { continue };
         let rate = |part| Cell::figure(Unit::BitsPerSecond, cell.throughput_bps.percentile(part));
         let time = |part| Cell::us(cell.busy_us.percentile(part));
-        let group: Vec<Cell> = named.then(|| text(&kind.group)).into_iter().collect();
+        let group = named.then(|| text(&kind.group));
+        let arm = assigned.then(|| text(&kind.arm));
         let cells = [
             text(if kind.controller.is_empty() { "not seen" } else { &kind.controller }),
             text(size_classes()[class].name),
@@ -134,7 +148,7 @@ fn document(observed: &Observed) -> Document {
             Cell::us(cell.rtt_min_us.percentile(0.5)),
             Cell::figure(Unit::Fraction, cell.retransmission_ratio()),
         ];
-        table.row(group.into_iter().chain(cells));
+        table.row(group.into_iter().chain(arm).chain(cells));
     }
     let silent = observed.cells.iter().filter(|(kind, _)| kind.class.is_none());
     let silent: u64 = silent.map(|(_, cell)| cell.connections).sum();
@@ -146,6 +160,10 @@ fn document(observed: &Observed) -> Document {
     );
     let lost = Unit::Fraction.show(observed.lost_ratio());
     words += &format!("lost     {} reports, {lost} of all\n", observed.lost);
+    if observed.unreported > 0 {
+        words +=
+            &format!("unseen   {} connections that were open at the start\n", observed.unreported);
+    }
     for file in &observed.written.files {
         words += &format!("file     {}\n", file.display());
     }
@@ -175,9 +193,9 @@ fn says(observed: &Observed) -> String {
     let all = if observed.lost == 0 { "Every" } else { "Nearly every" };
     format!(
         "{all} connection that ended was reported. Time is the time with data to send or \
-         unacknowledged data, throughput the payload acknowledged over it. The controller is not \
-         seen for connections shorter than the ten seconds between two scans. Do not compare \
-         controllers by this table: they carried different connections."
+         unacknowledged data, throughput the payload acknowledged over it. Without --bpf the \
+         controller is not seen for connections shorter than the ten seconds between two scans. \
+         Do not compare controllers by this table: they carried different connections."
     )
 }
 
@@ -193,6 +211,7 @@ fn json(observed: &Observed) -> serde_json::Value {
         };
         json!({
             "group": &*kind.group,
+            "arm": &*kind.arm,
             "controller": &*kind.controller,
             "class": kind.class.map(|class| size_classes()[class].name),
             "connections": cell.connections,
@@ -212,6 +231,7 @@ fn json(observed: &Observed) -> serde_json::Value {
         "connections": observed.connections(),
         "without_connection": observed.without_connection,
         "lost_reports": observed.lost,
+        "unreported": observed.unreported,
         "rows": observed.rows,
         "files": observed.written.files,
         "cells": cells.collect::<Vec<_>>(),
@@ -242,6 +262,12 @@ impl From<LiveError> for Failure {
                 Failure::Host(format!("cannot {what}: {source}"), advice.to_string())
             }
             LiveError::Host(_) => Failure::Internal(what),
+            LiveError::Programs { advice, .. } => Failure::Host(what, advice),
+            LiveError::Assignment { .. } => {
+                let advice = "name the file of knee steer apply --assignment FILE, of the same \
+                    version of Knee";
+                Failure::Usage(what, advice.to_string())
+            }
             LiveError::Group { .. } => Failure::Usage(what, "write it like this".to_string()),
             LiveError::Twice { .. } => Failure::Usage(what, "name it once".to_string()),
         }

@@ -1,6 +1,6 @@
 //! `knee steer plan`, `apply`, `status`, `rollback`: a policy on this host.
 
-use crate::arguments::{Applied, Apply, PolicyPlan, Trust};
+use crate::arguments::{Applied, Apply, PolicyPlan, Published, Trust};
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
@@ -11,8 +11,8 @@ use crate::{interrupt, screen, signed};
 use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, each_connection, sysctl};
 use knee_policy::{
-    Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup, Renewed, Returned, What,
-    programs_lack,
+    Actuator, Announcing, Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup,
+    Publication, Renewed, Returned, What, programs_lack, treated,
 };
 use knee_record::Unit;
 use knee_scenario::{Errors, Problem, SourceText};
@@ -75,7 +75,12 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     // is reverted.
     let steered = (|| -> Result<bool, Failure> {
         let mut actuator = means.prepare(&policy, &mut journal)?;
+        // Ends before the actuator does.
+        let mut published = published(&arguments.published)?;
         let applied = actuator.apply(&plan, &mut journal)?;
+        if let Some(published) = &mut published {
+            published.publish(&policy, &plan, None, treated(&policy))?;
+        }
         let until = match arguments.duration {
             Some(duration) => format!("for {duration}"),
             None => "until Ctrl-C".to_string(),
@@ -97,7 +102,11 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
             let left = duration.map_or(STEP, |duration| duration.saturating_sub(began.elapsed()));
             if changes.wait(STEP.min(left))? {
                 plan = Plan::by(means, &policy, &host.main_table()?);
-                let applied = actuator.apply(&plan, &mut journal)?;
+                let mut announcing = Announcing::new(&mut *actuator, published.as_mut());
+                let applied = announcing.apply(&plan, &mut journal)?;
+                if let Some(published) = &mut published {
+                    published.publish(&policy, &plan, None, treated(&policy))?;
+                }
                 if applied.added + applied.removed > 0 {
                     let what = if means == Means::Routes { "made" } else { "added" };
                     screen::say(&format!(
@@ -133,6 +142,11 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         return Err(Failure::Host(what, "all changes were reverted; start again".to_string()));
     }
     Ok(Ending::Done)
+}
+
+/// Prepares to publish the assignment, if asked to.
+pub fn published(arguments: &Published) -> Result<Option<Publication>, Failure> {
+    Ok(arguments.assignment.as_deref().map(Publication::at).transpose()?)
 }
 
 /// Reports refusals when they begin, and open connections once all have their controller.

@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::thread::sleep;
@@ -80,7 +81,8 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 fn apply(folder: &Path) -> Child {
-    knee(folder, "steer apply policy.toml --journal own/journal").spawn().unwrap()
+    let line = "steer apply policy.toml --journal own/journal --assignment assignment.json";
+    knee(folder, line).spawn().unwrap()
 }
 
 /// Errors are reported before anything is changed.
@@ -127,6 +129,16 @@ fn there_and_back() -> Result<(), Skipped> {
         let second = apply(folder).wait_with_output().unwrap();
         assert_eq!(second.status.code(), Some(3), "{second:?}");
         assert!(String::from_utf8_lossy(&second.stderr).contains("already applies a policy"));
+        // What is published is what the kernel's table has.
+        let path = folder.join("assignment.json");
+        until("it is published", || path.exists());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        let published: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let places = published["places"].as_array().unwrap();
+        let table = ip("route show table 7222");
+        let thrown = table.lines().filter(|line| line.starts_with("throw")).count();
+        let without = places.iter().filter(|place| !place["arm"].is_null()).count();
+        assert!(places.len() == routes && without == thrown && thrown > 0, "{table}\n{published}");
 
         // A route changed by somebody else is left alone and reported, even after other routes have
         // followed a change of the main table.
@@ -140,6 +152,7 @@ fn there_and_back() -> Result<(), Skipped> {
         assert_eq!(status["foreign"], serde_json::json!(["198.51.100.0/24 in table 7222"]));
         let back = json(folder, "steer rollback --journal own/journal", 0);
         assert_eq!(first.wait().unwrap().code(), Some(0));
+        assert!(!path.exists());
         assert_eq!((&back["routes"], &back["rules"]), (&(routes - 1).into(), &1.into()));
         ip("route flush table 7222");
         assert_eq!(ip("route show table all") + &ip("rule"), before);

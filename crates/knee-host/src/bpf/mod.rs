@@ -5,10 +5,12 @@
 //! the BPF file system, until [`unload`] or a restart; connections that use it keep it to their
 //! end. What [`register`] offers, under any name, ends with the process.
 
+mod ended;
 mod error;
 mod steering;
 mod switches;
 
+pub use ended::EndedConnections;
 pub use error::BpfError;
 pub use steering::{Done, Place, Steering};
 

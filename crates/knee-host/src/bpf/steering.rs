@@ -7,11 +7,11 @@
 
 use super::{BpfError, refused_to, steering_lack};
 use crate::Choice;
+use crate::clock::since_boot;
 use crate::marks::{BACK, MARKED};
 use crate::system::socket_option;
 use ipnet::IpNet;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder};
-use nix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
 use std::io::Read;
 use std::net::{IpAddr, UdpSocket};
@@ -170,7 +170,7 @@ impl Steering {
     ///
     /// The kernel refuses.
     pub fn renew(&mut self) -> Result<(), BpfError> {
-        let end = since_boot()?;
+        let end = since_boot().map_err(|error| BpfError::io("read the clock", &error))?;
         self.control(end + self.lease, 0)
     }
 
@@ -181,7 +181,7 @@ impl Steering {
     ///
     /// The kernel refuses.
     pub fn change_open(&mut self, most: u64) -> Result<u64, BpfError> {
-        let end = since_boot()?;
+        let end = since_boot().map_err(|error| BpfError::io("read the clock", &error))?;
         self.control(end + self.lease, most)?;
         let what = "change open connections";
         let mut pass = Iter::new(&self.open).map_err(|error| refused(what, &error))?;
@@ -242,26 +242,23 @@ fn refused(what: &'static str, error: &libbpf_rs::Error) -> BpfError {
     refused_to(what, error, "it needs Linux 5.16 or later with CONFIG_BPF_JIT=y")
 }
 
-/// Returns the clock of `bpf_ktime_get_boot_ns`, which setting the time does not change.
-fn since_boot() -> Result<Duration, BpfError> {
-    let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
-    now.map(Duration::from).map_err(|error| BpfError::io("read the clock", &error.into()))
-}
-
 /// Returns the cookie of the calling thread's network namespace.
-fn namespace_cookie() -> std::io::Result<u64> {
+pub(super) fn namespace_cookie() -> std::io::Result<u64> {
     let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
     let mut bytes = [0; 8];
     socket_option(&socket, NAMESPACE_COOKIE, &mut bytes)?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
-fn map<'a>(object: &'a Object, name: &'static str) -> Result<libbpf_rs::Map<'a>, BpfError> {
+pub(super) fn map<'a>(
+    object: &'a Object,
+    name: &'static str,
+) -> Result<libbpf_rs::Map<'a>, BpfError> {
     let found = object.maps().find(|map| map.name() == name);
     found.ok_or(BpfError::Refused(WHAT, format!("there is no map {name}"), "rebuild Knee"))
 }
 
-fn program<'a>(
+pub(super) fn program<'a>(
     object: &'a Object,
     name: &'static str,
 ) -> Result<libbpf_rs::ProgramMut<'a>, BpfError> {
@@ -269,7 +266,7 @@ fn program<'a>(
     found.ok_or(BpfError::Refused(WHAT, format!("there is no program {name}"), "rebuild Knee"))
 }
 
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))
 }
 

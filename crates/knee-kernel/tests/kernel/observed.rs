@@ -4,7 +4,7 @@
 use crate::host::scenario;
 use knee_host::{HostError, Namespace};
 use knee_kernel::{Control, run};
-use knee_live::{Groups, LiveError, Observer, Settings};
+use knee_live::{Groups, LiveError, Observer, Reports, Settings};
 use knee_record::{ConnectionRecord, read_connections};
 use knee_trials::{Skipped, turn};
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ const INTERVAL_MS: u64 = 40;
 const SENDER: &str = "10.64.0.1:0";
 
 /// Opens the namespace of the sending host of the run in this process, once there is one.
+#[expect(clippy::disallowed_methods, reason = "the run goes on as time passes")]
 fn sender(is_over: &AtomicBool) -> Option<Namespace> {
     while !is_over.load(Ordering::Relaxed) {
         for file in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
@@ -45,9 +46,11 @@ fn sender(is_over: &AtomicBool) -> Option<Namespace> {
 /// Observes the sending host until the run is over, and returns all rows.
 fn observed(folder: &Path, is_over: &AtomicBool) -> Vec<ConnectionRecord> {
     let settings = Settings {
+        reports: Reports::SockDiag,
         directory: folder.to_path_buf(),
         groups: Groups::default(),
         sample_one_of: 1,
+        assignment: None,
         keep_addresses: false,
         bytes_max: u64::MAX,
     };
@@ -77,6 +80,7 @@ fn counts(row: &ConnectionRecord) -> [Option<u64>; 4] {
 
 /// Two mixes over a lossy link with a short queue: each transfer that was completed has the same
 /// counts in both.
+#[expect(clippy::print_stdout, reason = "the command of CONTRIBUTING.md shows how many")]
 pub fn an_observer_sees_the_same() -> Result<(), Skipped> {
     let _turn = turn()?;
     let wanted = std::env::var("KNEE_TRANSFERS").ok();

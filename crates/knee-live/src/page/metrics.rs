@@ -84,17 +84,20 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
         "" => "not seen".to_string(),
         name => bounded(name, &names.controllers),
     };
-    let sums = merged(&cells, |kind| (group(kind), class(kind), controller(kind)));
+    let sums =
+        merged(&cells, |kind| (group(kind), class(kind), controller(kind), kind.arm.clone()));
     for (name, unit, help, value) in counters() {
-        let sample =
-            |((group, class, controller), cell): (&(String, &'static str, String), &Cell)| {
-                let labels = vec![
-                    ("group", group.clone()),
-                    ("class", (*class).to_string()),
-                    ("controller", controller.clone()),
-                ];
-                Sample { labels, value: value(cell) }
-            };
+        let sample = |((group, class, controller, arm), cell): (&SumsKey, &Cell)| {
+            let mut labels = vec![
+                ("group", group.clone()),
+                ("class", (*class).to_string()),
+                ("controller", controller.clone()),
+            ];
+            if !arm.is_empty() {
+                labels.push(("arm", arm.to_string()));
+            }
+            Sample { labels, value: value(cell) }
+        };
         let samples = Samples::Counters(sums.iter().map(sample).collect());
         families.push(Family { name, unit, help, samples });
     }
@@ -129,6 +132,9 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
     ]);
     families
 }
+
+/// Group, class of sizes, controller and arm. There are at most seven arms.
+type SumsKey = (String, &'static str, String, Arc<str>);
 
 /// Label of connections without payload from this end.
 const NO_PAYLOAD: &str = "no payload";
@@ -214,7 +220,7 @@ mod tests {
                     ..Ended::default()
                 };
                 let name = format!("g{group:03}");
-                part.minute.cells.add(name.as_str().into(), "cubic".into(), &ended);
+                part.minute.cells.add(name.as_str().into(), "cubic".into(), "".into(), &ended);
             }
         }
         live.ended(&part, &part.minute.cells);
@@ -265,7 +271,7 @@ mod tests {
         assert!(first.is_subset(&second) && second.contains(FURTHER), "{second:?}");
         assert_eq!(second.len(), GROUPS_MAX + 1);
         let mut cells = Cells::default();
-        cells.add("x".into(), "".into(), &Ended::default());
+        cells.add("x".into(), "".into(), "".into(), &Ended::default());
         names.learn(&cells.0);
         assert_eq!(names.groups.len(), GROUPS_MAX);
     }

@@ -45,6 +45,7 @@ pub(crate) fn report(gathered: Gathered) -> ObservedReport {
         small: of(Size::Small),
         controllers: controllers(&gathered),
         groups: groups(&gathered),
+        arms: arms(&gathered),
         hours: hours(&gathered),
         heat: gathered.heat.iter().map(bin).collect(),
         providers: providers(&gathered),
@@ -100,6 +101,20 @@ fn groups(gathered: &Gathered) -> Vec<ObservedCell> {
     });
     by.iter()
         .map(|((_, group, size, _, cc), cell)| told(cell, group, size_name(*size), cc))
+        .collect()
+}
+
+fn arms(gathered: &Gathered) -> Vec<ObservedCell> {
+    let by = merged(gathered.cells.iter(), |(_, kind)| {
+        let Kind { group, arm, controller: cc, .. } = kind;
+        let size = kind.size().filter(|_| !arm.is_empty())?;
+        Some((group.clone(), size, arm.clone(), cc.is_empty(), cc.clone()))
+    });
+    by.iter()
+        .map(|((group, size, arm, _, cc), cell)| ObservedCell {
+            arm: arm.to_string(),
+            ..told(cell, group, size_name(*size), cc)
+        })
         .collect()
 }
 
@@ -230,6 +245,7 @@ fn objects(gathered: &Gathered) -> Option<ObservedObjects> {
 fn told(cell: &Cell, group: &str, class: &str, controller: &str) -> ObservedCell {
     ObservedCell {
         group: group.to_string(),
+        arm: String::new(),
         class: class.to_string(),
         controller: controller.to_string(),
         connections: cell.connections,

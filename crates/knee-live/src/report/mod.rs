@@ -145,7 +145,7 @@ mod tests {
             let mut one =
                 Minute { unix_ns, lost: if minute == 7 { lost } else { 0 }, ..Minute::default() };
             for made in made.iter().filter(|made| made.minute == minute) {
-                one.cells.add(made.group.into(), made.cc.into(), &made.ended);
+                one.cells.add(made.group.into(), made.cc.into(), "".into(), &made.ended);
             }
             minutes.push(one);
         }

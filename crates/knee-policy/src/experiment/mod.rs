@@ -19,7 +19,7 @@ pub use timeline::{Slot, Timeline};
 use crate::plan::part_length;
 use crate::{Actuator, Choice, Policy, PolicyError, Stage};
 use ipnet::IpNet;
-use knee_steer::{Alarm, Design, Treatment, Window, in_half};
+use knee_steer::{Alarm, AssignedGroup, Design, Treatment, Window, in_half};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use watch::{Told, Watch};
@@ -197,6 +197,26 @@ impl Experiment {
             }
         };
         self.groups.iter().map(choice).collect()
+    }
+
+    /// Returns the number of the current block, and the arms of its groups: A and B, in a block of
+    /// halves `half A` and `half B`.
+    pub fn assigned(&self) -> (u64, Vec<AssignedGroup>) {
+        let group = |(group, choice): (&Group, Choice)| {
+            let arms = match self.treatment(group).0 {
+                Treatment::Control => ["A", "B"],
+                Treatment::Test => ["B", "A"],
+                Treatment::Half => ["half A", "half B"],
+            };
+            AssignedGroup {
+                name: group.name.clone(),
+                arms: arms.map(String::from),
+                key: choice.key,
+                share: choice.share,
+            }
+        };
+        let groups = self.groups.iter().zip(self.choices());
+        (self.block.number, groups.map(group).collect())
     }
 
     fn enter(&mut self, now: Duration, actuator: &mut dyn Actuator) -> Result<(), PolicyError> {

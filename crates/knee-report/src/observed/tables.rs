@@ -121,11 +121,15 @@ pub fn observed_tables(report: &ObservedReport) -> Vec<ObservedTable> {
     }
     for measure in Measure::BOTH {
         let name = measure.name(["throughput", "time"]);
-        tables.push(cells(&report.controllers, measure, false, name));
+        tables.push(cells(&report.controllers, measure, By::Class, name));
     }
     for measure in Measure::BOTH.into_iter().filter(|_| !report.groups.is_empty()) {
         let name = measure.name(["group throughput", "group time"]);
-        tables.push(cells(&report.groups, measure, true, name));
+        tables.push(cells(&report.groups, measure, By::Group, name));
+    }
+    for measure in Measure::BOTH {
+        let name = measure.name(["arm throughput", "arm time"]);
+        tables.push(cells(&report.arms, measure, By::Arm, name));
     }
     if !report.providers.is_empty() {
         tables.push(providers(report));
@@ -148,20 +152,31 @@ fn percentiles(measure: Measure, cell: &ObservedCell) -> [ObservedFigure; 3] {
         .map(|value| measure.figure(value))
 }
 
-fn cells(
-    all: &[ObservedCell],
-    measure: Measure,
-    of_groups: bool,
-    name: &'static str,
-) -> ObservedTable {
-    let mut heads = if of_groups { vec!["group"] } else { vec!["acknowledged"] };
+/// What the rows of a table are told apart by, beside the controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Class,
+    Group,
+    Arm,
+}
+
+fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> ObservedTable {
+    let mut heads = match by {
+        By::Class => vec!["acknowledged"],
+        By::Group => vec!["group"],
+        By::Arm => vec!["group", "arm"],
+    };
     heads.extend(["controller", ">connections", measure.head(), ">median", ">95 %"]);
     heads.extend([">RTT median", ">receiver-limited", ">retransmitted", ">timeouts"]);
     let mine: Vec<&ObservedCell> = all.iter().filter(|cell| measure.counts_for(cell)).collect();
     let left_out = mine.len().saturating_sub(ROWS_MAX);
     let rows = mine.iter().take(ROWS_MAX).map(|cell| {
-        let first = if of_groups { &cell.group } else { &cell.class };
-        let mut row = vec![Text(first.clone()), controller(&cell.controller)];
+        let mut row = match by {
+            By::Class => vec![Text(cell.class.clone())],
+            By::Group => vec![Text(cell.group.clone())],
+            By::Arm => vec![Text(cell.group.clone()), Text(cell.arm.clone())],
+        };
+        row.push(controller(&cell.controller));
         row.push(Count(cell.connections));
         row.extend(percentiles(measure, cell));
         row.extend([
@@ -172,8 +187,12 @@ fn cells(
         ]);
         row
     });
-    let mut note = match (measure, of_groups) {
-        (_, true) => String::new(),
+    let mut note = match (measure, by) {
+        (_, By::Group) => String::new(),
+        (_, By::Arm) => "Connections whose arm is known. Arms are drawn at random, but only knee \
+                         steer run judges an experiment: it leaves out the burn-in of each block \
+                         and compares whole blocks."
+            .to_string(),
         (Measure::Throughput, _) => "Payload acknowledged over the time with data to send or \
                                      unacknowledged data. The controller is not seen for \
                                      connections shorter than the ten seconds between two scans."
@@ -186,7 +205,11 @@ fn cells(
     if left_out > 0 {
         note += &format!(" {left_out} further rows, of groups with fewer bytes, are left out.");
     }
-    let of = if of_groups { ", by group" } else { "" };
+    let of = match by {
+        By::Class => "",
+        By::Group => ", by group",
+        By::Arm => ", by arm",
+    };
     ObservedTable {
         name,
         title: format!("{}{of}", measure.title()),

@@ -142,6 +142,8 @@ pub struct Apply {
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
     #[command(flatten)]
+    pub published: Published,
+    #[command(flatten)]
     pub journal: Guard,
     #[command(flatten)]
     pub print: Print,
@@ -197,6 +199,8 @@ pub struct SteerRun {
     #[arg(long, value_name = "LIMIT")]
     pub allow: Vec<Limit>,
     #[command(flatten)]
+    pub published: Published,
+    #[command(flatten)]
     pub journal: Guard,
     #[command(flatten)]
     pub print: Print,
@@ -220,6 +224,15 @@ pub struct Applied {
     pub journal: Guard,
     #[command(flatten)]
     pub print: Print,
+}
+
+/// Where the assignment is published.
+#[derive(Debug, Args)]
+pub struct Published {
+    /// Publish in this file which clients are in which group, block and arm, for
+    /// knee observe --assignment FILE; it is removed at the end
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub assignment: Option<PathBuf>,
 }
 
 /// Where the journal is.

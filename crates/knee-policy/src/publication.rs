@@ -1,0 +1,189 @@
+//! Publishes who is assigned what, for `knee observe` of any user.
+
+use crate::{
+    Actuator, Applied, Choice, Journal, Plan, Policy, PolicyError, PolicyGroup, Renewed, What,
+};
+use knee_host::since_boot;
+use knee_steer::{
+    ASSIGNMENT_SCHEMA, AssignedGroup, AssignedPlace, Assignment, HELD_OUT, KEPT, TREATED,
+};
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A file with the [`Assignment`] in force, readable by all users. It is removed before each change
+/// and at the end, and written after a change, so that whoever finds it knows what has been
+/// assigned until then. It is locked (flock(2)) by this process, so that a killed process leaves
+/// nothing that looks valid.
+#[derive(Debug)]
+pub struct Publication {
+    path: PathBuf,
+    file: Option<Flock<File>>,
+}
+
+impl Publication {
+    /// Publishes nothing yet at this path; removes what an earlier process left there.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::Records`].
+    pub fn at(path: &Path) -> Result<Publication, PolicyError> {
+        match fs::remove_file(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("replace", path, error)),
+        }
+        Ok(Publication { path: path.to_path_buf(), file: None })
+    }
+
+    /// Publishes an assignment that is in force.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::Records`], for example if the disk is full.
+    pub fn publish(
+        &mut self,
+        policy: &Policy,
+        plan: &Plan,
+        block: Option<u64>,
+        groups: Vec<AssignedGroup>,
+    ) -> Result<(), PolicyError> {
+        let written = since_boot().and_then(|since| {
+            self.replace(&Assignment {
+                schema: ASSIGNMENT_SCHEMA.to_string(),
+                policy: policy.name.clone(),
+                since_boot_ns: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
+                block,
+                groups,
+                places: places(plan),
+            })
+        });
+        written.map_err(|source| failed("write", &self.path, source))
+    }
+
+    /// Removes what is published, before a change.
+    pub fn withdraw(&mut self) {
+        if self.file.take().is_some() {
+            // Without its lock it counts as absent.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Returns whether an assignment is published.
+    pub fn is_published(&self) -> bool {
+        self.file.is_some()
+    }
+
+    fn replace(&mut self, assignment: &Assignment) -> io::Result<()> {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".new");
+        let next = PathBuf::from(name);
+        // One that a killed process left.
+        let _ = fs::remove_file(&next);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o644);
+        options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+        let file = options.open(&next)?;
+        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
+            .map_err(|(_, error)| io::Error::from(error))?;
+        file.write_all(&serde_json::to_vec(assignment)?)?;
+        fs::rename(&next, &self.path)?;
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+impl Drop for Publication {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// An actuator that withdraws the publication before each change.
+pub struct Announcing<'a> {
+    actuator: &'a mut dyn Actuator,
+    publication: Option<&'a mut Publication>,
+}
+
+impl<'a> Announcing<'a> {
+    /// Carries out changes by `actuator`. The caller publishes them afterwards.
+    pub fn new(
+        actuator: &'a mut dyn Actuator,
+        publication: Option<&'a mut Publication>,
+    ) -> Announcing<'a> {
+        Announcing { actuator, publication }
+    }
+
+    fn withdraw(&mut self) {
+        if let Some(publication) = &mut self.publication {
+            publication.withdraw();
+        }
+    }
+}
+
+impl Actuator for Announcing<'_> {
+    fn apply(&mut self, plan: &Plan, journal: &mut Journal) -> Result<Applied, PolicyError> {
+        self.withdraw();
+        self.actuator.apply(plan, journal)
+    }
+
+    fn choose(&mut self, choices: Vec<Choice>) -> Result<(), PolicyError> {
+        self.withdraw();
+        self.actuator.choose(choices)
+    }
+
+    fn renew(&mut self) -> Result<Renewed, PolicyError> {
+        self.actuator.renew()
+    }
+
+    fn stop(&mut self) {
+        self.withdraw();
+        self.actuator.stop();
+    }
+}
+
+/// Arms of a policy that is applied: each group's clients get its controller or are held out.
+pub fn treated(policy: &Policy) -> Vec<AssignedGroup> {
+    let group = |group: &PolicyGroup| AssignedGroup {
+        name: group.name.clone(),
+        arms: [TREATED.to_string(), String::new()],
+        key: [0; 16],
+        share: 0,
+    };
+    policy.groups.iter().map(group).collect()
+}
+
+/// The clients of a plan, whichever mechanism carries it out.
+fn places(plan: &Plan) -> Vec<AssignedPlace> {
+    let arm = |what| match what {
+        What::Steered => None,
+        What::HeldOut => Some(HELD_OUT.to_string()),
+        What::Kept => Some(KEPT.to_string()),
+    };
+    let of_programs = plan.places.iter().map(|placed| AssignedPlace {
+        group: placed.group,
+        prefix: placed.prefix,
+        port: placed.port,
+        part: placed.part,
+        arm: arm(placed.what),
+    });
+    let of_routes = plan.routes.iter().filter_map(|planned| {
+        let route = &planned.route;
+        let prefix = route.destination();
+        let rule = plan.rules.iter().find(|rule| rule.table == route.table())?;
+        let what = match (route.controller(), planned.held_out) {
+            (Some(_), _) => What::Steered,
+            (None, true) => What::HeldOut,
+            (None, false) => What::Kept,
+        };
+        let (port, part) = (rule.local_port, prefix.prefix_len());
+        Some(AssignedPlace { group: planned.group, prefix, port, part, arm: arm(what) })
+    });
+    of_programs.chain(of_routes).collect()
+}
+
+fn failed(what: &'static str, path: &Path, source: io::Error) -> PolicyError {
+    PolicyError::Records { what, path: path.to_path_buf(), source }
+}
