@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measures the cost of observing a host.
 
-    benches/observe.py [KNEE] [--rate N] [--seconds S] [--sample 1/N] [--user NAME]
+    benches/observe.py [KNEE] [--rate N] [--seconds S] [--sample 1/N] [--user NAME] [--bpf]
 
 Opens and closes connections over loopback, in a network namespace of its own, at up to RATE
 closes per second (two sockets per connection), while `knee observe` listens there as
 another user. Prints the closes counted by this program, rows and lost reports, user and
 system time of the observer per report, and its maximum resident memory. Fails if reports
 and lost ones do not add up to the closes. Needs root for the namespace; the observer runs
-unprivileged.
+unprivileged, except with --bpf, which needs --user root.
 """
 
 import argparse
@@ -55,6 +55,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--sample", default="1/1")
     parser.add_argument("--user", default="nobody")
+    parser.add_argument("--bpf", action="store_true")
     given = parser.parse_args()
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         raise SystemExit("observe: needs root, for a network namespace")
@@ -70,6 +71,7 @@ def main():
         out.mkdir()
         os.chown(out, user.pw_uid, user.pw_gid)
         command = [knee, "observe", "--out", out, "--sample", given.sample, "--format", "json"]
+        command += ["--bpf"] if given.bpf else []
         observer = subprocess.Popen(
             command,
             user=user.pw_uid,
@@ -87,8 +89,8 @@ def main():
         _, status, usage = os.wait4(observer.pid, 0)
         if status != 0:
             raise SystemExit(f"observe: exit status {status}")
-    # Both ends of each, and the listening socket.
-    closed = connections * 2 + 1
+    # Both ends of each, and the listening socket, which BPF programs leave out.
+    closed = connections * 2 + (0 if given.bpf else 1)
     reports = told["connections"] + told["without_connection"]
     lost = told["lost_reports"]
     cpu = usage.ru_utime + usage.ru_stime
