@@ -1,20 +1,21 @@
-//! Runs an experiment of knee-steer over the packet simulator, where the truth is known. Implements
-//! `knee steer rehearse`.
+//! Runs an experiment of knee-steer on a ground, where the truth is known: the packet simulator, or
+//! real TCP between hosts in network namespaces over emulated links. Implements `knee steer
+//! rehearse`.
 //!
 //! A block is a run with its own seed: the same network at another time. So no block affects the
 //! next, and burn-in is the scenario's warm-up. In a half-and-half block each arrival occurs twice,
 //! once under each controller, as in mixes of one process: the halves are equal by construction,
-//! and the assignment of clients is not random. No record is lost.
+//! and the assignment of clients is not random. No record is lost. In real time a block is void if
+//! the host was too busy for its run; its triple is left out.
 
 use crate::answers::{Questions, under};
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
-use crate::ground::SIMULATOR;
 use crate::job::{Job, Run, execute};
 use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use crate::text::ScenarioText;
-use knee_record::{MixPair, size_classes};
+use knee_record::{MixPair, Verdict, size_classes};
 use knee_scenario::{Override, Scenario};
 use knee_statistics::{Interval, Sketch};
 use knee_steer::{
@@ -37,6 +38,8 @@ const WINDOW: Time = Time::from_secs(60);
 /// Settings of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct RehearseSettings {
+    /// Name of the ground: `sim`, `kernel`.
+    pub on: String,
     /// Keys overridden in every scenario.
     pub set: Vec<Override>,
     /// Seed of the random draws and of the first block; `None`: the scenario's.
@@ -57,8 +60,11 @@ pub enum RehearseError {
     #[error("{0} does not have two mixes of one process over one path")]
     NoPair(String),
     /// No size class has enough transfers for a meaningful mean.
-    #[error("no block has five transfers of a size class")]
+    #[error("no size class has five transfers in a block, and one in every block")]
     TooFew,
+    /// No triple is left, because the host was too busy for a run of each.
+    #[error("the host was too busy for a run of every triple")]
+    Busy,
 }
 
 /// Outcome of a rehearsal.
@@ -68,10 +74,15 @@ pub struct Rehearsed {
     pub seed: u64,
     /// Triples completed; fewer than planned after a stop.
     pub triples: u64,
+    /// Those of them that are left out, because the host was too busy for a run in real time.
+    pub void: u64,
     /// Length of a block.
     pub block: Time,
     /// Initial part of a block whose transfers do not count.
     pub burn_in: Time,
+    /// Block and burn-in that the transfers need, if the scenario's are shorter: three times the
+    /// 95th percentile of their completion under A, and the 90th.
+    pub too_short: Option<(Time, Time)>,
     /// Results by traffic and size.
     pub classes: Vec<RehearsedClass>,
     /// Classes with too few transfers for a verdict.
@@ -126,11 +137,17 @@ struct Block {
     delay_p95_us: BTreeMap<String, f64>,
     /// Completion times of the transfers of the smallest class, microseconds, by process.
     small_us: BTreeMap<String, Sketch>,
+    /// Completion times of all transfers after the warm-up, microseconds; of those that were cut
+    /// off, the time until then.
+    took_us: Sketch,
+    /// Whether the host was too busy for the run.
+    is_void: bool,
 }
 
 impl Block {
     fn new(run: &Run, scenario: &Scenario, pairs: &[MixPair]) -> Block {
-        let mut block = Block::default();
+        let is_void = run.summary.verdict == Verdict::Invalid;
+        let mut block = Block { is_void, ..Block::default() };
         let (sizes, view) = (size_classes(), run.view(scenario));
         let window = window(scenario).as_nanos().max(1);
         for pair in pairs {
@@ -172,6 +189,8 @@ impl Block {
                 };
                 let key = (pair.name.clone(), class);
                 block.begun.entry(key.clone()).or_default()[half] += 1;
+                let cut_off = scenario.duration.as_nanos().saturating_sub(row.start_ns);
+                block.took_us.add(row.completion_ns.unwrap_or(cut_off) as f64 / 1e3);
                 // Transfers that cross the end of a block do not count.
                 let Some(took) = row.completion_ns.filter(|ns| *ns > 0) else { continue };
                 if class == 0 {
@@ -228,14 +247,16 @@ impl Lab {
     /// Rehearses an experiment over these scenarios; each stands for a group of clients.
     ///
     /// # Errors
-    /// An error in a scenario, a [`RehearseError`], or the first failure of a run. Returns `None`
+    /// An error in a scenario, a [`RehearseError`], a ground that cannot run it or does not exist,
+    /// or the first failure of a run. Returns `None`
     /// if it was stopped before any result.
     pub fn rehearse(
         &self,
         texts: &[ScenarioText],
         settings: &RehearseSettings,
     ) -> Result<Option<Rehearsed>, Error> {
-        let simulator = self.grounds.get(SIMULATOR)?;
+        let ground = self.grounds.get(&settings.on)?;
+        ground.check_host()?;
         let mut groups = Vec::new();
         let mut runs: Vec<(usize, Which, Scenario)> = Vec::new();
         let mut first = None;
@@ -245,6 +266,7 @@ impl Lab {
             if pairs.is_empty() {
                 return Err(RehearseError::NoPair(text.name.clone()).into());
             }
+            ground.check(&scenario)?;
             let from = settings.seed.unwrap_or(scenario.seed);
             for (which, at, treatment) in plan(settings, from, number) {
                 let seed = seed(repeat_seed(from, at));
@@ -260,14 +282,16 @@ impl Lab {
             groups.push(Group { pairs, blocks: BTreeMap::new() });
             first.get_or_insert(scenario);
         }
+        // Runs in real time take place in this order, the others start in it; so a stop leaves whole
+        // triples.
+        runs.sort_by_key(|(_, which, _)| *which);
         let loads: Vec<Load> =
-            runs.iter().map(|(_, _, scenario)| Load::of(scenario, simulator)).collect();
-        // Runs in the order of need, so that a stop leaves whole triples.
+            runs.iter().map(|(_, _, scenario)| Load::of(scenario, ground)).collect();
         let mut order = costliest_first(&loads);
         order.sort_by_key(|index| runs[*index].1);
         let blocks = self.side_by_side(&loads, order, |index, control| {
             let (group, _, scenario) = &runs[index];
-            let run = execute(&Job::new(scenario, simulator), control)?;
+            let run = execute(&Job::new(scenario, ground), control)?;
             let cut = run.records.interrupted;
             Ok((!cut).then(|| Block::new(&run, scenario, &groups[*group].pairs)))
         })?;
@@ -323,9 +347,20 @@ fn judge(
             treatments.iter().all(|one| group.blocks.contains_key(&Which::Triple(number, *one)))
         })
     };
-    let triples = (0..settings.triples).take_while(|number| whole(*number)).count() as u64;
-    if triples == 0 || !is_calibrated {
+    let done = (0..settings.triples).take_while(|number| whole(*number)).count() as u64;
+    if done == 0 || !is_calibrated {
         return Ok(None);
+    }
+    let of_triple =
+        |number: u64, which: &Which| matches!(which, Which::Triple(of, _) if *of == number);
+    let is_sound = |number: &u64| {
+        let mut blocks = groups.iter().flat_map(|group| &group.blocks);
+        !blocks.any(|(which, block)| of_triple(*number, which) && block.is_void)
+    };
+    let triples: Vec<u64> = (0..done).filter(is_sound).collect();
+    let triples = triples.as_slice();
+    if triples.is_empty() {
+        return Err(RehearseError::Busy.into());
     }
     let mut keys: Vec<(Key, [String; 2])> = Vec::new();
     for pair in groups.iter().flat_map(|group| &group.pairs) {
@@ -346,7 +381,9 @@ fn judge(
     let left_out = left_out.into_iter().filter(|(key, _)| seen(key));
     Ok(Some(Rehearsed {
         seed: settings.seed.unwrap_or(first.seed),
-        triples,
+        triples: done,
+        void: done - triples.len() as u64,
+        too_short: too_short(groups, first),
         block: first.duration,
         burn_in: first.warmup,
         left_out: left_out.map(|(key, _)| format!("{}, {}", key.0, sizes(&key))).collect(),
@@ -376,10 +413,10 @@ fn with<'g>(groups: &'g [Group], key: &Key) -> impl Iterator<Item = &'g Group> {
 }
 
 /// Mean number of transfers in a block under A.
-fn transfers(groups: &[Group], key: &Key, triples: u64) -> f64 {
+fn transfers(groups: &[Group], key: &Key, triples: &[u64]) -> f64 {
     let counts = with(groups, key).flat_map(|group| {
-        (0..triples).filter_map(|number| {
-            let [a, b] = group.blocks.get(&Which::Triple(number, Treatment::Control))?.halves(key);
+        triples.iter().filter_map(|number| {
+            let [a, b] = group.blocks.get(&Which::Triple(*number, Treatment::Control))?.halves(key);
             Some((a.0 + b.0) as f64)
         })
     });
@@ -388,10 +425,11 @@ fn transfers(groups: &[Group], key: &Key, triples: u64) -> f64 {
 }
 
 /// Whether there are enough transfers, and a mean in every cell.
-fn is_judged(groups: &[Group], key: &Key, triples: u64) -> bool {
+fn is_judged(groups: &[Group], key: &Key, triples: &[u64]) -> bool {
     transfers(groups, key, triples) >= TRANSFERS_MIN
-        && (0..triples)
-            .all(|number| with(groups, key).all(|group| cells(group, key, number).is_some()))
+        && triples
+            .iter()
+            .all(|number| with(groups, key).all(|group| cells(group, key, *number).is_some()))
 }
 
 fn cells(group: &Group, key: &Key, triple: u64) -> Option<Cells> {
@@ -417,7 +455,7 @@ fn trial(
     groups: &[Group],
     key: &Key,
     settings: &RehearseSettings,
-    triples: u64,
+    triples: &[u64],
     comparisons: usize,
 ) -> Trial {
     let (mut speeds, mut costs) = (Vec::new(), Vec::new());
@@ -425,6 +463,9 @@ fn trial(
         for number in 0..settings.calibration {
             let of = |side| group.blocks.get(&Which::Calibration(number, side));
             let (Some(one), Some(other)) = (of(0), of(1)) else { continue };
+            if one.is_void || other.is_void {
+                continue;
+            }
             speeds.extend(one.mean(key).zip(other.mean(key)).map(|(one, other)| one - other));
             costs.push([one, other].map(|block| block.costs(&key.0)));
         }
@@ -438,12 +479,26 @@ fn trial(
         guards: Guards::new(&costs),
         covariate: Covariate::default(),
     });
-    for number in 0..triples {
+    for number in triples {
         let row: Vec<Cells> =
-            with(groups, key).filter_map(|group| cells(group, key, number)).collect();
+            with(groups, key).filter_map(|group| cells(group, key, *number)).collect();
         trial.push(&row);
     }
     trial
+}
+
+/// Block and burn-in that the transfers under A need, if the scenario's are shorter. On a live host
+/// blocks last 10 min at least; here the transfers alone decide, since no block affects the next.
+fn too_short(groups: &[Group], first: &Scenario) -> Option<(Time, Time)> {
+    let mut took = Sketch::default();
+    for (which, block) in groups.iter().flat_map(|group| &group.blocks) {
+        if matches!(which, Which::Calibration(..)) {
+            took.merge(&block.took_us);
+        }
+    }
+    let time = |us: f64| Time::from_nanos((us * 1e3) as u64);
+    let needed = (time(3.0 * took.percentile(TAIL)?), time(took.percentile(0.9)?));
+    (first.duration < needed.0 || first.warmup < needed.1).then_some(needed)
 }
 
 /// Measures the true effect, from runs with the same arrivals under both controllers.
@@ -452,7 +507,9 @@ fn truth(groups: &[Group], key: &Key) -> Option<Interval> {
     for group in with(groups, key) {
         for which in group.blocks.keys() {
             let Which::Truth(number, Treatment::Control) = which else { continue };
-            let of = |treatment| group.blocks.get(&Which::Truth(*number, treatment));
+            let of = |treatment| {
+                group.blocks.get(&Which::Truth(*number, treatment)).filter(|block| !block.is_void)
+            };
             let both = of(Treatment::Test).zip(of(Treatment::Control));
             let means = both.and_then(|(test, control)| test.mean(key).zip(control.mean(key)));
             found.extend(means.map(|(test, control)| test - control));
@@ -462,10 +519,10 @@ fn truth(groups: &[Group], key: &Key) -> Option<Interval> {
 }
 
 /// The first block under B with two consecutive windows that retransmit far more than A.
-fn hard_stop(groups: &[Group], triples: u64, window: Time) -> Option<(u64, Time)> {
-    for number in 0..triples {
+fn hard_stop(groups: &[Group], triples: &[u64], window: Time) -> Option<(u64, Time)> {
+    for number in triples {
         for group in groups {
-            let test = group.blocks.get(&Which::Triple(number, Treatment::Test))?;
+            let test = group.blocks.get(&Which::Triple(*number, Treatment::Test))?;
             for pair in &group.pairs {
                 let mut stop = HardStop::new(ratio_of_control(group, &pair.name));
                 for ((process, at), (again, sent)) in &test.windows {
@@ -491,3 +548,6 @@ fn ratio_of_control(group: &Group, process: &str) -> f64 {
     }
     if all.1 == 0 { 0.0 } else { all.0 as f64 / all.1 as f64 }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,17 +44,29 @@ fn rehearsed(text: &str, set: &[(&str, &str)], jobs: u16) -> Result<Rehearsed, E
 }
 
 fn rehearsed_by(lab: &Lab, text: &str, set: &[(&str, &str)]) -> Result<Option<Rehearsed>, Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("mix.toml");
-    fs::write(&file, text).unwrap();
-    let settings = RehearseSettings {
+    lab_rehearsed(lab, text, &settings(set))
+}
+
+fn settings(set: &[(&str, &str)]) -> RehearseSettings {
+    RehearseSettings {
+        on: "sim".to_string(),
         set: set.iter().map(|(key, value)| Override::new(key, value)).collect(),
         seed: Some(1),
         triples: 24,
         calibration: 8,
         truth: 10,
-    };
-    lab.rehearse(&[ScenarioText::read(&file).unwrap()], &settings)
+    }
+}
+
+fn lab_rehearsed(
+    lab: &Lab,
+    text: &str,
+    settings: &RehearseSettings,
+) -> Result<Option<Rehearsed>, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mix.toml");
+    fs::write(&file, text).unwrap();
+    lab.rehearse(&[ScenarioText::read(&file).unwrap()], settings)
 }
 
 fn class<'r>(rehearsed: &'r Rehearsed, sizes: &str) -> &'r knee_lab::RehearsedClass {
@@ -66,6 +78,7 @@ fn class<'r>(rehearsed: &'r Rehearsed, sizes: &str) -> &'r knee_lab::RehearsedCl
 #[test]
 fn what_only_takes_from_its_neighbours_is_no_effect() {
     let rehearsed = rehearsed(&scenario(DEEP), &[], 2).unwrap();
+    assert_eq!(rehearsed.void, 0, "no run in virtual time is void");
     let large = class(&rehearsed, "1 to 3 MB");
     assert_eq!(large.trial.verdict(), (Verdict::NoEffect, 24));
     let naive = large.trial.naive().unwrap();
@@ -146,6 +159,9 @@ fn what_cannot_be_rehearsed_is_refused() {
     let first = scenario(DEEP).split("[[flow]]").take(2).collect::<Vec<_>>().join("[[flow]]");
     let error = rehearsed(&first, &[], 2).unwrap_err();
     assert!(matches!(error, Error::Rehearse(RehearseError::NoPair(_))), "{error}");
+    let on_nothing = RehearseSettings { on: "moon".to_string(), ..settings(&[]) };
+    let error = lab_rehearsed(&Lab::default(), &scenario(DEEP), &on_nothing).unwrap_err();
+    assert!(error.to_string().contains("moon"), "{error}");
     let error = rehearsed(&scenario(DEEP), &[("duration", "9 s")], 2).unwrap_err();
     assert!(matches!(error, Error::Rehearse(RehearseError::TooFew)), "{error}");
 }

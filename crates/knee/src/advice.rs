@@ -71,6 +71,9 @@ impl From<Error> for Failure {
                 usage("begin with knee init --template mix")
             }
             Error::Rehearse(RehearseError::TooFew) => usage("write a longer duration"),
+            Error::Rehearse(RehearseError::Busy) => {
+                Failure::Host(what, "run it on a host with less to do".to_string())
+            }
             Error::Rerun(error) => usage(of_rerun(&error)),
             Error::Point { label, source } => at_point(Failure::from(*source), &label),
             Error::Report(_) | Error::Defect(_) | Error::Stopped => Failure::Internal(what),

@@ -34,6 +34,7 @@ fn rehearse(arguments: &Rehearse) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let settings = RehearseSettings {
+        on: arguments.on.clone(),
         set: arguments.set.clone(),
         seed: arguments.seed,
         triples: arguments.triples,
@@ -97,11 +98,33 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
             length(*time)
         ))
     });
+    let document = rehearsed.too_short.iter().fold(document, |all, (block, burn_in)| {
+        all.said(format!(
+            "Blocks are too short for these transfers: write --set duration={} and --set warmup={} \
+             or more.",
+            written(*block),
+            written(*burn_in)
+        ))
+    });
+    let document = match rehearsed.void {
+        0 => document,
+        void => document.said(format!(
+            "{void} of {triples} triples are left out: the host was too busy for a run."
+        )),
+    };
     let left_out = &rehearsed.left_out;
     match left_out.is_empty() {
         true => document,
         false => document
             .said(format!("Too few transfers in a block for a result: {}.", left_out.join("; "))),
+    }
+}
+
+/// A time as a key takes it, rounded up: whole seconds from one second on.
+fn written(time: knee_units::Time) -> String {
+    match time.as_nanos().div_ceil(1_000_000) {
+        ms if ms < 1000 => format!("{ms}ms"),
+        ms => format!("{}s", ms.div_ceil(1000)),
     }
 }
 

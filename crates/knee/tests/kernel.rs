@@ -296,12 +296,50 @@ fn without_privileges_it_runs_or_says_what_to_do() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// A rehearsal over real TCP: each block is a run in its own namespaces, and a scenario that the
+/// kernel cannot run is refused before the first one.
+fn an_experiment_is_rehearsed() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let flow = |name: &str, cc: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\npath = \"main\"\ncc = \"{cc}\"\nworkload = {{ mix = {{ \
+             arrival_interval = \"300 ms\", process = \"all\", sizes = {{ median = \"200 kB\", \
+             sigma = 0.1, max = \"400 kB\" }} }} }}\n"
+        )
+    };
+    let scenario = format!(
+        "name = \"mix\"\nduration = \"3 s\"\nwarmup = \"10 ms\"\nsample_interval = \"50 ms\"\n\
+         [link.bottleneck]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"2 BDP\"\n\
+         [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"10 ms\"\n{}{}",
+        flow("tested", "reno"),
+        flow("usual", "cubic")
+    );
+    let folder = folder_with("a.toml", &scenario);
+    let before = Leftovers::now();
+    let line = "steer rehearse a.toml --on kernel --triples 2 --calibration 2 --truth 1";
+    let output = run(folder.path(), line);
+    let (printed, said) = texts(&output);
+    if said.contains("too busy") {
+        return Err(Skipped(said));
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(printed.contains("reno (B) against cubic (A): 2 triples"), "{printed}");
+    assert!(printed.contains("100 kB to 1 MB  no effect"), "{printed}");
+    // 200 kB take 80 ms at least, so nine in ten more than the burn-in.
+    assert!(printed.contains("--set warmup="), "{printed}");
+    assert!(soon(|| Leftovers::now() == before));
+    let line = format!("{line} --set transport.initial_window=40");
+    assert!(complaint(folder.path(), &line, 2).contains("leave it at 10"));
+    Ok(())
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         a_run_leaves_its_records_and_nothing_else,
         an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else,
         a_killed_run_leaves_nothing_that_the_next_one_minds,
         two_grounds_are_compared,
+        an_experiment_is_rehearsed,
         a_study_on_both_grounds,
         the_grid_goes_on_where_it_stopped,
         a_trace_of_ones_own_must_be_one,

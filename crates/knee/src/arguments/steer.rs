@@ -32,7 +32,7 @@ pub struct Steer {
 /// The actions of `knee steer`.
 #[derive(Debug, Subcommand)]
 pub enum SteerAction {
-    /// Rehearse an experiment on the simulator, where the true effect is known
+    /// Rehearse an experiment on a ground, where the true effect is known
     #[command(arg_required_else_help = true, after_help = REHEARSE)]
     Rehearse(Rehearse),
     /// Print what a policy would change on this host, without changing anything
@@ -280,6 +280,7 @@ const REHEARSE: &str = "\
 Examples:
   knee steer rehearse mix.toml --set duration=60s --triples 24
   knee steer rehearse site-a.toml site-b.toml --truth 0
+  knee steer rehearse mix.toml --on kernel --set duration=10s --set warmup=2s
 
 A scenario holds two mixes of one process, one under each controller. A block is a
 run of it with its own seed: all under one, all under the other, or half
@@ -291,6 +292,10 @@ pub struct Rehearse {
     /// Scenarios with mixes, each a group of clients
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
+    /// Ground: sim, or kernel for real TCP between hosts in network namespaces, in
+    /// real time, as root
+    #[arg(long, value_name = "GROUND", default_value = "sim")]
+    pub on: String,
     /// Number of triples of blocks; 16 or more give an interval
     #[arg(long, value_name = "N", default_value_t = 24,
         value_parser = clap::value_parser!(u64).range(1..=10_000))]

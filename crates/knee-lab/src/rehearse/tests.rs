@@ -1,0 +1,92 @@
+//! Blocks made by hand.
+
+use super::*;
+use knee_steer::Verdict as Outcome;
+
+const KEY: &str = "all";
+
+fn block(ln_bps: f64, is_void: bool) -> Block {
+    let key = (KEY.to_string(), 0);
+    let mut block = Block { is_void, ..Block::default() };
+    block.classes.insert(key.clone(), [(10, 10.0 * ln_bps); 2]);
+    block.begun.insert(key, [10; 2]);
+    (0..100).for_each(|at| block.took_us.add(1e6 + 1e4 * f64::from(at)));
+    block
+}
+
+fn group(void: &[(u64, Treatment)]) -> Group {
+    let pair = MixPair {
+        name: KEY.to_string(),
+        test_flow: "b".to_string(),
+        control_flow: "a".to_string(),
+        test: "bbr".to_string(),
+        control: "cubic".to_string(),
+        flows: Vec::new(),
+        links: Vec::new(),
+    };
+    let mut blocks = BTreeMap::new();
+    for number in 0..4 {
+        let pair = [block(15.0, false), block(15.1, number == 0)];
+        blocks.extend((0..).map(|side| Which::Calibration(number, side)).zip(pair));
+    }
+    for number in 0..8 {
+        for treatment in [Treatment::Control, Treatment::Test, Treatment::Half] {
+            let is_void = void.contains(&(number, treatment));
+            // A block that does not count is absurd.
+            let ln_bps = if is_void { 99.0 } else { 15.0 };
+            blocks.insert(Which::Triple(number, treatment), block(ln_bps, is_void));
+        }
+    }
+    Group { pairs: vec![pair], blocks }
+}
+
+fn scenario(duration_s: u64, warmup_s: u64) -> Scenario {
+    Scenario {
+        duration: Time::from_secs(duration_s),
+        warmup: Time::from_secs(warmup_s),
+        ..Scenario::default()
+    }
+}
+
+fn settings() -> RehearseSettings {
+    RehearseSettings {
+        on: "kernel".to_string(),
+        set: Vec::new(),
+        seed: None,
+        triples: 8,
+        calibration: 4,
+        truth: 0,
+    }
+}
+
+/// A block of a run for which the host was too busy takes its triple with it, in all groups, and
+/// nothing else.
+#[test]
+fn void_blocks_do_not_count() {
+    let groups =
+        [group(&[(2, Treatment::Half), (2, Treatment::Test)]), group(&[(5, Treatment::Control)])];
+    let rehearsed = judge(&groups, &settings(), &scenario(4, 1)).unwrap().unwrap();
+    assert_eq!((rehearsed.triples, rehearsed.void), (8, 2));
+    let [class] = rehearsed.classes.as_slice() else { panic!("{rehearsed:?}") };
+    assert_eq!(class.trial.verdict(), (Outcome::NoEffect, 6));
+    assert_eq!(class.trial.total().unwrap().mean, 0.0);
+    assert_eq!(class.trial.neighbours().unwrap().mean, 0.0);
+}
+
+#[test]
+fn a_busy_host_proves_nothing() {
+    let void: Vec<(u64, Treatment)> = (0..8).map(|number| (number, Treatment::Test)).collect();
+    let error = judge(&[group(&void)], &settings(), &scenario(4, 1)).unwrap_err();
+    assert!(matches!(error, Error::Rehearse(RehearseError::Busy)), "{error}");
+}
+
+/// Completion from 1 to 1.99 s, evenly: the 95th percentile is 1.95 s, so a block takes 5.85 s, and
+/// the 90th, the burn-in, 1.9 s; within the 2.2 % of a sketch.
+#[test]
+fn blocks_too_short_for_their_transfers() {
+    let groups = [group(&[])];
+    let near = |time: Time, s: f64| (time.as_nanos() as f64 / 1e9 / s - 1.0).abs() < 0.022;
+    let (block, burn_in) = too_short(&groups, &scenario(4, 1)).unwrap();
+    assert!(near(block, 5.85) && near(burn_in, 1.9), "{block:?} {burn_in:?}");
+    assert_eq!(too_short(&groups, &scenario(7, 2)), None);
+}
