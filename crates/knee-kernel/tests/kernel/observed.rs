@@ -18,8 +18,9 @@ use std::time::Duration;
 const TRANSFERS: u64 = 100;
 /// Mean time between two arrivals of each of the two mixes.
 const INTERVAL_MS: u64 = 40;
-/// Address of the sending host on the first path (`knee_testbed::address`).
+/// Addresses of the sending and the receiving host on the first path (`knee_testbed::address`).
 const SENDER: &str = "10.64.0.1:0";
+const RECEIVER: &str = "10.64.0.2:0";
 
 /// Opens the namespace of the sending host of the run in this process, once there is one.
 #[expect(clippy::disallowed_methods, reason = "the run goes on as time passes")]
@@ -33,7 +34,11 @@ fn sender(is_over: &AtomicBool) -> Option<Namespace> {
             else {
                 continue;
             };
-            let is_sender = || Ok::<_, HostError>(TcpListener::bind(SENDER).is_ok());
+            // A namespace without any address yet permits both.
+            let is_sender = || {
+                let permits = |address| TcpListener::bind(address).is_ok();
+                Ok::<_, HostError>(permits(SENDER) && !permits(RECEIVER))
+            };
             if namespace.within(is_sender).unwrap_or(false) {
                 return Some(namespace);
             }
