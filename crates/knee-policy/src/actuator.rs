@@ -5,6 +5,7 @@ use ipnet::IpNet;
 use knee_host::Marked;
 #[cfg(feature = "bpf")]
 use knee_host::cgroup_root;
+#[cfg(feature = "bpf")]
 use std::path::PathBuf;
 
 /// Protocol number that marks Knee's routes and rules (`rtm_protocol`; linux/rtnetlink.h leaves

@@ -99,6 +99,12 @@ pub enum PolicyError {
         /// The file.
         path: PathBuf,
     },
+    /// The file for the published assignment has other contents, which it would replace.
+    #[error("{path} exists, and is not an assignment that Knee published")]
+    NotAssignment {
+        /// The file.
+        path: PathBuf,
+    },
     /// A setting of the host's default controller cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Setting {

@@ -9,9 +9,12 @@ use knee_steer::{
 };
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// The first bytes of each file that is written here.
+const OURS: &[u8] = br#"{"schema":"knee-assignment/"#;
 
 /// A file with the [`Assignment`] in force, readable by all users. It is removed before each change
 /// and at the end, and written after a change, so that whoever finds it knows what has been
@@ -28,12 +31,16 @@ impl Publication {
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Records`].
+    /// [`PolicyError::Records`], and [`PolicyError::NotAssignment`] if there is anything else.
     pub fn at(path: &Path) -> Result<Publication, PolicyError> {
-        match fs::remove_file(path) {
-            Ok(()) => {}
+        let cannot = |error| failed("replace", path, error);
+        match fs::symlink_metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("replace", path, error)),
+            Err(error) => return Err(cannot(error)),
+            Ok(about) if about.is_file() && is_ours(path).map_err(cannot)? => {
+                fs::remove_file(path).map_err(cannot)?;
+            }
+            Ok(_) => return Err(PolicyError::NotAssignment { path: path.to_path_buf() }),
         }
         Ok(Publication { path: path.to_path_buf(), file: None })
     }
@@ -184,6 +191,44 @@ fn places(plan: &Plan) -> Vec<AssignedPlace> {
     of_programs.chain(of_routes).collect()
 }
 
+/// Whether a file is an assignment, of any version, or empty.
+fn is_ours(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(OURS.len() as u64).read_to_end(&mut start)?;
+    Ok(start.is_empty() || start == OURS)
+}
+
 fn failed(what: &'static str, path: &Path, source: io::Error) -> PolicyError {
     PolicyError::Records { what, path: path.to_path_buf(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_an_assignment_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("assignment.json");
+        let text = "name = \"edge\"\n[[group]]\nname = \"g\"\nprefixes = [\"192.0.2.0/24\"]\n\
+                    controller = \"cubic\"\n";
+        let policy = Policy::parse(text).unwrap();
+        for other in [text, "{\"schema\":\"knee-run/1\"}", "{"] {
+            fs::write(&path, other).unwrap();
+            let refused = Publication::at(&path).unwrap_err();
+            assert!(matches!(refused, PolicyError::NotAssignment { .. }), "{refused}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), other);
+        }
+        let refused = Publication::at(folder.path()).unwrap_err();
+        assert!(matches!(refused, PolicyError::NotAssignment { .. }), "{refused}");
+        fs::write(&path, "").unwrap();
+        let mut published = Publication::at(&path).unwrap();
+        published.publish(&policy, &Plan::default(), None, treated(&policy)).unwrap();
+        // What a killed process leaves.
+        let left = fs::read(&path).unwrap();
+        drop(published);
+        fs::write(&path, left).unwrap();
+        Publication::at(&path).unwrap();
+        assert!(!path.exists());
+    }
 }

@@ -542,6 +542,7 @@ impl From<PolicyError> for Failure {
             PolicyError::TableInUse { .. } => "write another number after table in the policy",
             PolicyError::Records { .. } => "check the free space, and name a file of your own",
             PolicyError::OtherExperiment { .. } => "name another file with --blocks",
+            PolicyError::NotAssignment { .. } => "name another file with --assignment",
             PolicyError::Setting { .. } => "run as root",
             PolicyError::Decided(_) => "change or remove that line, if you want another default",
             PolicyError::Lacking { .. } => "name one of them, or load one with knee cc load",
