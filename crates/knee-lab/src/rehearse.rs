@@ -248,8 +248,7 @@ impl Lab {
     ///
     /// # Errors
     /// An error in a scenario, a [`RehearseError`], a ground that cannot run it or does not exist,
-    /// or the first failure of a run. Returns `None`
-    /// if it was stopped before any result.
+    /// or the first failure of a run. Returns `None` if it was stopped before any result.
     pub fn rehearse(
         &self,
         texts: &[ScenarioText],
