@@ -4,8 +4,8 @@
 use crate::LiveError;
 use knee_host::{HostError, is_locked};
 use knee_steer::{ASSIGNMENT_SCHEMA, Arms, Assigned, Assignment};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,20 @@ const EPOCHS_MAX: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Assignments {
     path: PathBuf,
-    /// The file of the last one, and its device and inode.
-    current: Option<(File, (u64, u64))>,
-    /// One that no process holds any more.
-    stale: Option<(u64, u64)>,
+    /// The file that was found last.
+    found: Option<Found>,
     epochs: Vec<Epoch>,
     /// When the last one was last found in force, nanoseconds since the boot.
     alive_ns: u64,
+}
+
+/// A file at the path. It stays open, so that no later one has the same inode.
+#[derive(Debug)]
+struct Found {
+    file: File,
+    /// Device and inode.
+    identity: (u64, u64),
+    is_in_force: bool,
 }
 
 /// A time during which an assignment was in force, nanoseconds since the boot.
@@ -46,68 +53,68 @@ pub(crate) struct Established {
 
 impl Assignments {
     pub fn new(path: &Path) -> Assignments {
-        Assignments {
-            path: path.to_path_buf(),
-            current: None,
-            stale: None,
-            epochs: Vec::new(),
-            alive_ns: 0,
-        }
+        Assignments { path: path.to_path_buf(), found: None, epochs: Vec::new(), alive_ns: 0 }
     }
 
     /// Looks for a change at `now_ns`, and returns whether there is one.
     pub fn look(&mut self, now_ns: u64) -> Result<bool, LiveError> {
-        let about = match fs::metadata(&self.path) {
-            Ok(about) => Some((about.dev(), about.ino())),
+        let identity = match fs::metadata(&self.path) {
+            Ok(about) => Some(identity(&about)),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(self.wrong(&error.to_string())),
         };
-        let known = self.current.as_ref().map(|(_, identity)| *identity);
-        if about == known
-            && let Some((file, _)) = &self.current
-            && is_held(file)?
-        {
+        let is_same = identity.is_some() && identity == self.found.as_ref().map(|it| it.identity);
+        let mut has_ended = false;
+        if let Some(found) = self.found.as_mut().filter(|found| found.is_in_force) {
+            if is_same && is_held(&found.file)? {
+                self.alive_ns = now_ns;
+                return Ok(false);
+            }
+            (found.is_in_force, has_ended) = (false, true);
+            if let Some(last) = self.epochs.last_mut() {
+                last.until_ns = Some(self.alive_ns);
+            }
+        }
+        if is_same {
+            return Ok(has_ended);
+        }
+        let Some((found, assignment)) = self.read()? else {
+            self.found = None;
+            return Ok(has_ended);
+        };
+        let is_in_force = found.is_in_force;
+        self.found = Some(found);
+        if is_in_force {
+            let arms = Arms::new(&assignment)
+                .ok_or_else(|| self.wrong("a place names a group that it does not have"))?;
+            self.epochs.push(Epoch { from_ns: assignment.since_boot_ns, until_ns: None, arms });
+            if self.epochs.len() > EPOCHS_MAX {
+                self.epochs.remove(0);
+            }
             self.alive_ns = now_ns;
-            return Ok(false);
         }
-        let was_known = self.current.take().is_some();
-        if was_known && let Some(last) = self.epochs.last_mut() {
-            last.until_ns = Some(self.alive_ns);
-        }
-        let Some(identity) = about.filter(|about| Some(*about) != self.stale) else {
-            return Ok(was_known);
-        };
-        let Some((file, assignment)) = self.read()? else {
-            self.stale = Some(identity);
-            return Ok(was_known);
-        };
-        let arms = Arms::new(&assignment)
-            .ok_or_else(|| self.wrong("a place names a group that it does not have"))?;
-        self.epochs.push(Epoch { from_ns: assignment.since_boot_ns, until_ns: None, arms });
-        if self.epochs.len() > EPOCHS_MAX {
-            self.epochs.remove(0);
-        }
-        (self.current, self.alive_ns) = (Some((file, identity)), now_ns);
-        Ok(true)
+        Ok(has_ended || is_in_force)
     }
 
-    /// Reads the file; `None` if no process holds it any more.
-    fn read(&self) -> Result<Option<(File, Assignment)>, LiveError> {
+    /// Reads the file, if there is one. It is in force as long as a process holds it.
+    fn read(&self) -> Result<Option<(Found, Assignment)>, LiveError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.wrong(&error.to_string())),
         };
+        let wrong = |error: io::Error| self.wrong(&error.to_string());
+        let identity = identity(&file.metadata().map_err(wrong)?);
         let mut text = Vec::new();
-        let read = (&mut file).take(FILE_BYTES_MAX).read_to_end(&mut text);
-        read.map_err(|error| self.wrong(&error.to_string()))?;
+        (&mut file).take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(wrong)?;
         let assignment: Assignment =
             serde_json::from_slice(&text).map_err(|error| self.wrong(&error.to_string()))?;
         if assignment.schema != ASSIGNMENT_SCHEMA {
             let problem = format!("it is of the schema {:?}", assignment.schema);
             return Err(self.wrong(&problem));
         }
-        Ok(is_held(&file)?.then_some((file, assignment)))
+        let is_in_force = is_held(&file)?;
+        Ok(Some((Found { file, identity, is_in_force }, assignment)))
     }
 
     /// Returns group, arm and block of a connection; `None` if no single assignment was in force
@@ -124,6 +131,71 @@ impl Assignments {
     }
 }
 
+fn identity(about: &Metadata) -> (u64, u64) {
+    (about.dev(), about.ino())
+}
+
 fn is_held(file: &File) -> Result<bool, LiveError> {
     Ok(is_locked(file).map_err(|error| HostError::call("look at a lock", error))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_steer::{AssignedGroup, AssignedPlace};
+    use nix::fcntl::{Flock, FlockArg};
+    use std::io::Write;
+
+    /// Writes an assignment of one group, and holds its file.
+    fn publish(path: &Path, from_ns: u64) -> Flock<File> {
+        let group = AssignedGroup {
+            name: "web".into(),
+            arms: ["A".into(), "B".into()],
+            key: [0; 16],
+            share: 0,
+        };
+        let assignment = Assignment {
+            schema: ASSIGNMENT_SCHEMA.into(),
+            policy: "test".into(),
+            since_boot_ns: from_ns,
+            block: Some(from_ns),
+            groups: vec![group],
+            places: vec![AssignedPlace {
+                group: 0,
+                prefix: "192.0.2.0/24".parse().unwrap(),
+                port: None,
+                part: 32,
+                arm: None,
+            }],
+        };
+        let mut file = File::create_new(path).unwrap();
+        file.write_all(&serde_json::to_vec(&assignment).unwrap()).unwrap();
+        Flock::lock(file, FlockArg::LockExclusive).unwrap()
+    }
+
+    fn block_at(assignments: &Assignments, ns: u64) -> Option<u64> {
+        let established = Established { not_before_ns: ns, not_after_ns: ns };
+        assignments.of(443, "192.0.2.1".parse().unwrap(), established)?.block
+    }
+
+    /// A file is no longer valid once its lock is gone. The next one is taken, though its inode may
+    /// be the one that the first had, since the first is removed before the next is written.
+    #[test]
+    fn the_next_file_may_have_the_inode_of_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("assignment");
+        let mut assignments = Assignments::new(&path);
+        assert!(!assignments.look(1).unwrap());
+        let first = publish(&path, 2);
+        assert!(assignments.look(3).unwrap() && !assignments.look(4).unwrap());
+        let first = first.unlock().unwrap();
+        // A change once, not twice.
+        assert!(assignments.look(5).unwrap() && !assignments.look(6).unwrap());
+        fs::remove_file(&path).unwrap();
+        drop(first);
+        let _next = publish(&path, 7);
+        assert!(assignments.look(8).unwrap(), "the next file is not taken");
+        let blocks = [2, 4, 5, 6, 7, 8].map(|ns| block_at(&assignments, ns));
+        assert_eq!(blocks, [Some(2), Some(2), None, None, Some(7), Some(7)]);
+    }
 }
