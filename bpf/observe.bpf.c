@@ -13,6 +13,7 @@
  * Needs Linux 5.11 or later (bpf_get_socket_cookie, storage of sockets) with BTF.
  */
 #include "types.h"
+#include "sockops.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -20,44 +21,13 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define AF_INET 2
-#define AF_INET6 10
-#define SOL_TCP 6
-#define TCP_CONGESTION 13
 #define TCP_BPF_SOCK_OPS_CB_FLAGS 1008
-#define NAME 16				/* TCP_CA_NAME_MAX */
 #define STATE_CB_FLAG 4			/* BPF_SOCK_OPS_STATE_CB_FLAG */
 #define RING_BYTES (16 << 20)
 #define KINDS_OF_TIME 3			/* TCP_CHRONO_BUSY, ..._RWND_LIMITED, ..._SNDBUF_LIMITED */
 
-enum {					/* BPF_SOCK_OPS_... */
-	CONNECT = 3, ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5, STATE = 10,
-};
 enum { CLOSE = 7, LISTEN = 10 };	/* TCP_... */
-enum { F_NO_PREALLOC = 1, STORAGE_CREATE = 1, RB_NO_WAKEUP = 1 };
-enum {
-	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_SK_STORAGE = 24,
-	BPF_MAP_TYPE_RINGBUF = 27,
-};
-
-/* As in linux/bpf.h; a context, so it is not relocated. */
-struct bpf_sock;
-struct bpf_sock_ops {
-	u32 op, args[4], family;
-	u32 remote_ip4, local_ip4;
-	u32 remote_ip6[4], local_ip6[4];
-	u32 remote_port;	/* in network byte order */
-	u32 local_port;		/* in host byte order */
-	u32 is_fullsock, snd_cwnd, srtt_us, bpf_sock_ops_cb_flags, state, rtt_min;
-	u32 snd_ssthresh, rcv_nxt, snd_nxt, snd_una, mss_cache, ecn_flags;
-	u32 rate_delivered, rate_interval_us, packets_out, retrans_out;
-	u32 total_retrans, segs_in, data_segs_in, segs_out, data_segs_out;
-	u32 lost_out, sacked_out, sk_txhash;
-	u64 bytes_received, bytes_acked;
-	struct bpf_sock *sk;
-};
-_Static_assert(__builtin_offsetof(struct bpf_sock_ops, sk) == 184, "as in linux/bpf.h");
+enum { RB_NO_WAKEUP = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -90,16 +60,6 @@ struct tcp_sock {
 	u8 chrono_type : 2, rate_app_limited : 1;
 	u16 total_rto;		/* since Linux 6.7 */
 	struct minmax rtt_min;
-};
-
-struct seq_file;
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__tcp {
-	struct bpf_iter_meta *meta;
-	struct sock_common *sk_common;
 };
 
 #pragma clang attribute pop
