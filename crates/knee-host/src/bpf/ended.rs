@@ -2,7 +2,7 @@
 //! and the time at which they began, which reports over sock_diag lack, and without a system call
 //! for each report.
 
-use super::steering::{map, namespace_cookie, program, words};
+use super::object::{map, namespace_cookie, program, words};
 use super::{BpfError, refused_to};
 use crate::{Heard, TcpInfo, TcpSocket};
 use libbpf_rs::{

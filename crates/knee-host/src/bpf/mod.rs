@@ -7,6 +7,7 @@
 
 mod ended;
 mod error;
+mod object;
 mod steering;
 mod switches;
 

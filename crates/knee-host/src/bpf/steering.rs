@@ -5,16 +5,16 @@
 //! undo an assignment are pinned in the BPF file system, so that any process of the same user can
 //! run them, until [`crate::unpin_marks`].
 
+use super::object::{map, namespace_cookie, program, words};
 use super::{BpfError, refused_to, steering_lack};
 use crate::Choice;
 use crate::clock::since_boot;
 use crate::marks::{BACK, MARKED};
-use crate::system::socket_option;
 use ipnet::IpNet;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder};
 use std::fs::{self, File};
 use std::io::Read;
-use std::net::{IpAddr, UdpSocket};
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
@@ -28,8 +28,6 @@ const NAME: usize = 16;
 const PORT_BITS: u32 = 32;
 /// Bits before an IPv4-mapped address in IPv6 (RFC 4291, section 2.5.5.2).
 const MAPPED_BITS: u8 = 96;
-/// `SO_NETNS_COOKIE` of asm-generic/socket.h.
-const NAMESPACE_COOKIE: i32 = 71;
 const WHAT: &str = "load the steering programs";
 
 /// Clients and a port that belong to a group.
@@ -240,34 +238,6 @@ fn key(place: &Place) -> Vec<u8> {
 
 fn refused(what: &'static str, error: &libbpf_rs::Error) -> BpfError {
     refused_to(what, error, "it needs Linux 5.16 or later with CONFIG_BPF_JIT=y")
-}
-
-/// Returns the cookie of the calling thread's network namespace.
-pub(super) fn namespace_cookie() -> std::io::Result<u64> {
-    let socket = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
-    let mut bytes = [0; 8];
-    socket_option(&socket, NAMESPACE_COOKIE, &mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
-}
-
-pub(super) fn map<'a>(
-    object: &'a Object,
-    name: &'static str,
-) -> Result<libbpf_rs::Map<'a>, BpfError> {
-    let found = object.maps().find(|map| map.name() == name);
-    found.ok_or(BpfError::Refused(WHAT, format!("there is no map {name}"), "rebuild Knee"))
-}
-
-pub(super) fn program<'a>(
-    object: &'a Object,
-    name: &'static str,
-) -> Result<libbpf_rs::ProgramMut<'a>, BpfError> {
-    let found = object.progs_mut().find(|program| program.name() == name);
-    found.ok_or(BpfError::Refused(WHAT, format!("there is no program {name}"), "rebuild Knee"))
-}
-
-pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()))
 }
 
 #[cfg(test)]
