@@ -72,9 +72,10 @@ impl Publication {
 
     /// Removes what is published, before a change.
     pub fn withdraw(&mut self) {
-        if self.file.take().is_some() {
-            // Without its lock it counts as absent.
+        if let Some(file) = self.file.take() {
+            // If it cannot be removed, it counts as absent without its lock.
             let _ = fs::remove_file(&self.path);
+            drop(file);
         }
     }
 
