@@ -195,15 +195,16 @@ impl Observer {
     /// Errors of reading and of writing files; [`Observer::finish`] keeps the records so far.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn step(&mut self) -> Result<(), LiveError> {
-        let (_, pause) = self.read(PATIENCE)?;
+        self.dump_if_due()?;
+        let (_, pause) = self.record_news(PATIENCE)?;
         thread::sleep(pause);
         Ok(())
     }
 
-    /// Reads what is reported already.
-    fn read_all(&mut self) -> Result<(), LiveError> {
+    /// Records what is reported already.
+    fn record_all(&mut self) -> Result<(), LiveError> {
         loop {
-            let (reports, pause) = self.read(Duration::ZERO)?;
+            let (reports, pause) = self.record_news(Duration::ZERO)?;
             // A full batch is followed by the next without a pause.
             if reports == 0 || pause > Duration::ZERO {
                 return Ok(());
@@ -211,18 +212,25 @@ impl Observer {
         }
     }
 
-    /// Waits up to `patience` and records the connections that ended meanwhile. Returns the number
-    /// of reports, and how long to pause before the next reading.
+    /// Lists the open connections if it is time to.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
-    fn read(&mut self, patience: Duration) -> Result<(u64, Duration), LiveError> {
+    fn dump_if_due(&mut self) -> Result<(), LiveError> {
         let interval = if self.dumps_wanted > 0 { DUMP_INTERVAL_MIN } else { DUMP_INTERVAL };
         let is_changed = self.dumps_wanted == DUMPS_AFTER_CHANGE;
         let is_due = is_changed || self.dumped.is_none_or(|at| at.elapsed() >= interval);
         if is_due && self.source.lacks_starts() {
+            // A report that has waited for long may be of a connection from before the last dumps.
+            self.record_all()?;
             self.dump()?;
             self.dumped = Some(Instant::now());
             self.dumps_wanted = self.dumps_wanted.saturating_sub(1);
         }
+        Ok(())
+    }
+
+    /// Waits up to `patience` and records the connections that ended meanwhile. Returns the number
+    /// of reports, and how long to pause before the next reading.
+    fn record_news(&mut self, patience: Duration) -> Result<(u64, Duration), LiveError> {
         let Observer { source, heard, controllers, .. } = self;
         let (news, pause) = source.hear(patience, |socket| {
             let controller = socket.controller.map(|name| interned(controllers, name));
@@ -319,7 +327,7 @@ impl Observer {
     ///
     /// See [`Observer::step`].
     pub fn finish(mut self) -> Result<Observed, LiveError> {
-        let read = self.read_all();
+        let read = self.record_all();
         let now = self.now();
         let minute = std::mem::take(&mut self.part).minute;
         self.total.merge(&minute.cells);
