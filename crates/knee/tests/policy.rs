@@ -479,6 +479,9 @@ fn an_experiment_in_stages() -> Result<(), Skipped> {
         let said = complaint(folder, run, 2);
         assert!(said.contains("near, far") && said.contains("--group near"), "{said}");
         policy("observe");
+        let said = complaint(folder, &format!("{run} --assignment assignment"), 2);
+        assert!(said.contains("stage observe") && said.contains("remove --assignment"), "{said}");
+        assert!(!folder.join("blocks").exists());
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
