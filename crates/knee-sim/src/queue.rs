@@ -183,17 +183,20 @@ impl EventQueue {
         let mut due = std::mem::take(&mut self.due);
         let mut bound = Time::ZERO;
         while due.len() < REFILL_MIN && bound < Time::MAX {
+            let earlier = due.len();
             bound = self.take_next(&mut due);
+            // Each part is later than those before: only its few keys need sorting.
+            due[earlier..].sort_unstable();
         }
-        due.sort_unstable_by(|a, b| b.cmp(a));
-        let surplus = due.len().saturating_sub(REFILL_MAX);
-        if surplus > 0 {
-            bound = time_of(due[surplus - 1]);
-            due.drain(..surplus).for_each(|key| self.heap.push(key));
+        if due.len() > REFILL_MAX {
+            bound = time_of(due[REFILL_MAX]);
+            due.drain(REFILL_MAX..).for_each(|key| self.heap.push(key));
         }
         self.set_bound(bound);
-        self.near[..due.len()].copy_from_slice(&due);
         self.near_len = due.len();
+        for (place, key) in self.near.iter_mut().zip(due.iter().rev()) {
+            *place = *key;
+        }
         due.clear();
         self.due = due;
     }
