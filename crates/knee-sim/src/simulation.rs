@@ -381,7 +381,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     }
 
     /// Puts an ACK on the wire; `extra` is the slot of its extra contents.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put_ack(&mut self, index: usize, ack: &knee_transport::Ack, extra: Option<u32>) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;

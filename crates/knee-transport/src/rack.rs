@@ -167,7 +167,7 @@ impl Rack {
     /// Whether a segment that is not yet judged was overtaken. Advances the
     /// cursor to the first transmission that may be lost.
     #[inline]
-    fn may_find(&mut self, board: &mut Scoreboard) -> bool {
+    pub fn may_find(&mut self, board: &mut Scoreboard) -> bool {
         if after(board.first(), self.cursor) {
             self.cursor = board.first();
         }
@@ -184,7 +184,8 @@ impl Rack {
         self.retransmissions.front().is_some_and(|(_, order)| self.overtook(*order))
     }
 
-    /// Marks segments lost (RFC 8985, section 6.2, step 5) and adds each of them to `lost`.
+    /// Marks segments lost (RFC 8985, section 6.2, step 5) and adds each of them
+    /// to `lost`, if any was [overtaken](Self::may_find).
     #[inline(never)]
     pub fn detect(
         &mut self,
@@ -195,9 +196,6 @@ impl Rack {
         lost: &mut Lost<'_>,
     ) -> Detection {
         let mut found = Detection::default();
-        if !self.may_find(board) {
-            return found;
-        }
         // An overtaken segment sent more than `patience` ago is lost; one sent
         // later may be, once `patience` has passed.
         let patience = self.rtt + self.window(board, rtt, in_recovery);

@@ -208,6 +208,22 @@ impl Scoreboard {
         sent
     }
 
+    /// Removes the first segment if it was selectively acknowledged, and neither
+    /// lost nor retransmitted before. Returns whether it did.
+    #[inline]
+    pub fn pop_sacked(&mut self) -> bool {
+        let sent = self.get(self.first);
+        let (flags, len) = (sent.flags, u64::from(sent.len));
+        let found = flags & !APP_LIMITED == SACKED;
+        if found {
+            self.first = self.first.wrapping_add(1);
+            self.first_byte += len;
+            self.sacked_bytes -= len;
+            self.sacked_segments -= 1;
+        }
+        found
+    }
+
     #[cold]
     fn forget(&mut self, sent: &Sent) {
         let len = u64::from(sent.len);
@@ -221,6 +237,24 @@ impl Scoreboard {
         if sent.flags & RETRANSMISSION_OUT != 0 {
             self.retransmission_bytes -= len;
         }
+    }
+
+    /// Whether an outstanding segment had no event since it was sent.
+    #[inline]
+    pub fn is_plain(&mut self, number: u32) -> bool {
+        self.get(number).flags & !APP_LIMITED == 0
+    }
+
+    /// Marks a [plain](Self::is_plain) segment selectively acknowledged. Returns
+    /// its earlier state.
+    #[inline]
+    pub fn mark_plain_sacked(&mut self, number: u32) -> Sent {
+        let sent = self.get(number);
+        let before = *sent;
+        sent.flags |= SACKED;
+        self.sacked_bytes += u64::from(before.len);
+        self.sacked_segments += 1;
+        before
     }
 
     /// Marks a segment selectively acknowledged: it is no longer lost or in

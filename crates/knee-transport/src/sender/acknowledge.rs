@@ -161,9 +161,12 @@ impl Sender {
         // RACK only needs the last of consecutive original transmissions.
         let mut original = None;
         while after(number, self.board.first()) && !self.board.is_empty() {
+            progress.advanced = true;
+            if self.board.pop_sacked() {
+                continue;
+            }
             let first = self.board.first();
             let sent = self.board.pop();
-            progress.advanced = true;
             if sent.flags & !APP_LIMITED == 0 {
                 if original.is_none() && before(first, progress.highest_sacked) {
                     self.rack.on_reordering(now);
@@ -213,7 +216,7 @@ impl Sender {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn take_details(
         &mut self,
         now: Time,
@@ -227,17 +230,33 @@ impl Sender {
         if let Some(number) = details.duplicate {
             self.take_duplicate(number, progress);
         }
-        let previous = self.previous_sack;
-        if details.sack == previous {
-            return;
+        let [(from, to), others @ ..] = details.sack;
+        let [(known_from, known_to), known_others @ ..] = self.previous_sack;
+        if from == known_from && others == known_others {
+            // The latest block has grown, the usual case, or there is nothing
+            // new. The part reported before is known.
+            self.previous_sack[0].1 = to;
+            return self.take_growth(now, known_to, to, progress);
         }
-        self.previous_sack = details.sack;
-        let ((from, to), (known_from, known_to)) = (details.sack[0], previous[0]);
-        if from == known_from && details.sack[1..] == previous[1..] {
-            // The latest block has grown, the usual case. The part reported
-            // before is known.
-            return self.take_block(now, known_to, to, &previous, progress);
+        self.take_blocks(now, details, progress);
+    }
+
+    /// Processes the part by which the latest block has grown.
+    #[inline]
+    fn take_growth(&mut self, now: Time, from: u32, to: u32, progress: &mut Progress) {
+        let one = from.wrapping_add(1) == to && before(from, self.board.next());
+        let highest = !before(from, self.highest_sacked) && !before(from, self.board.first());
+        if one && highest && self.board.is_plain(from) {
+            self.take_next_sacked(now, from, progress);
+        } else {
+            self.take_block(now, from, to, &[], progress);
         }
+    }
+
+    /// Processes blocks that differ from those of the previous ACK.
+    #[inline(never)]
+    fn take_blocks(&mut self, now: Time, details: &AckDetails, progress: &mut Progress) {
+        let previous = std::mem::replace(&mut self.previous_sack, details.sack);
         // In ascending order, as `tcp_sacktag_write_queue` does: a block
         // reported before a lower one is not a sign of reordering.
         let mut blocks = details.sack;
@@ -284,6 +303,7 @@ impl Sender {
     }
 
     /// Processes the part of a block that the previous ACK did not report.
+    #[inline(never)]
     fn take_block(
         &mut self,
         now: Time,
@@ -306,6 +326,20 @@ impl Sender {
             let known = previous.iter().find(|(a, b)| !before(number, *a) && before(number, *b));
             number = known.map_or(number.wrapping_add(1), |(_, end)| *end);
         }
+    }
+
+    /// Selectively acknowledges the first segment of an ACK, if it is the highest
+    /// so far and had no event since it was sent: equivalent to
+    /// [`take_sacked`](Self::take_sacked), without its checks.
+    #[inline]
+    fn take_next_sacked(&mut self, now: Time, number: u32, progress: &mut Progress) {
+        let sent = self.board.mark_plain_sacked(number);
+        progress.sacked = true;
+        progress.original |= before(number, self.high);
+        progress.sacked_sent_at = Some((sent.sent_at, sent.sent_at));
+        self.highest_sacked = number.wrapping_add(1);
+        self.deliver(number, &sent, progress);
+        self.rack.on_original_delivered(now, sent.sent_at, sent.order);
     }
 
     /// Selectively acknowledges a segment if it was not before.

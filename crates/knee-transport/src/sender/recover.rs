@@ -21,7 +21,7 @@ use super::acknowledge::Progress;
 impl Sender {
     /// Runs recovery for an ACK that is not plain. Returns when to check again
     /// for a loss that cannot be decided yet.
-    #[inline(never)]
+    #[inline]
     pub(super) fn recover(
         &mut self,
         now: Time,
@@ -95,7 +95,17 @@ impl Sender {
         matches!(self.recovery, Recovery::Recovery | Recovery::Loss)
     }
 
+    #[inline]
     pub(super) fn detect_losses(&mut self, now: Time) -> Detection {
+        if self.rack.may_find(&mut self.board) {
+            self.detect_overtaken(now)
+        } else {
+            Detection::default()
+        }
+    }
+
+    #[inline(never)]
+    fn detect_overtaken(&mut self, now: Time) -> Detection {
         let in_recovery = self.in_recovery();
         let attention = self.attention.as_mut().filter(|_| self.needs.losses);
         let mut lost =
