@@ -1,6 +1,6 @@
 //! Keys of the far future: a 4-ary heap.
 
-use crate::queue::time_of;
+use crate::queue::{instant, time_of};
 use knee_units::Time;
 
 /// A heap of keys, no two of which are equal.
@@ -13,7 +13,7 @@ pub struct Heap {
     len: usize,
 }
 
-/// Returns a key that follows every real one; no two of four in a row have the same time.
+/// Returns a key that follows every real one; no two of four in a row have the same instant.
 fn unused(slot: usize) -> u128 {
     u128::MAX - ((slot as u128 & 3) << 64)
 }
@@ -78,11 +78,11 @@ impl Heap {
 }
 
 /// Returns position and value of the smallest key: a tournament without
-/// branches, since the result cannot be predicted. Times are rarely equal, and
+/// branches, since the result cannot be predicted. Instants are rarely equal, and
 /// only then do the numbers matter.
 #[inline(always)]
 fn least_of_four(keys: &[u128; 4]) -> (usize, u128) {
-    let [a, b, c, d] = keys.map(|key| (key >> 64) as u64);
+    let [a, b, c, d] = keys.map(instant);
     let (left, at_left) = if b < a { (b, 1) } else { (a, 0) };
     let (right, at_right) = if d < c { (d, 3) } else { (c, 2) };
     let least = if a == b || c == d || left == right {

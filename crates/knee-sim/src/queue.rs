@@ -1,10 +1,11 @@
 //! The event queue: a short sorted list, then a timing wheel and a heap, of packed keys.
 //!
-//! A key holds the time in its upper 64 bits, then the number of the event within
-//! the run, then its source. Events at the same time are processed in the order in
-//! which they were queued, so unrelated events in the run do not change the order
-//! of those that share a link or a connection. No two events have the same number,
-//! so a waiting timer cannot mistake another event for its own.
+//! A key holds in its upper 64 bits the [instant](instant): the time, and whether the
+//! event is the last of its time; then the number of the event within the run, then
+//! its source. Events at the same time are processed in the order in which they were
+//! queued, so unrelated events in the run do not change the order of those that share
+//! a link or a connection. No two events have the same number, so a waiting timer
+//! cannot mistake another event for its own.
 
 use crate::heap::Heap;
 use crate::wheel::{self, Wheel};
@@ -96,10 +97,22 @@ impl Default for EventQueue {
     }
 }
 
+/// Bits of a key below the time.
+const TIME_SHIFT: u32 = 65;
+/// Later events count as due at this time, in 146 years: no run lasts that long.
+const LATEST: Time = Time::from_nanos(1 << 62);
+
 /// Returns when the event of a key is due.
 #[inline]
 pub fn time_of(key: u128) -> Time {
-    Time::from_nanos((key >> 64) as u64)
+    Time::from_nanos((key >> TIME_SHIFT) as u64)
+}
+
+/// Returns the upper half of a key. A queued event comes before a new one with
+/// the same instant, since its number is lower.
+#[inline]
+pub fn instant(key: u128) -> u64 {
+    (key >> 64) as u64
 }
 
 impl EventQueue {
@@ -114,19 +127,20 @@ impl EventQueue {
     pub fn push_soon(&mut self, time: Time, source: usize) -> Armed {
         self.numbered += 1;
         let event = Event(self.numbered << SOURCE_BITS | source as u64);
-        self.insert(time, event);
+        self.insert(time, event, false);
         Armed { time, event }
     }
 
     /// Queues an event after all others at the same time, including those
     /// queued later. At most one such event may be queued at a time.
     pub fn push_last(&mut self, time: Time, source: usize) {
-        self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64));
+        self.insert(time, Event(u64::MAX << SOURCE_BITS | source as u64), true);
     }
 
     #[inline(always)]
-    fn insert(&mut self, time: Time, event: Event) {
-        let key = u128::from(time.as_nanos()) << 64 | u128::from(event.0);
+    fn insert(&mut self, time: Time, event: Event, is_last: bool) {
+        let new = time.min(LATEST).as_nanos() << 1 | u64::from(is_last);
+        let key = u128::from(new) << 64 | u128::from(event.0);
         if time >= self.bound {
             return self.insert_later(key);
         }
@@ -135,7 +149,7 @@ impl EventQueue {
         }
         let mut place = self.near_len & (NEAR_MAX - 1);
         self.near_len += 1;
-        while place > 0 && self.near[place - 1] < key {
+        while place > 0 && instant(self.near[place - 1]) <= new {
             self.near[place] = self.near[place - 1];
             place -= 1;
         }

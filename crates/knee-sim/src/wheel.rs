@@ -1,6 +1,7 @@
 //! Keys of the near future, by due time: a timing wheel (Varghese and Lauck,
 //! SOSP 1987), whose slots are not sorted.
 
+use crate::queue::time_of;
 use knee_units::Time;
 
 /// Duration of a slot, 2^14 ns, 16 us: a few events of a 1 Gbit/s link.
@@ -50,7 +51,7 @@ impl Default for Wheel {
 /// Returns the slot of a key, by number since time zero.
 #[inline]
 fn slot(key: u128) -> u64 {
-    (key >> 64) as u64 >> SLOT_SHIFT
+    time_of(key).as_nanos() >> SLOT_SHIFT
 }
 
 /// Returns when a slot begins.

@@ -129,14 +129,18 @@ impl Pacer {
     /// Charges `count` full segments that were sent together.
     #[inline]
     pub fn on_burst_sent(&mut self, count: u32, segments_before: u64) {
-        if self.credit > 0 || segments_before < UNPACED_SEGMENTS {
+        if segments_before < UNPACED_SEGMENTS {
             let len = self.full_segment as u16;
             (0..u64::from(count)).for_each(|sent| self.on_sent(len, segments_before + sent));
             return;
         }
         self.burst_left = self.burst_left.saturating_sub(count);
         if self.rate.is_some() {
-            self.next += Time::from_nanos(u64::from(count) * self.full_segment_ns);
+            // Each segment is forgiven up to half of its time, while credit lasts.
+            let (count, time) = (u64::from(count), self.full_segment_ns);
+            let forgiven = self.credit.min(count * (time / 2));
+            self.credit -= forgiven;
+            self.next += Time::from_nanos(count * time - forgiven);
         }
     }
 
