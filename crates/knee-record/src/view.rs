@@ -109,7 +109,9 @@ pub struct LinkView<'a> {
 impl<'a> RunView<'a> {
     /// Arranges `records`; takes time linear in the number of rows.
     pub fn new(records: &'a Records, warmup: Time) -> RunView<'a> {
-        let flows = records.flows.iter().map(FlowView::new);
+        // Most flows run for most of the time, so all have about as many samples.
+        let samples = records.samples.len().div_ceil(records.flows.len().max(1));
+        let flows = records.flows.iter().map(|record| FlowView::new(record, samples));
         let links = records.link_names.iter().map(|name| LinkView { name, samples: Vec::new() });
         let mut view = RunView { records, warmup, flows: flows.collect(), links: links.collect() };
         view.distribute_samples();
@@ -190,10 +192,11 @@ fn clip(begin: u64, end: u64, window: Window) -> Option<Span> {
 }
 
 impl<'a> FlowView<'a> {
-    fn new(record: &'a FlowRecord) -> FlowView<'a> {
+    /// Creates a view to which about as many `samples` will be added.
+    fn new(record: &'a FlowRecord, samples: usize) -> FlowView<'a> {
         FlowView {
             record,
-            samples: Vec::new(),
+            samples: Vec::with_capacity(samples),
             paths: Vec::new(),
             objects: Vec::new(),
             transfers: Vec::new(),

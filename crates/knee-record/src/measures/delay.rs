@@ -115,6 +115,7 @@ impl Flows<'_, '_> {
         let mut weighted = Vec::new();
         for (flow, span) in self.active()? {
             let rows = flow.weighted(span);
+            weighted.reserve(flow.samples.len());
             weighted.extend(rows.filter_map(|(row, time)| Some((value(row, flow.record)?, time))));
         }
         match Distribution::new(weighted) {
