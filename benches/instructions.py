@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.
 CASES = {
-    "ii": (10, 30, 1175),
-    "ii-loss": (10, 20, 2800),
-    "iv": (3, 5, 1490),
-    "v": (3, 5, 2040),
+    "ii": (10, 30, 1152),
+    "ii-loss": (10, 20, 2460),
+    "iv": (3, 5, 1446),
+    "v": (3, 5, 1907),
     "multipath": (10, 20, 2275),
 }
 
