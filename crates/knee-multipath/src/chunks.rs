@@ -166,6 +166,17 @@ impl<S: Source> Chunks<S> {
         Some((number, chunk))
     }
 
+    /// Cuts `count` full chunks and gives them to a path that held nothing, as
+    /// [`cut_and_send`](Self::cut_and_send) would one by one.
+    #[inline]
+    pub fn cut_and_send_full(&mut self, now: Time, path: usize, count: u32) {
+        for _ in 0..count {
+            if self.cut_and_send(now, path, 0).is_none() {
+                return;
+            }
+        }
+    }
+
     /// Whether no cut chunk waits.
     #[inline]
     pub fn all_cut_sent(&self) -> bool {

@@ -252,13 +252,15 @@ impl<S: Source> Sending<S> {
     /// Returns when [`on_timer`](Self::on_timer) is due because of any of the
     /// paths in their current state; [`Time::MAX`] for never.
     pub fn timer(&self, paths: &[Path]) -> Time {
-        (0..paths.len()).map(|path| self.timer_of(path, paths)).min().unwrap_or(Time::MAX)
+        let each = paths.iter().enumerate().map(|(path, view)| self.timer_of(path, view));
+        each.min().unwrap_or(Time::MAX)
     }
 
-    /// Returns when [`on_timer`](Self::on_timer) is due because of this path.
+    /// Returns when [`on_timer`](Self::on_timer) is due because of this path in its
+    /// current state; [`Time::MAX`] for never.
     #[inline]
-    pub fn timer_of(&self, path: usize, paths: &[Path]) -> Time {
-        self.silence.deadline_of(path, paths).unwrap_or(Time::MAX)
+    pub fn timer_of(&self, path: usize, view: &Path) -> Time {
+        self.silence.deadline_of(path, view).unwrap_or(Time::MAX)
     }
 
     /// Detects paths that have fallen silent; the data they hold is to be sent on others.
@@ -369,6 +371,26 @@ impl<S: Source> Sending<S> {
         }
         let let_through = self.window_end.saturating_sub(self.chunks.head_offset());
         self.chunks.unsent().min(let_through)
+    }
+
+    /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
+    /// which must be certain: full packets that follow the last one.
+    #[inline]
+    pub fn assign_more(&mut self, now: Time, path: usize, count: u32) {
+        debug_assert!(u64::from(count) * self.mss <= self.same_path_bytes(path));
+        self.chunks.cut_and_send_full(now, path, count);
+    }
+
+    /// Whether [`assign`](Self::assign) has nothing to give because no path is
+    /// ready, as the caller knows. If so, this takes its place.
+    #[inline]
+    pub fn waits_for_room(&mut self) -> bool {
+        if self.copies.is_some() {
+            return false;
+        }
+        self.kept = None;
+        self.overdue_at = Time::MAX;
+        true
     }
 
     #[inline(always)]

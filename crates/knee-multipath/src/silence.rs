@@ -81,8 +81,7 @@ impl Silence {
 
     /// Returns when a path will have been silent for too long.
     #[inline]
-    pub fn deadline_of(&self, path: usize, paths: &[Path]) -> Option<Time> {
-        let view = &paths[path];
+    pub fn deadline_of(&self, path: usize, view: &Path) -> Option<Time> {
         if view.in_flight == 0 || view.srtt == Time::ZERO || self.is_suspect(path) {
             return None;
         }
@@ -91,8 +90,8 @@ impl Silence {
 
     /// Finds a path that has been silent for too long and marks it as suspect.
     pub fn take_silent(&mut self, now: Time, paths: &[Path]) -> Option<usize> {
-        let silent = |path: &usize| self.deadline_of(*path, paths).is_some_and(|at| at <= now);
-        let found = (0..paths.len()).find(silent)?;
+        let is_silent = |(path, view)| self.deadline_of(path, view).is_some_and(|at| at <= now);
+        let found = paths.iter().enumerate().position(is_silent)?;
         self.suspects.insert(found);
         Some(found)
     }

@@ -89,6 +89,16 @@ impl PathSet {
     pub fn insert(&mut self, path: usize) {
         self.0 |= 1 << path;
     }
+    /// Removes a path.
+    #[inline]
+    pub fn remove(&mut self, path: usize) {
+        self.0 &= !(1 << path);
+    }
+    /// Returns the first path.
+    #[inline]
+    pub fn first(self) -> Option<usize> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
+    }
     /// Whether it contains a path.
     #[inline]
     pub fn contains(self, path: usize) -> bool {

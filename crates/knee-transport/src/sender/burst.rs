@@ -20,7 +20,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    fn of_one(segment: Segment) -> Burst {
+    pub(crate) fn of_one(segment: Segment) -> Burst {
         let push = segment.push;
         Burst { first: Segment { push: false, ..segment }, count: 1, push }
     }
@@ -82,24 +82,28 @@ impl Sender {
         Burst { first, count, push }
     }
 
-    /// Returns how many full segments of the current burst a subflow sends in
-    /// any case, if the connection has `waiting` bytes for it.
+    /// Returns how many full segments of the current burst a subflow with
+    /// [room](Self::room) sends in any case, if it is to send `len` bytes and the
+    /// connection has `waiting` more for it. Less than two if it is to
+    /// [send](Self::send) the first alone, after which much may change.
     #[inline]
-    pub(crate) fn certain_rest(&self, now: Time, waiting: u64) -> u32 {
-        let of_burst = self.pacer.left(now);
-        if of_burst < 1 || self.notes_sent || self.announce_reduction {
+    pub(crate) fn certain_burst(&self, now: Time, len: u16, waiting: u64) -> u32 {
+        let mss = u64::from(self.mss);
+        let in_flight = self.board.in_flight();
+        let alone = self.notes_sent || self.announce_reduction;
+        if alone || in_flight == 0 || u64::from(len) != mss {
             return 0;
         }
-        let room = self.window().saturating_sub(self.board.in_flight()).min(waiting);
-        let mss = u64::from(self.mss);
+        let of_burst = self.pacer.left(now);
+        let room = self.window().saturating_sub(in_flight).min(waiting.saturating_add(mss));
         if u64::from(of_burst) * mss <= room { of_burst } else { (room / mss) as u32 }
     }
 
     /// Sends the connection's data on a subflow; see
-    /// [`certain_rest`](Self::certain_rest). The last segment of the
+    /// [`certain_burst`](Self::certain_burst). The last segment of the
     /// connection's data is marked as pushed.
     #[inline]
-    pub(crate) fn send_mapped_rest(&mut self, now: Time, count: u32, is_last: bool) -> Burst {
+    pub(crate) fn send_mapped(&mut self, now: Time, count: u32, is_last: bool) -> Burst {
         let mss = u64::from(self.mss);
         let in_flight = self.board.in_flight();
         self.written += u64::from(count) * mss;
