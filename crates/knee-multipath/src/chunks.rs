@@ -2,7 +2,7 @@
 
 use crate::ring::Ring;
 use crate::runs::Runs;
-use crate::source::{ENDLESS, Source};
+use crate::source::{ByteCount, ENDLESS, Source};
 use knee_sched::PathSet;
 use knee_units::Time;
 use std::ops::Range;
@@ -146,35 +146,11 @@ impl<S: Source> Chunks<S> {
         debug_assert!(self.runs.is_empty(), "what waits goes first");
         let (piece, len) = self.source.cut(self.mss)?;
         debug_assert!(len > 0 && len <= self.mss, "a piece of {len} bytes");
-        let mut sent_on = PathSet::default();
-        sent_on.insert(path);
-        let chunk = Chunk {
-            piece,
-            offset: self.cut,
-            sent_at: now,
-            queued_behind: with_own(held, len),
-            len,
-            given: true,
-            sent_on,
-            holder: path as u8,
-            delivered: false,
-            queued: false,
-        };
+        let chunk = Chunk::given(now, piece, self.cut, len, path, held);
         let number = self.end();
         self.ring.push(chunk);
         self.cut += u64::from(len);
         Some((number, chunk))
-    }
-
-    /// Cuts `count` full chunks and gives them to a path that held nothing, as
-    /// [`cut_and_send`](Self::cut_and_send) would one by one.
-    #[inline]
-    pub fn cut_and_send_full(&mut self, now: Time, path: usize, count: u32) {
-        for _ in 0..count {
-            if self.cut_and_send(now, path, 0).is_none() {
-                return;
-            }
-        }
     }
 
     /// Whether no cut chunk waits.
@@ -273,13 +249,11 @@ impl<S: Source> Chunks<S> {
     /// Discards the chunks before byte `acknowledged`.
     #[inline]
     pub fn forget_before(&mut self, acknowledged: u64) {
-        while let Some(chunk) = self.first() {
-            if chunk.offset + u64::from(chunk.len) > acknowledged {
-                break;
-            }
-            debug_assert!(chunk.given, "what was never sent cannot be acknowledged");
-            self.ring.pop();
-        }
+        self.ring.pop_while(|chunk| {
+            let before = chunk.offset + u64::from(chunk.len) <= acknowledged;
+            debug_assert!(chunk.given || !before, "what was never sent cannot be acknowledged");
+            before
+        });
     }
 
     /// Discards the chunks before the first undelivered one; returns its first byte.
@@ -297,10 +271,44 @@ fn with_own(held: u64, len: u16) -> u32 {
     u32::try_from(held + u64::from(len)).unwrap_or(u32::MAX)
 }
 
+impl Chunks<ByteCount> {
+    /// Cuts `count` full chunks and gives them to a path at once. Valid only if no cut
+    /// chunk waits and the source has as much.
+    #[inline]
+    pub fn cut_and_send_full(&mut self, now: Time, path: usize, count: u32) {
+        debug_assert!(self.runs.is_empty(), "what waits goes first");
+        let (len, offset) = (u64::from(self.mss), self.cut);
+        self.source.cut_bytes(u64::from(count) * len);
+        self.cut += u64::from(count) * len;
+        let chunk = Chunk::given(now, (), offset, self.mss, path, 0);
+        self.ring.push_run(count, |behind| Chunk { offset: offset + behind * len, ..chunk });
+    }
+}
+
+impl<P> Chunk<P> {
+    /// Data that is cut and at once given to a path that held `held` bytes.
+    #[inline(always)]
+    fn given(sent_at: Time, piece: P, offset: u64, len: u16, path: usize, held: u64) -> Chunk<P> {
+        let mut sent_on = PathSet::default();
+        sent_on.insert(path);
+        Chunk {
+            piece,
+            offset,
+            sent_at,
+            queued_behind: with_own(held, len),
+            len,
+            given: true,
+            sent_on,
+            holder: path as u8,
+            delivered: false,
+            queued: false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::ByteCount;
     use proptest::prelude::*;
 
     const MSS: u16 = 10;

@@ -75,6 +75,15 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
+    /// Removes the first entries for which `is_over` holds, until one for which it
+    /// does not.
+    #[inline]
+    pub fn pop_while(&mut self, mut is_over: impl FnMut(&T) -> bool) {
+        while self.first != self.next && is_over(&self.places[self.place(self.first)]) {
+            self.first += 1;
+        }
+    }
+
     /// Returns the entry with this number; `None` if it is gone, or does not exist yet.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&T> {

@@ -10,7 +10,7 @@
 
 use crate::chunks::{Chunk, Chunks};
 use crate::silence::{Silence, SilenceRule};
-use crate::source::Source;
+use crate::source::{ByteCount, Source};
 use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, Status, View};
 use knee_units::Time;
 use std::collections::VecDeque;
@@ -79,6 +79,7 @@ pub struct Sending<S: Source> {
     scheduler: Box<dyn Scheduler>,
     repeats_beside_new: bool,
     keeps_choice: bool,
+    takes_only_choice: bool,
     plans_order: bool,
     reinjection: bool,
     release: Release,
@@ -111,6 +112,7 @@ impl<S: Source> Sending<S> {
             chunks: Chunks::new(source, settings.mss),
             repeats_beside_new: scheduler.repeats_beside_new(),
             keeps_choice: scheduler.keeps_choice(),
+            takes_only_choice: scheduler.takes_only_choice(),
             plans_order: scheduler.plans_order(),
             scheduler,
             reinjection: settings.reinjection,
@@ -353,8 +355,7 @@ impl<S: Source> Sending<S> {
     #[inline(always)]
     pub fn assign_same(&mut self, now: Time) -> Option<Assignment<S::Piece>> {
         let path = self.kept?;
-        let (unsent, offset) = (self.chunks.unsent(), self.chunks.head_offset());
-        if unsent == 0 || self.window_end.saturating_sub(offset) < self.mss.min(unsent) {
+        if !self.has_new() {
             return None;
         }
         // Only schedulers that look ahead use the amount that a path holds, and
@@ -373,12 +374,29 @@ impl<S: Source> Sending<S> {
         self.chunks.unsent().min(let_through)
     }
 
-    /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
-    /// which must be certain: full packets that follow the last one.
+    /// Returns what [`assign`](Self::assign) would return if `path` is the only one
+    /// that is ready, and active; `None` if `assign` must be called.
+    #[inline(always)]
+    pub fn assign_only(&mut self, now: Time, path: usize) -> Option<Assignment<S::Piece>> {
+        let certain = self.takes_only_choice
+            && self.keeps_choice
+            && self.copies.is_none()
+            && self.stranded.is_empty()
+            && self.chunks.all_cut_sent()
+            && self.has_new();
+        if !certain {
+            return None;
+        }
+        self.kept = Some(path);
+        self.overdue_at = Time::MAX;
+        self.give_new(now, path, 0)
+    }
+
+    /// Whether new data waits and the shared window has room for a packet of it.
     #[inline]
-    pub fn assign_more(&mut self, now: Time, path: usize, count: u32) {
-        debug_assert!(u64::from(count) * self.mss <= self.same_path_bytes(path));
-        self.chunks.cut_and_send_full(now, path, count);
+    fn has_new(&self) -> bool {
+        let (unsent, offset) = (self.chunks.unsent(), self.chunks.head_offset());
+        unsent > 0 && self.window_end.saturating_sub(offset) >= self.mss.min(unsent)
     }
 
     /// Whether [`assign`](Self::assign) has nothing to give because no path is
@@ -622,6 +640,16 @@ impl<S: Source> Sending<S> {
             }
         }
         None
+    }
+}
+
+impl Sending<ByteCount> {
+    /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
+    /// which must be certain: full packets that follow the last one.
+    #[inline]
+    pub fn assign_more(&mut self, now: Time, path: usize, count: u32) {
+        debug_assert!(u64::from(count) * self.mss <= self.same_path_bytes(path));
+        self.chunks.cut_and_send_full(now, path, count);
     }
 }
 

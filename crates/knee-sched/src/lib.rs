@@ -222,6 +222,11 @@ pub trait Scheduler: Send {
     fn keeps_choice(&self) -> bool {
         false
     }
+    /// Whether it gives the head of new data to a path whenever that path is the only
+    /// one that is ready, and active. Then it need not be called.
+    fn takes_only_choice(&self) -> bool {
+        false
+    }
     /// Whether it uses [`Path::capacity`] and [`Path::doubles`], which are not
     /// measured otherwise.
     fn looks_ahead(&self) -> bool {
@@ -248,6 +253,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn keeps_choice(&self) -> bool {
         (**self).keeps_choice()
+    }
+    fn takes_only_choice(&self) -> bool {
+        (**self).takes_only_choice()
     }
     fn looks_ahead(&self) -> bool {
         (**self).looks_ahead()

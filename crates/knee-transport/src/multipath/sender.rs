@@ -167,10 +167,15 @@ impl MultipathSender {
         // First, because data that it releases is then not processed packet by packet.
         self.sending.on_data_ack(data.next);
         let first = subflow.sender.first();
-        while subflow.mappings.first() as u32 != first {
-            let Some(mapping) = subflow.mappings.pop() else { break };
-            self.sending.on_delivered(mapping.chunk);
-        }
+        let mut number = subflow.mappings.first() as u32;
+        subflow.mappings.pop_while(|mapping| {
+            let delivered = number != first;
+            if delivered {
+                self.sending.on_delivered(mapping.chunk);
+                number = number.wrapping_add(1);
+            }
+            delivered
+        });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
         self.views.stale.insert(path);
         self.touched.insert(path);

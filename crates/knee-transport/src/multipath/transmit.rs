@@ -65,6 +65,14 @@ impl Views {
         }
     }
 
+    /// Returns the only path that is ready, if it is active.
+    #[inline]
+    fn only_choice(&self) -> Option<usize> {
+        let path = self.ready.first()?;
+        let is_only = self.ready.0 & (self.ready.0 - 1) == 0;
+        (is_only && self.paths[path].status == Status::Active).then_some(path)
+    }
+
     /// Determines whether a path may send now, which may begin a burst.
     #[inline]
     fn show_room(&mut self, now: Time, path: usize, subflow: &mut Subflow) {
@@ -255,6 +263,12 @@ impl MultipathSender {
         }
         if self.views.ready.is_empty() && self.sending.waits_for_room() {
             return None;
+        }
+        if let Some(path) = self.views.only_choice()
+            && let Some(only) = self.sending.assign_only(now, path)
+        {
+            self.undisturbed = Some(path);
+            return Some(only);
         }
         self.assign_any(now)
     }
