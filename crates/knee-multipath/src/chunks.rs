@@ -272,16 +272,17 @@ fn with_own(held: u64, len: u16) -> u32 {
 }
 
 impl Chunks<ByteCount> {
-    /// Cuts `count` full chunks and gives them to a path at once. Valid only if no cut
-    /// chunk waits and the source has as much.
+    /// Cuts `count` full chunks and gives them to a path at once; returns the number and
+    /// offset of the first. Valid only if no cut chunk waits and the source has as much.
     #[inline]
-    pub fn cut_and_send_full(&mut self, now: Time, path: usize, count: u32) {
+    pub fn cut_and_send_run(&mut self, now: Time, path: usize, count: u32) -> (u64, u64) {
         debug_assert!(self.runs.is_empty(), "what waits goes first");
-        let (len, offset) = (u64::from(self.mss), self.cut);
+        let (len, offset, number) = (u64::from(self.mss), self.cut, self.end());
         self.source.cut_bytes(u64::from(count) * len);
         self.cut += u64::from(count) * len;
         let chunk = Chunk::given(now, (), offset, self.mss, path, 0);
         self.ring.push_run(count, |behind| Chunk { offset: offset + behind * len, ..chunk });
+        (number, offset)
     }
 }
 

@@ -22,16 +22,35 @@ pub struct Reassembled {
 }
 
 /// The connection's data at the receiving end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reassembly {
     /// Next byte expected.
     next: u64,
     /// Ranges beyond `next`, ascending, not touching each other.
     ranges: VecDeque<Range>,
+    /// Start of the first range, or [`NONE`].
+    first_start: u64,
     waiting: u64,
     waiting_peak: u64,
     duplicate: u64,
     blocked: u128,
+}
+
+/// Start of a range that does not exist.
+const NONE: u64 = u64::MAX;
+
+impl Default for Reassembly {
+    fn default() -> Reassembly {
+        Reassembly {
+            next: 0,
+            ranges: VecDeque::new(),
+            first_start: NONE,
+            waiting: 0,
+            waiting_peak: 0,
+            duplicate: 0,
+            blocked: 0,
+        }
+    }
 }
 
 impl Reassembly {
@@ -39,15 +58,17 @@ impl Reassembly {
     #[inline]
     pub fn insert(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
         let end = offset + len;
-        if offset == self.next && self.ranges.front().is_none_or(|first| end <= first.start) {
+        if offset == self.next && end <= self.first_start {
             self.next = end;
-            return Reassembled { delivered: len + self.deliver(now), duplicate: 0 };
+            let released = if end == self.first_start { self.deliver(now) } else { 0 };
+            return Reassembled { delivered: len + released, duplicate: 0 };
         }
         let new = self.merge(now, offset.max(self.next), end);
+        self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
         let duplicate = len - new;
         self.duplicate += duplicate;
         self.waiting += new;
-        let delivered = self.deliver(now);
+        let delivered = if self.first_start == self.next { self.deliver(now) } else { 0 };
         self.waiting_peak = self.waiting_peak.max(self.waiting);
         Reassembled { delivered, duplicate }
     }
@@ -93,12 +114,10 @@ impl Reassembly {
         new
     }
 
+    /// Delivers the first range, which begins at `next`.
     fn deliver(&mut self, now: Time) -> u64 {
-        let Some(first) = self.ranges.front().copied().filter(|range| range.start == self.next)
-        else {
-            return 0;
-        };
-        self.ranges.pop_front();
+        let Some(first) = self.ranges.pop_front() else { return 0 };
+        self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
         let delivered = first.end - first.start;
         self.next = first.end;
         self.waiting -= delivered;

@@ -112,7 +112,7 @@ impl<S: Source> Sending<S> {
             chunks: Chunks::new(source, settings.mss),
             repeats_beside_new: scheduler.repeats_beside_new(),
             keeps_choice: scheduler.keeps_choice(),
-            takes_only_choice: scheduler.takes_only_choice(),
+            takes_only_choice: scheduler.takes_only_choice() && scheduler.keeps_choice(),
             plans_order: scheduler.plans_order(),
             scheduler,
             reinjection: settings.reinjection,
@@ -374,22 +374,20 @@ impl<S: Source> Sending<S> {
         self.chunks.unsent().min(let_through)
     }
 
-    /// Returns what [`assign`](Self::assign) would return if `path` is the only one
-    /// that is ready, and active; `None` if `assign` must be called.
-    #[inline(always)]
-    pub fn assign_only(&mut self, now: Time, path: usize) -> Option<Assignment<S::Piece>> {
-        let certain = self.takes_only_choice
-            && self.keeps_choice
+    /// Whether [`assign`](Self::assign) would give new data to `path`, the only one that
+    /// is ready, and active, as long as there is some. Then the same holds after that,
+    /// as [`assign_same`](Self::assign_same) requires.
+    #[inline]
+    pub fn takes(&mut self, path: usize) -> bool {
+        let takes = self.takes_only_choice
             && self.copies.is_none()
             && self.stranded.is_empty()
-            && self.chunks.all_cut_sent()
-            && self.has_new();
-        if !certain {
-            return None;
+            && self.chunks.all_cut_sent();
+        if takes {
+            self.kept = Some(path);
+            self.overdue_at = Time::MAX;
         }
-        self.kept = Some(path);
-        self.overdue_at = Time::MAX;
-        self.give_new(now, path, 0)
+        takes
     }
 
     /// Whether new data waits and the shared window has room for a packet of it.
@@ -645,11 +643,12 @@ impl<S: Source> Sending<S> {
 
 impl Sending<ByteCount> {
     /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
-    /// which must be certain: full packets that follow the last one.
+    /// which must be certain: full packets. Returns the number and offset of the first.
     #[inline]
-    pub fn assign_more(&mut self, now: Time, path: usize, count: u32) {
+    pub fn assign_run(&mut self, now: Time, path: usize, count: u32) -> (u64, u64) {
         debug_assert!(u64::from(count) * self.mss <= self.same_path_bytes(path));
-        self.chunks.cut_and_send_full(now, path, count);
+        self.silence.on_sent(now, path);
+        self.chunks.cut_and_send_run(now, path, count)
     }
 }
 

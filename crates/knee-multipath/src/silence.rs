@@ -26,6 +26,7 @@ impl SilenceRule {
     };
 
     /// Returns how long an answer on a path may take.
+    #[inline]
     fn patience(&self, path: &Path) -> Time {
         let timeout = path.srtt + (path.rtt_variation * 4).max(self.floor) + self.ack_delay;
         timeout * self.timeouts_percent / 100

@@ -94,6 +94,11 @@ impl PathSet {
     pub fn remove(&mut self, path: usize) {
         self.0 &= !(1 << path);
     }
+    /// Whether it contains only this path.
+    #[inline]
+    pub fn is_only(self, path: usize) -> bool {
+        self.0 == 1 << path
+    }
     /// Returns the first path.
     #[inline]
     pub fn first(self) -> Option<usize> {

@@ -251,11 +251,16 @@ impl<L: PacketLog> Simulation<'_, L> {
         let details = extra.has_details.then_some(&extra.details);
         let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
         let sender = &mut multi.sender;
-        sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
+        let may_send = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
         self.note(packet.flow, Event::AckReceive { packet, in_flight });
-        self.pump_multi(connection);
         let home = self.connections[connection].home as usize;
+        if may_send {
+            self.pump_multi(connection);
+        } else {
+            self.note_change(home);
+            self.arm_multi(connection, home);
+        }
         if self.slots[home].closing {
             self.complete_if_done(connection);
         } else if self.slots[home].asking {

@@ -135,7 +135,8 @@ impl MultipathSender {
         self.established
     }
 
-    /// Processes an ACK that arrived on a path.
+    /// Processes an ACK that arrived on a path. Returns whether there may be something
+    /// to send; if not, only timers of this path may have changed.
     #[inline]
     pub fn on_ack(
         &mut self,
@@ -144,11 +145,11 @@ impl MultipathSender {
         ack: &Ack,
         details: Option<&AckDetails>,
         data: DataAck,
-    ) {
+    ) -> bool {
         if self.coupled {
             self.show_peers(path);
         }
-        let Some(subflow) = &mut self.subflows[path] else { return };
+        let Some(subflow) = &mut self.subflows[path] else { return true };
         let is_update = subflow.is_window_update(ack, details, data);
         subflow.window_end = subflow.window_end.max(data.window_end);
         if !is_update {
@@ -177,8 +178,8 @@ impl MultipathSender {
             delivered
         });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
-        self.views.stale.insert(path);
         self.touched.insert(path);
+        !self.still_waits(now, path)
     }
 
     /// Records a possible event on every path.

@@ -65,12 +65,21 @@ impl Views {
         }
     }
 
+    /// Marks paths that could send as stale after time has passed: their burst is
+    /// over, and pacing may delay the next.
+    #[inline]
+    fn begin(&mut self, now: Time) {
+        if self.at != now {
+            self.at = now;
+            self.stale.0 |= self.ready.0;
+        }
+    }
+
     /// Returns the only path that is ready, if it is active.
     #[inline]
     fn only_choice(&self) -> Option<usize> {
         let path = self.ready.first()?;
-        let is_only = self.ready.0 & (self.ready.0 - 1) == 0;
-        (is_only && self.paths[path].status == Status::Active).then_some(path)
+        (self.ready.is_only(path) && self.paths[path].status == Status::Active).then_some(path)
     }
 
     /// Determines whether a path may send now, which may begin a burst.
@@ -146,49 +155,66 @@ impl MultipathSender {
         if let Some((path, segment)) = self.refresh_ready(now) {
             return Ok((path, Burst::of_one(segment)));
         }
+        if let Some(sent) = self.send_burst(now) {
+            return Ok(sent);
+        }
         let Some(assignment) = self.assign(now) else { return Err(self.note_idle()) };
-        let burst = self.send_burst(now, &assignment);
-        Ok((assignment.path, burst))
+        Ok((assignment.path, Burst::of_one(self.send(now, &assignment))))
+    }
+
+    /// Called after an ACK on a path: whether no path may send, as before, so that all
+    /// there is to wait for is what was waited for.
+    #[inline]
+    pub(super) fn still_waits(&mut self, now: Time, path: usize) -> bool {
+        self.views.stale.insert(path);
+        self.views.begin(now);
+        let before = self.views.paced_until[path];
+        self.views.stale.is_only(path)
+            && self.refresh_calm(now, path)
+            && self.views.ready.is_empty()
+            && self.views.paced_until[path] == before
+            && !self.views.changed
+            && self.sending.waits_for_room()
     }
 
     /// Determines which paths may send, unless one of them has to send something
     /// before new data.
     #[inline(always)]
     fn refresh_ready(&mut self, now: Time) -> Option<(usize, Segment)> {
-        let views = &mut self.views;
-        if views.at != now {
-            // The burst of a path that was ready is over, and pacing may delay the next.
-            views.at = now;
-            views.stale.0 |= views.ready.0;
-        }
-        if views.stale.is_empty() { None } else { self.refresh_stale(now) }
+        self.views.begin(now);
+        if self.views.stale.is_empty() { None } else { self.refresh_stale(now) }
     }
 
     #[inline]
     fn refresh_stale(&mut self, now: Time) -> Option<(usize, Segment)> {
         self.undisturbed = None;
         while let Some(path) = self.views.stale.first() {
-            let is_active = self.views.paths[path].status == Status::Active;
-            match &mut self.subflows[path] {
-                Some(subflow)
-                    if is_active
-                        && !subflow.sender.is_urgent()
-                        && !self.sending.is_suspect(path) =>
-                {
-                    self.views.paced_until[path] = Time::MAX;
-                    self.views.show_room(now, path, subflow);
-                    self.views.outdated.insert(path);
+            if !self.refresh_calm(now, path) {
+                if let Some(segment) = self.poll_urgent(now, path) {
+                    return Some((path, segment));
                 }
-                _ => {
-                    if let Some(segment) = self.poll_urgent(now, path) {
-                        return Some((path, segment));
-                    }
-                    self.refresh_path(now, path);
-                }
+                self.refresh_path(now, path);
+                self.views.stale.remove(path);
             }
-            self.views.stale.remove(path);
         }
         None
+    }
+
+    /// Determines whether a path may send that has nothing to send before new data,
+    /// and whose status is unchanged, as almost always; returns whether that is so.
+    #[inline(always)]
+    fn refresh_calm(&mut self, now: Time, path: usize) -> bool {
+        let Some(subflow) = &mut self.subflows[path] else { return false };
+        let was_active = self.views.paths[path].status == Status::Active;
+        let calm = was_active && !subflow.sender.is_urgent() && !self.sending.is_suspect(path);
+        if calm {
+            self.undisturbed = None;
+            self.views.paced_until[path] = Time::MAX;
+            self.views.show_room(now, path, subflow);
+            self.views.outdated.insert(path);
+            self.views.stale.remove(path);
+        }
+        calm
     }
 
     /// Returns a handshake, probe or retransmission segment of a subflow.
@@ -255,20 +281,14 @@ impl MultipathSender {
         if self.views.changed {
             self.inform_scheduler();
         }
+        if self.views.ready.is_empty() && self.sending.waits_for_room() {
+            return None;
+        }
         if let Some(path) = self.undisturbed
             && self.views.ready.contains(path)
             && let Some(same) = self.sending.assign_same(now)
         {
             return Some(same);
-        }
-        if self.views.ready.is_empty() && self.sending.waits_for_room() {
-            return None;
-        }
-        if let Some(path) = self.views.only_choice()
-            && let Some(only) = self.sending.assign_only(now, path)
-        {
-            self.undisturbed = Some(path);
-            return Some(only);
         }
         self.assign_any(now)
     }
@@ -299,30 +319,29 @@ impl MultipathSender {
         }
     }
 
-    /// Sends what was assigned to a path, and what is certain to be assigned to it next.
+    /// Sends a burst on the path that would be assigned new data for all of it: the
+    /// one that was given the last, or the only one that is ready.
     #[inline(always)]
-    fn send_burst(&mut self, now: Time, assignment: &Assignment<()>) -> Burst {
-        let Assignment { path, chunk, offset, len, .. } = *assignment;
-        let waiting = self.sending.same_path_bytes(path);
-        let sender = self.subflows[path].as_ref().map(|subflow| &subflow.sender);
-        let count = sender.map_or(0, |sender| sender.certain_burst(now, len, waiting));
-        if count < 2 {
-            return Burst::of_one(self.send(now, assignment));
-        }
-        self.sending.assign_more(now, path, count - 1);
-        let is_last = self.sending.unsent() == 0;
-        let subflow = self.subflows[path].as_mut();
-        let subflow = subflow.expect("a path that is ready has a subflow");
-        subflow.mappings.push_run(count, |behind| Mapping {
+    fn send_burst(&mut self, now: Time) -> Option<(usize, Burst)> {
+        let path = match self.undisturbed.filter(|path| self.views.ready.contains(*path)) {
+            Some(path) => path,
+            None => self.views.only_choice().filter(|path| self.sending.takes(*path))?,
+        };
+        let (waiting, unsent) = (self.sending.same_path_bytes(path), self.sending.unsent());
+        let subflow = self.subflows[path].as_mut()?;
+        let burst = subflow.sender.send_mapped(now, waiting, unsent)?;
+        let (chunk, offset) = self.sending.assign_run(now, path, burst.count);
+        let len = burst.first.len;
+        subflow.mappings.push_run(burst.count, |behind| Mapping {
             chunk: chunk + behind,
             offset: offset + behind * u64::from(len),
             len,
         });
-        let burst = subflow.sender.send_mapped(now, count, is_last);
+        self.undisturbed = Some(path);
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
         self.views.show_sent(now, path, subflow);
-        burst
+        Some((path, burst))
     }
 
     /// Sends what was assigned to a path.
