@@ -252,14 +252,20 @@ impl<L: PacketLog> Simulation<'_, L> {
         let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
         let sender = &mut multi.sender;
         let may_send = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
-        let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
-        self.note(packet.flow, Event::AckReceive { packet, in_flight });
+        let timers = || (sender.subflow_timer(path), sender.silence_timer(path));
+        let waits_for = (!may_send).then(timers);
+        if L::WRITES {
+            let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
+            self.note(packet.flow, Event::AckReceive { packet, in_flight });
+        }
         let home = self.connections[connection].home as usize;
-        if may_send {
-            self.pump_multi(connection);
-        } else {
-            self.note_change(home);
-            self.arm_multi(connection, home);
+        match waits_for {
+            None => self.pump_multi(connection),
+            Some((retransmission, silence)) => {
+                self.note_change(home);
+                self.arm(index, RETRANSMISSION, retransmission);
+                self.arm(home, CONNECTION, silence);
+            }
         }
         if self.slots[home].closing {
             self.complete_if_done(connection);

@@ -121,6 +121,7 @@ impl MultipathReceiver {
 
     /// Returns the next ACK of a subflow, and whether it has details. It is
     /// sent together with [`data_ack`](Self::data_ack).
+    #[inline]
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
         self.announced = self.announced.max(self.data_ack().window_end);
         self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))

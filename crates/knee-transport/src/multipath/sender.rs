@@ -136,8 +136,9 @@ impl MultipathSender {
     }
 
     /// Processes an ACK that arrived on a path. Returns whether there may be something
-    /// to send; if not, only timers of this path may have changed.
-    #[inline]
+    /// to send; if not, only timers of this path may have changed, and it does not count
+    /// as [touched](Self::take_touched).
+    #[inline(always)]
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -178,8 +179,11 @@ impl MultipathSender {
             delivered
         });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
+        if self.still_waits(now, path) {
+            return false;
+        }
         self.touched.insert(path);
-        !self.still_waits(now, path)
+        true
     }
 
     /// Records a possible event on every path.

@@ -23,8 +23,10 @@ pub enum MultipathTransmit {
 /// The paths as the scheduler sees them.
 pub(super) struct Views {
     pub paths: Vec<Path>,
-    /// The paths that may send, as of `at`.
+    /// The paths that may send, as of `at`; their entries say it only during a decision.
     ready: PathSet,
+    /// The paths that are active.
+    active: PathSet,
     /// Time until which pacing delays the next segment of each path.
     paced_until: [Time; PATHS_MAX],
     /// When it was last determined which paths are ready.
@@ -43,6 +45,7 @@ impl Views {
         Views {
             paths: vec![Path { status: Status::Down, ..Path::default() }; paths],
             ready: PathSet::default(),
+            active: PathSet::default(),
             paced_until: [Time::MAX; PATHS_MAX],
             at: Time::ZERO,
             stale: PathSet::default(),
@@ -79,19 +82,18 @@ impl Views {
     #[inline]
     fn only_choice(&self) -> Option<usize> {
         let path = self.ready.first()?;
-        (self.ready.is_only(path) && self.paths[path].status == Status::Active).then_some(path)
+        (self.ready.is_only(path) && self.active.contains(path)).then_some(path)
     }
 
     /// Determines whether a path may send now, which may begin a burst.
-    #[inline]
+    #[inline(always)]
     fn show_room(&mut self, now: Time, path: usize, subflow: &mut Subflow) {
         let room = subflow.sender.room(now);
         if let Room::At(at) = room {
             self.paced_until[path] = at;
         }
-        let ready = room == Room::Now;
-        self.paths[path].ready = ready;
-        self.ready.0 = self.ready.0 & !(1 << path) | u8::from(ready) << path;
+        self.ready.remove(path);
+        self.ready.0 |= u8::from(room == Room::Now) << path;
     }
 
     /// Updates what sending changes: in addition the window, which restarts after an
@@ -205,8 +207,9 @@ impl MultipathSender {
     #[inline(always)]
     fn refresh_calm(&mut self, now: Time, path: usize) -> bool {
         let Some(subflow) = &mut self.subflows[path] else { return false };
-        let was_active = self.views.paths[path].status == Status::Active;
-        let calm = was_active && !subflow.sender.is_urgent() && !self.sending.is_suspect(path);
+        let calm = self.views.active.contains(path)
+            && !subflow.sender.is_urgent()
+            && !self.sending.is_suspect(path);
         if calm {
             self.undisturbed = None;
             self.views.paced_until[path] = Time::MAX;
@@ -261,6 +264,7 @@ impl MultipathSender {
             *view = Path { status: Status::Down, ..Path::default() };
             views.changed |= before != Status::Down;
             views.ready.remove(path);
+            views.active.remove(path);
             views.outdated.remove(path);
             return;
         };
@@ -271,6 +275,8 @@ impl MultipathSender {
             _ => Status::Active,
         };
         views.changed |= view.status != before;
+        views.active.remove(path);
+        views.active.0 |= u8::from(view.status == Status::Active) << path;
         views.show_room(now, path, subflow);
         views.show_measured(path, subflow, self.looks_ahead);
     }
@@ -316,6 +322,10 @@ impl MultipathSender {
                 Some(subflow) => self.views.show_measured(path, subflow, self.looks_ahead),
                 None => self.views.outdated.remove(path),
             }
+        }
+        let Views { paths, ready, .. } = &mut self.views;
+        for (path, view) in paths.iter_mut().enumerate() {
+            view.ready = ready.contains(path);
         }
     }
 
