@@ -214,19 +214,28 @@ impl<S: Source> Chunks<S> {
         self.runs.last()
     }
 
-    /// Records that a chunk was given to a path that `held` that many bytes.
+    /// Gives a chunk to a path that `held` that many bytes. Returns it as it was before;
+    /// `None` if it was released.
     #[inline]
-    pub fn note_sent(&mut self, now: Time, number: u64, path: usize, held: u64) {
-        let Some(chunk) = self.get_mut(number) else { return };
+    pub fn send(
+        &mut self,
+        now: Time,
+        number: u64,
+        path: usize,
+        held: u64,
+    ) -> Option<Chunk<S::Piece>> {
+        let chunk = self.ring.get_mut(number)?;
+        let before = *chunk;
         chunk.queued_behind = with_own(held, chunk.len);
-        let first = !std::mem::replace(&mut chunk.given, true);
+        chunk.given = true;
         chunk.sent_on.insert(path);
         chunk.holder = path as u8;
         chunk.sent_at = now;
-        if first {
-            self.waiting -= u64::from(chunk.len);
+        if !before.given {
+            self.waiting -= u64::from(before.len);
             self.runs.remove(number);
         }
+        Some(before)
     }
 
     /// Removes unwanted chunks from the waiting data. What follows them counts
@@ -431,7 +440,7 @@ mod tests {
                 prop_assert_eq!(ours, theirs.map(|at| at as u64), "{:?}", step);
                 if let Some(at) = theirs {
                     plain.chunks[at].1 = false;
-                    chunks.note_sent(Time::ZERO, at as u64, 0, 0);
+                    chunks.send(Time::ZERO, at as u64, 0, 0);
                 }
                 let waiting = plain.chunks.iter().filter(|chunk| chunk.1);
                 let waiting = waiting.map(|chunk| chunk.0).sum::<u64>() + plain.uncut;

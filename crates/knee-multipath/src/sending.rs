@@ -345,6 +345,10 @@ impl<S: Source> Sending<S> {
                 self.kept = self.keeps_choice.then_some(path);
                 self.give_new(now, path, paths[path].in_flight)
             }
+            Decision::Send(path, place) if paths.get(path).is_some_and(|path| path.ready) => {
+                let number = self.at(place)?;
+                self.give(now, number, path, paths)
+            }
             decision => self.carry_out(now, decision, true, paths),
         }
     }
@@ -491,10 +495,6 @@ impl<S: Source> Sending<S> {
         let ready = |path: usize| paths.get(path).is_some_and(|path| path.ready);
         match decision {
             Decision::Wait => None,
-            Decision::Send(path, place) if has_new && ready(path) => {
-                let number = self.at(place)?;
-                Some(self.give(now, number, path, paths))
-            }
             Decision::Duplicate(set) if has_new && !set.is_empty() && set.iter().all(ready) => {
                 let number = self.chunks.first_waiting()?;
                 self.copies = Some((number, set));
@@ -502,12 +502,12 @@ impl<S: Source> Sending<S> {
             }
             Decision::Repeat(path) if ready(path) => {
                 let number = self.find_repeat(path)?;
-                Some(self.give(now, number, path, paths))
+                self.give(now, number, path, paths)
             }
             Decision::RepeatAndPenalise { path, holder } if ready(path) => {
                 let number = self.find_repeat(path)?;
                 self.penalty = Some(holder);
-                Some(self.give(now, number, path, paths))
+                self.give(now, number, path, paths)
             }
             // A bug in the scheduler, which its own tests exclude.
             impossible => {
@@ -539,7 +539,7 @@ impl<S: Source> Sending<S> {
         // It may have arrived in the meantime.
         self.chunks.get(number)?;
         self.copies = (!rest.is_empty()).then_some((number, rest));
-        Some(self.give(now, number, path, paths))
+        self.give(now, number, path, paths)
     }
 
     #[inline]
@@ -549,16 +549,14 @@ impl<S: Source> Sending<S> {
         number: u64,
         path: usize,
         paths: &[Path],
-    ) -> Assignment<S::Piece> {
+    ) -> Option<Assignment<S::Piece>> {
+        let held = paths.get(path).map_or(0, |path| path.in_flight);
+        let chunk = self.chunks.send(now, number, path, held)?;
         self.silence.on_sent(now, path);
-        let chunk = self.chunks.get(number).copied();
-        let chunk = chunk.expect("a chunk that was found is there");
         if chunk.given {
             self.counters.reinjected_bytes += u64::from(chunk.len);
         }
-        let held = paths.get(path).map_or(0, |path| path.in_flight);
-        self.chunks.note_sent(now, number, path, held);
-        assignment(path, number, &chunk)
+        Some(assignment(path, number, &chunk))
     }
 
     /// Gives the oldest stranded packet to the fastest path that may take it.
@@ -575,7 +573,7 @@ impl<S: Source> Sending<S> {
                 let path = fastest(paths, |path| path.ready && path.is_usable())?;
                 chunk.queued = false;
                 self.stranded.pop_front();
-                return Some(self.give(now, number, path, paths));
+                return self.give(now, number, path, paths);
             }
             chunk.queued = false;
             self.stranded.pop_front();
@@ -629,7 +627,7 @@ impl<S: Source> Sending<S> {
                     now <= due && !is_planned && arrival < due
                 };
                 if sooner {
-                    return Some(self.give(now, number, fast, paths));
+                    return self.give(now, number, fast, paths);
                 }
                 if now < overdue && takes < slow.srtt {
                     let again = if self.plans_order && now < due { due } else { overdue };

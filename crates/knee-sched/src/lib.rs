@@ -67,6 +67,7 @@ impl Path {
     }
     /// Returns the time to carry `bytes` bytes at its capacity; zero if the
     /// capacity is unknown.
+    #[inline]
     pub fn time_to_carry(&self, bytes: u64) -> Time {
         let Some(capacity) = self.capacity else { return Time::ZERO };
         let bits = 8.0 * bytes as f64;
@@ -166,6 +167,7 @@ pub struct View<'a> {
 impl View<'_> {
     /// Whether new data may be sent: there is some, and the shared window has
     /// room for a packet of it.
+    #[inline]
     pub fn has_new(&self) -> bool {
         self.unsent > 0 && self.window_left >= self.mss.min(self.unsent)
     }
