@@ -262,7 +262,7 @@ impl<S: Source> Sending<S> {
     /// current state; [`Time::MAX`] for never.
     #[inline]
     pub fn timer_of(&self, path: usize, view: &Path) -> Time {
-        self.silence.deadline_of(path, view).unwrap_or(Time::MAX)
+        self.silence.deadline_of(path, view)
     }
 
     /// Detects paths that have fallen silent; the data they hold is to be sent on others.

@@ -74,13 +74,12 @@ impl MultipathReceiver {
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
         let arrival = subflow.on_segment(now, segment, ecn);
-        let mut number = subflow.next().wrapping_sub(arrival.delivered_segments);
         let mut delivered_bytes = 0;
-        for _ in 0..arrival.delivered_segments {
+        for before in (0..arrival.delivered_segments).rev() {
+            let number = subflow.next().wrapping_sub(before + 1);
             if let Some((offset, len)) = mapping(number) {
                 delivered_bytes += self.reassembly.insert(now, offset, u64::from(len)).delivered;
             }
-            number = number.wrapping_add(1);
         }
         if delivered_bytes > 0 && self.window.is_tuned() {
             // The application reads immediately.

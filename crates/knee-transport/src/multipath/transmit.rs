@@ -166,16 +166,17 @@ impl MultipathSender {
 
     /// Called after an ACK on a path: whether no path may send, as before, so that all
     /// there is to wait for is what was waited for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn still_waits(&mut self, now: Time, path: usize) -> bool {
-        self.views.stale.insert(path);
         self.views.begin(now);
         let before = self.views.paced_until[path];
-        self.views.stale.is_only(path)
-            && self.refresh_calm(now, path)
-            && self.views.ready.is_empty()
+        let alone = self.views.stale.is_empty() && !self.views.changed;
+        if !alone || !self.refresh_calm(now, path) {
+            self.views.stale.insert(path);
+            return false;
+        }
+        self.views.ready.is_empty()
             && self.views.paced_until[path] == before
-            && !self.views.changed
             && self.sending.waits_for_room()
     }
 
@@ -196,8 +197,8 @@ impl MultipathSender {
                     return Some((path, segment));
                 }
                 self.refresh_path(now, path);
-                self.views.stale.remove(path);
             }
+            self.views.stale.remove(path);
         }
         None
     }
@@ -215,7 +216,6 @@ impl MultipathSender {
             self.views.paced_until[path] = Time::MAX;
             self.views.show_room(now, path, subflow);
             self.views.outdated.insert(path);
-            self.views.stale.remove(path);
         }
         calm
     }
@@ -350,7 +350,8 @@ impl MultipathSender {
         self.undisturbed = Some(path);
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
-        self.views.show_sent(now, path, subflow);
+        self.views.show_room(now, path, subflow);
+        self.views.outdated.insert(path);
         Some((path, burst))
     }
 

@@ -38,7 +38,7 @@ impl Sender {
 
     /// Whether a new full segment may be sent. If so, a burst begins now;
     /// earlier results are no longer valid.
-    #[inline]
+    #[inline(always)]
     pub fn room(&mut self, now: Time) -> Room {
         if self.handshake != Handshake::Done || !self.lost.is_empty() {
             return Room::Full;
