@@ -63,7 +63,22 @@ impl Reassembly {
             let released = if end == self.first_start { self.deliver(now) } else { 0 };
             return Reassembled { delivered: len + released, duplicate: 0 };
         }
-        let new = self.merge(now, offset.max(self.next), end);
+        // Most other data continues what waits last.
+        if let Some(last) = self.ranges.back_mut()
+            && last.end == offset
+        {
+            last.end = end;
+            last.arrivals += u128::from(len) * u128::from(now.as_nanos());
+            self.waiting += len;
+            self.waiting_peak = self.waiting_peak.max(self.waiting);
+            return Reassembled::default();
+        }
+        self.insert_any(now, offset, len)
+    }
+
+    #[inline(never)]
+    fn insert_any(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
+        let new = self.merge(now, offset.max(self.next), offset + len);
         self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
         let duplicate = len - new;
         self.duplicate += duplicate;
@@ -81,12 +96,7 @@ impl Reassembly {
         let arrivals = |bytes: u64| u128::from(bytes) * u128::from(now.as_nanos());
         // Most data arrives after everything present.
         match self.ranges.back_mut() {
-            Some(last) if last.end > start => {}
-            Some(last) if last.end == start => {
-                last.end = end;
-                last.arrivals += arrivals(end - start);
-                return end - start;
-            }
+            Some(last) if last.end >= start => {}
             _ => {
                 self.ranges.push_back(Range { start, end, arrivals: arrivals(end - start) });
                 return end - start;

@@ -279,11 +279,8 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
         self.note_change(home);
-        let wait = if L::WRITES {
-            self.pump_segments(connection)
-        } else {
-            self.pump_bursts(connection)
-        };
+        let wait =
+            if L::WRITES { self.pump_segments(connection) } else { self.pump_bursts(connection) };
         if let Wait::Until(time) = wait {
             self.arm(home, PACING, time);
         }

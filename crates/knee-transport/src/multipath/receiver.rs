@@ -74,12 +74,19 @@ impl MultipathReceiver {
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
         let arrival = subflow.on_segment(now, segment, ecn);
+        let next = subflow.next();
         let mut delivered_bytes = 0;
-        for before in (0..arrival.delivered_segments).rev() {
-            let number = subflow.next().wrapping_sub(before + 1);
-            if let Some((offset, len)) = mapping(number) {
+        let mut take = |mapping: Option<(u64, u16)>| {
+            if let Some((offset, len)) = mapping {
                 delivered_bytes += self.reassembly.insert(now, offset, u64::from(len)).delivered;
             }
+        };
+        if arrival.delivered_segments == 1 {
+            take(mapping(next.wrapping_sub(1)));
+        } else {
+            (1..=arrival.delivered_segments)
+                .rev()
+                .for_each(|back| take(mapping(next.wrapping_sub(back))));
         }
         if delivered_bytes > 0 && self.window.is_tuned() {
             // The application reads immediately.
