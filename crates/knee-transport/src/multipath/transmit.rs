@@ -78,11 +78,12 @@ impl Views {
         }
     }
 
-    /// Returns the only path that is ready, if it is active.
+    /// Returns the only path that is ready, if it is active and the scheduler knows that.
     #[inline]
     fn only_choice(&self) -> Option<usize> {
         let path = self.ready.first()?;
-        (self.ready.is_only(path) && self.active.contains(path)).then_some(path)
+        let known = self.active.contains(path) && !self.changed;
+        (known && self.ready.is_only(path)).then_some(path)
     }
 
     /// Determines whether a path may send now, which may begin a burst.
