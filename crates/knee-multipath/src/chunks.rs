@@ -2,7 +2,7 @@
 
 use crate::ring::Ring;
 use crate::runs::Runs;
-use crate::source::{ENDLESS, Source};
+use crate::source::{ByteCount, ENDLESS, Source};
 use knee_sched::PathSet;
 use knee_units::Time;
 use std::ops::Range;
@@ -146,20 +146,7 @@ impl<S: Source> Chunks<S> {
         debug_assert!(self.runs.is_empty(), "what waits goes first");
         let (piece, len) = self.source.cut(self.mss)?;
         debug_assert!(len > 0 && len <= self.mss, "a piece of {len} bytes");
-        let mut sent_on = PathSet::default();
-        sent_on.insert(path);
-        let chunk = Chunk {
-            piece,
-            offset: self.cut,
-            sent_at: now,
-            queued_behind: with_own(held, len),
-            len,
-            given: true,
-            sent_on,
-            holder: path as u8,
-            delivered: false,
-            queued: false,
-        };
+        let chunk = Chunk::given(now, piece, self.cut, len, path, held);
         let number = self.end();
         self.ring.push(chunk);
         self.cut += u64::from(len);
@@ -227,19 +214,28 @@ impl<S: Source> Chunks<S> {
         self.runs.last()
     }
 
-    /// Records that a chunk was given to a path that `held` that many bytes.
+    /// Gives a chunk to a path that `held` that many bytes. Returns it as it was before;
+    /// `None` if it was released.
     #[inline]
-    pub fn note_sent(&mut self, now: Time, number: u64, path: usize, held: u64) {
-        let Some(chunk) = self.get_mut(number) else { return };
+    pub fn send(
+        &mut self,
+        now: Time,
+        number: u64,
+        path: usize,
+        held: u64,
+    ) -> Option<Chunk<S::Piece>> {
+        let chunk = self.ring.get_mut(number)?;
+        let before = *chunk;
         chunk.queued_behind = with_own(held, chunk.len);
-        let first = !std::mem::replace(&mut chunk.given, true);
+        chunk.given = true;
         chunk.sent_on.insert(path);
         chunk.holder = path as u8;
         chunk.sent_at = now;
-        if first {
-            self.waiting -= u64::from(chunk.len);
+        if !before.given {
+            self.waiting -= u64::from(before.len);
             self.runs.remove(number);
         }
+        Some(before)
     }
 
     /// Removes unwanted chunks from the waiting data. What follows them counts
@@ -262,13 +258,11 @@ impl<S: Source> Chunks<S> {
     /// Discards the chunks before byte `acknowledged`.
     #[inline]
     pub fn forget_before(&mut self, acknowledged: u64) {
-        while let Some(chunk) = self.first() {
-            if chunk.offset + u64::from(chunk.len) > acknowledged {
-                break;
-            }
-            debug_assert!(chunk.given, "what was never sent cannot be acknowledged");
-            self.ring.pop();
-        }
+        self.ring.pop_while(|chunk| {
+            let before = chunk.offset + u64::from(chunk.len) <= acknowledged;
+            debug_assert!(chunk.given || !before, "what was never sent cannot be acknowledged");
+            before
+        });
     }
 
     /// Discards the chunks before the first undelivered one; returns its first byte.
@@ -286,10 +280,45 @@ fn with_own(held: u64, len: u16) -> u32 {
     u32::try_from(held + u64::from(len)).unwrap_or(u32::MAX)
 }
 
+impl Chunks<ByteCount> {
+    /// Cuts `count` full chunks and gives them to a path at once; returns the number and
+    /// offset of the first. Valid only if no cut chunk waits and the source has as much.
+    #[inline]
+    pub fn cut_and_send_run(&mut self, now: Time, path: usize, count: u32) -> (u64, u64) {
+        debug_assert!(self.runs.is_empty(), "what waits goes first");
+        let (len, offset, number) = (u64::from(self.mss), self.cut, self.end());
+        self.source.cut_bytes(u64::from(count) * len);
+        self.cut += u64::from(count) * len;
+        let chunk = Chunk::given(now, (), offset, self.mss, path, 0);
+        self.ring.push_run(count, |behind| Chunk { offset: offset + behind * len, ..chunk });
+        (number, offset)
+    }
+}
+
+impl<P> Chunk<P> {
+    /// Data that is cut and at once given to a path that held `held` bytes.
+    #[inline(always)]
+    fn given(sent_at: Time, piece: P, offset: u64, len: u16, path: usize, held: u64) -> Chunk<P> {
+        let mut sent_on = PathSet::default();
+        sent_on.insert(path);
+        Chunk {
+            piece,
+            offset,
+            sent_at,
+            queued_behind: with_own(held, len),
+            len,
+            given: true,
+            sent_on,
+            holder: path as u8,
+            delivered: false,
+            queued: false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::ByteCount;
     use proptest::prelude::*;
 
     const MSS: u16 = 10;
@@ -411,7 +440,7 @@ mod tests {
                 prop_assert_eq!(ours, theirs.map(|at| at as u64), "{:?}", step);
                 if let Some(at) = theirs {
                     plain.chunks[at].1 = false;
-                    chunks.note_sent(Time::ZERO, at as u64, 0, 0);
+                    chunks.send(Time::ZERO, at as u64, 0, 0);
                 }
                 let waiting = plain.chunks.iter().filter(|chunk| chunk.1);
                 let waiting = waiting.map(|chunk| chunk.0).sum::<u64>() + plain.uncut;

@@ -22,16 +22,35 @@ pub struct Reassembled {
 }
 
 /// The connection's data at the receiving end.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reassembly {
     /// Next byte expected.
     next: u64,
     /// Ranges beyond `next`, ascending, not touching each other.
     ranges: VecDeque<Range>,
+    /// Start of the first range, or [`NONE`].
+    first_start: u64,
     waiting: u64,
     waiting_peak: u64,
     duplicate: u64,
     blocked: u128,
+}
+
+/// Start of a range that does not exist.
+const NONE: u64 = u64::MAX;
+
+impl Default for Reassembly {
+    fn default() -> Reassembly {
+        Reassembly {
+            next: 0,
+            ranges: VecDeque::new(),
+            first_start: NONE,
+            waiting: 0,
+            waiting_peak: 0,
+            duplicate: 0,
+            blocked: 0,
+        }
+    }
 }
 
 impl Reassembly {
@@ -39,15 +58,32 @@ impl Reassembly {
     #[inline]
     pub fn insert(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
         let end = offset + len;
-        if offset == self.next && self.ranges.front().is_none_or(|first| end <= first.start) {
+        if offset == self.next && end <= self.first_start {
             self.next = end;
-            return Reassembled { delivered: len + self.deliver(now), duplicate: 0 };
+            let released = if end == self.first_start { self.deliver(now) } else { 0 };
+            return Reassembled { delivered: len + released, duplicate: 0 };
         }
-        let new = self.merge(now, offset.max(self.next), end);
+        // Most other data continues what waits last.
+        if let Some(last) = self.ranges.back_mut()
+            && last.end == offset
+        {
+            last.end = end;
+            last.arrivals += u128::from(len) * u128::from(now.as_nanos());
+            self.waiting += len;
+            self.waiting_peak = self.waiting_peak.max(self.waiting);
+            return Reassembled::default();
+        }
+        self.insert_any(now, offset, len)
+    }
+
+    #[inline(never)]
+    fn insert_any(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
+        let new = self.merge(now, offset.max(self.next), offset + len);
+        self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
         let duplicate = len - new;
         self.duplicate += duplicate;
         self.waiting += new;
-        let delivered = self.deliver(now);
+        let delivered = if self.first_start == self.next { self.deliver(now) } else { 0 };
         self.waiting_peak = self.waiting_peak.max(self.waiting);
         Reassembled { delivered, duplicate }
     }
@@ -60,12 +96,7 @@ impl Reassembly {
         let arrivals = |bytes: u64| u128::from(bytes) * u128::from(now.as_nanos());
         // Most data arrives after everything present.
         match self.ranges.back_mut() {
-            Some(last) if last.end > start => {}
-            Some(last) if last.end == start => {
-                last.end = end;
-                last.arrivals += arrivals(end - start);
-                return end - start;
-            }
+            Some(last) if last.end >= start => {}
             _ => {
                 self.ranges.push_back(Range { start, end, arrivals: arrivals(end - start) });
                 return end - start;
@@ -93,12 +124,10 @@ impl Reassembly {
         new
     }
 
+    /// Delivers the first range, which begins at `next`.
     fn deliver(&mut self, now: Time) -> u64 {
-        let Some(first) = self.ranges.front().copied().filter(|range| range.start == self.next)
-        else {
-            return 0;
-        };
-        self.ranges.pop_front();
+        let Some(first) = self.ranges.pop_front() else { return 0 };
+        self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
         let delivered = first.end - first.start;
         self.next = first.end;
         self.waiting -= delivered;

@@ -52,12 +52,36 @@ impl<T: Copy> Ring<T> {
         self.next += 1;
     }
 
+    /// Appends `count` entries, made from their position behind the first of them.
+    #[inline]
+    pub fn push_run(&mut self, count: u32, entry: impl Fn(u64) -> T) {
+        while self.next - self.first + u64::from(count) > self.places.len() as u64 {
+            self.grow(entry(0));
+        }
+        let first = self.next;
+        self.next += u64::from(count);
+        let mask = self.places.len().wrapping_sub(1);
+        let places = &mut self.places[..];
+        for behind in 0..u64::from(count) {
+            places[(first + behind) as usize & mask] = entry(behind);
+        }
+    }
+
     /// Removes the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let entry = *self.get(self.first)?;
         self.first += 1;
         Some(entry)
+    }
+
+    /// Removes the first entries for which `is_over` holds, until one for which it
+    /// does not.
+    #[inline]
+    pub fn pop_while(&mut self, mut is_over: impl FnMut(&T) -> bool) {
+        while self.first != self.next && is_over(&self.places[self.place(self.first)]) {
+            self.first += 1;
+        }
     }
 
     /// Returns the entry with this number; `None` if it is gone, or does not exist yet.

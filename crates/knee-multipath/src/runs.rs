@@ -21,7 +21,14 @@ impl Runs {
     /// Removes a number, if it is present.
     #[inline]
     pub fn remove(&mut self, number: u64) {
-        let at = match self.0.front() {
+        let at = match self.0.front_mut() {
+            Some(first) if first.start == number => {
+                first.start += 1;
+                if first.is_empty() {
+                    self.0.pop_front();
+                }
+                return;
+            }
             Some(first) if number < first.end => 0,
             _ => self.0.partition_point(|run| run.end <= number),
         };

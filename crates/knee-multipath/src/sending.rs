@@ -10,7 +10,7 @@
 
 use crate::chunks::{Chunk, Chunks};
 use crate::silence::{Silence, SilenceRule};
-use crate::source::Source;
+use crate::source::{ByteCount, Source};
 use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, Status, View};
 use knee_units::Time;
 use std::collections::VecDeque;
@@ -79,6 +79,7 @@ pub struct Sending<S: Source> {
     scheduler: Box<dyn Scheduler>,
     repeats_beside_new: bool,
     keeps_choice: bool,
+    takes_only_choice: bool,
     plans_order: bool,
     reinjection: bool,
     release: Release,
@@ -111,6 +112,7 @@ impl<S: Source> Sending<S> {
             chunks: Chunks::new(source, settings.mss),
             repeats_beside_new: scheduler.repeats_beside_new(),
             keeps_choice: scheduler.keeps_choice(),
+            takes_only_choice: scheduler.takes_only_choice() && scheduler.keeps_choice(),
             plans_order: scheduler.plans_order(),
             scheduler,
             reinjection: settings.reinjection,
@@ -252,13 +254,15 @@ impl<S: Source> Sending<S> {
     /// Returns when [`on_timer`](Self::on_timer) is due because of any of the
     /// paths in their current state; [`Time::MAX`] for never.
     pub fn timer(&self, paths: &[Path]) -> Time {
-        (0..paths.len()).map(|path| self.timer_of(path, paths)).min().unwrap_or(Time::MAX)
+        let each = paths.iter().enumerate().map(|(path, view)| self.timer_of(path, view));
+        each.min().unwrap_or(Time::MAX)
     }
 
-    /// Returns when [`on_timer`](Self::on_timer) is due because of this path.
+    /// Returns when [`on_timer`](Self::on_timer) is due because of this path in its
+    /// current state; [`Time::MAX`] for never.
     #[inline]
-    pub fn timer_of(&self, path: usize, paths: &[Path]) -> Time {
-        self.silence.deadline_of(path, paths).unwrap_or(Time::MAX)
+    pub fn timer_of(&self, path: usize, view: &Path) -> Time {
+        self.silence.deadline_of(path, view)
     }
 
     /// Detects paths that have fallen silent; the data they hold is to be sent on others.
@@ -341,6 +345,10 @@ impl<S: Source> Sending<S> {
                 self.kept = self.keeps_choice.then_some(path);
                 self.give_new(now, path, paths[path].in_flight)
             }
+            Decision::Send(path, place) if paths.get(path).is_some_and(|path| path.ready) => {
+                let number = self.at(place)?;
+                self.give(now, number, path, paths)
+            }
             decision => self.carry_out(now, decision, true, paths),
         }
     }
@@ -351,8 +359,7 @@ impl<S: Source> Sending<S> {
     #[inline(always)]
     pub fn assign_same(&mut self, now: Time) -> Option<Assignment<S::Piece>> {
         let path = self.kept?;
-        let (unsent, offset) = (self.chunks.unsent(), self.chunks.head_offset());
-        if unsent == 0 || self.window_end.saturating_sub(offset) < self.mss.min(unsent) {
+        if !self.has_new() {
             return None;
         }
         // Only schedulers that look ahead use the amount that a path holds, and
@@ -369,6 +376,41 @@ impl<S: Source> Sending<S> {
         }
         let let_through = self.window_end.saturating_sub(self.chunks.head_offset());
         self.chunks.unsent().min(let_through)
+    }
+
+    /// Whether [`assign`](Self::assign) would give new data to `path`, the only one that
+    /// is ready, and active, as long as there is some. Then the same holds after that,
+    /// as [`assign_same`](Self::assign_same) requires.
+    #[inline]
+    pub fn takes(&mut self, path: usize) -> bool {
+        let takes = self.takes_only_choice
+            && self.copies.is_none()
+            && self.stranded.is_empty()
+            && self.chunks.all_cut_sent();
+        if takes {
+            self.kept = Some(path);
+            self.overdue_at = Time::MAX;
+        }
+        takes
+    }
+
+    /// Whether new data waits and the shared window has room for a packet of it.
+    #[inline]
+    fn has_new(&self) -> bool {
+        let (unsent, offset) = (self.chunks.unsent(), self.chunks.head_offset());
+        unsent > 0 && self.window_end.saturating_sub(offset) >= self.mss.min(unsent)
+    }
+
+    /// Whether [`assign`](Self::assign) has nothing to give because no path is
+    /// ready, as the caller knows. If so, this takes its place.
+    #[inline]
+    pub fn waits_for_room(&mut self) -> bool {
+        if self.copies.is_some() {
+            return false;
+        }
+        self.kept = None;
+        self.overdue_at = Time::MAX;
+        true
     }
 
     #[inline(always)]
@@ -453,10 +495,6 @@ impl<S: Source> Sending<S> {
         let ready = |path: usize| paths.get(path).is_some_and(|path| path.ready);
         match decision {
             Decision::Wait => None,
-            Decision::Send(path, place) if has_new && ready(path) => {
-                let number = self.at(place)?;
-                Some(self.give(now, number, path, paths))
-            }
             Decision::Duplicate(set) if has_new && !set.is_empty() && set.iter().all(ready) => {
                 let number = self.chunks.first_waiting()?;
                 self.copies = Some((number, set));
@@ -464,12 +502,12 @@ impl<S: Source> Sending<S> {
             }
             Decision::Repeat(path) if ready(path) => {
                 let number = self.find_repeat(path)?;
-                Some(self.give(now, number, path, paths))
+                self.give(now, number, path, paths)
             }
             Decision::RepeatAndPenalise { path, holder } if ready(path) => {
                 let number = self.find_repeat(path)?;
                 self.penalty = Some(holder);
-                Some(self.give(now, number, path, paths))
+                self.give(now, number, path, paths)
             }
             // A bug in the scheduler, which its own tests exclude.
             impossible => {
@@ -501,7 +539,7 @@ impl<S: Source> Sending<S> {
         // It may have arrived in the meantime.
         self.chunks.get(number)?;
         self.copies = (!rest.is_empty()).then_some((number, rest));
-        Some(self.give(now, number, path, paths))
+        self.give(now, number, path, paths)
     }
 
     #[inline]
@@ -511,16 +549,14 @@ impl<S: Source> Sending<S> {
         number: u64,
         path: usize,
         paths: &[Path],
-    ) -> Assignment<S::Piece> {
+    ) -> Option<Assignment<S::Piece>> {
+        let held = paths.get(path).map_or(0, |path| path.in_flight);
+        let chunk = self.chunks.send(now, number, path, held)?;
         self.silence.on_sent(now, path);
-        let chunk = self.chunks.get(number).copied();
-        let chunk = chunk.expect("a chunk that was found is there");
         if chunk.given {
             self.counters.reinjected_bytes += u64::from(chunk.len);
         }
-        let held = paths.get(path).map_or(0, |path| path.in_flight);
-        self.chunks.note_sent(now, number, path, held);
-        assignment(path, number, &chunk)
+        Some(assignment(path, number, &chunk))
     }
 
     /// Gives the oldest stranded packet to the fastest path that may take it.
@@ -537,7 +573,7 @@ impl<S: Source> Sending<S> {
                 let path = fastest(paths, |path| path.ready && path.is_usable())?;
                 chunk.queued = false;
                 self.stranded.pop_front();
-                return Some(self.give(now, number, path, paths));
+                return self.give(now, number, path, paths);
             }
             chunk.queued = false;
             self.stranded.pop_front();
@@ -591,7 +627,7 @@ impl<S: Source> Sending<S> {
                     now <= due && !is_planned && arrival < due
                 };
                 if sooner {
-                    return Some(self.give(now, number, fast, paths));
+                    return self.give(now, number, fast, paths);
                 }
                 if now < overdue && takes < slow.srtt {
                     let again = if self.plans_order && now < due { due } else { overdue };
@@ -600,6 +636,17 @@ impl<S: Source> Sending<S> {
             }
         }
         None
+    }
+}
+
+impl Sending<ByteCount> {
+    /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
+    /// which must be certain: full packets. Returns the number and offset of the first.
+    #[inline]
+    pub fn assign_run(&mut self, now: Time, path: usize, count: u32) -> (u64, u64) {
+        debug_assert!(u64::from(count) * self.mss <= self.same_path_bytes(path));
+        self.silence.on_sent(now, path);
+        self.chunks.cut_and_send_run(now, path, count)
     }
 }
 

@@ -26,6 +26,7 @@ impl SilenceRule {
     };
 
     /// Returns how long an answer on a path may take.
+    #[inline]
     fn patience(&self, path: &Path) -> Time {
         let timeout = path.srtt + (path.rtt_variation * 4).max(self.floor) + self.ack_delay;
         timeout * self.timeouts_percent / 100
@@ -36,36 +37,37 @@ impl SilenceRule {
 #[derive(Clone, Copy, Debug)]
 pub struct Silence {
     rule: SilenceRule,
-    /// Since when an answer is expected; `None` if nothing was sent since the
+    /// Since when an answer is expected; [`Time::MAX`] if nothing was sent since the
     /// path was last heard from.
-    waiting_since: [Option<Time>; PATHS_MAX],
+    waiting_since: [Time; PATHS_MAX],
     suspects: PathSet,
 }
 
 impl Silence {
     pub fn new(rule: SilenceRule) -> Silence {
-        let waiting_since = [None; PATHS_MAX];
+        let waiting_since = [Time::MAX; PATHS_MAX];
         Silence { rule, waiting_since, suspects: PathSet::default() }
     }
 
     /// Resets a path that joins or leaves.
     pub fn reset(&mut self, path: usize) {
-        self.waiting_since[path] = None;
-        self.suspects.0 &= !(1 << path);
+        self.waiting_since[path] = Time::MAX;
+        self.suspects.remove(path);
     }
 
     /// Records that a packet was sent on the path.
     #[inline]
     pub fn on_sent(&mut self, now: Time, path: usize) {
-        self.waiting_since[path].get_or_insert(now);
+        let since = &mut self.waiting_since[path];
+        *since = now.min(*since);
     }
 
     /// Records an answer on the path. If more is outstanding, the next answer
     /// is expected from now on.
     #[inline]
     pub fn on_heard(&mut self, now: Time, path: usize, more_outstanding: bool) {
-        self.waiting_since[path] = more_outstanding.then_some(now);
-        self.suspects.0 &= !(1 << path);
+        self.waiting_since[path] = if more_outstanding { now } else { Time::MAX };
+        self.suspects.remove(path);
     }
 
     /// Returns the paths that were silent for too long.
@@ -79,20 +81,18 @@ impl Silence {
         self.suspects.contains(path)
     }
 
-    /// Returns when a path will have been silent for too long.
+    /// Returns when a path will have been silent for too long; [`Time::MAX`] for never.
     #[inline]
-    pub fn deadline_of(&self, path: usize, paths: &[Path]) -> Option<Time> {
-        let view = &paths[path];
-        if view.in_flight == 0 || view.srtt == Time::ZERO || self.is_suspect(path) {
-            return None;
-        }
-        Some(self.waiting_since[path]? + self.rule.patience(view))
+    pub fn deadline_of(&self, path: usize, view: &Path) -> Time {
+        let since = self.waiting_since[path];
+        let waits = since < Time::MAX && view.in_flight > 0 && view.srtt > Time::ZERO;
+        if waits && !self.is_suspect(path) { since + self.rule.patience(view) } else { Time::MAX }
     }
 
     /// Finds a path that has been silent for too long and marks it as suspect.
     pub fn take_silent(&mut self, now: Time, paths: &[Path]) -> Option<usize> {
-        let silent = |path: &usize| self.deadline_of(*path, paths).is_some_and(|at| at <= now);
-        let found = (0..paths.len()).find(silent)?;
+        let is_silent = |(path, view)| self.deadline_of(path, view) <= now;
+        let found = paths.iter().enumerate().position(is_silent)?;
         self.suspects.insert(found);
         Some(found)
     }

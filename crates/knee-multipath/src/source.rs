@@ -32,6 +32,12 @@ impl ByteCount {
         self.written = self.written.saturating_add(bytes);
     }
 
+    /// Cuts off `bytes` bytes, which must be waiting.
+    pub(crate) fn cut_bytes(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.waiting());
+        self.cut += bytes;
+    }
+
     /// Stops the stream after the data already cut.
     pub fn stop(&mut self) {
         self.written = self.cut;

@@ -76,7 +76,11 @@ impl Scheduler for JustInTime {
         if !view.has_new() {
             return Decision::Wait;
         }
-        let order = Order::of(view, view.eligible());
+        let eligible = view.eligible();
+        if let Some(path) = quickest(view, eligible).filter(|path| takes_head(&view.paths[*path])) {
+            return Decision::Send(path, Place::Head);
+        }
+        let order = Order::of(view, eligible);
         let mut first_ready = None;
         for (rank, candidate) in order.iter().enumerate() {
             let path = candidate.path;
@@ -123,7 +127,7 @@ impl JustInTime {
             .map(|other| self.brings(view, &view.paths[other.path], by(other), other.due));
         // In floating point: a path with unknown capacity and a doubling window
         // delivers more than an integer can hold.
-        let packets = (each.sum::<f64>() / view.mss as f64).floor();
+        let packets = each.sum::<f64>() / view.mss as f64;
         (packets as u64).saturating_mul(view.mss)
     }
 
@@ -176,6 +180,15 @@ struct Candidate {
     path: usize,
 }
 
+impl Candidate {
+    #[inline]
+    fn of(view: &View<'_>, path: usize) -> Candidate {
+        let due = due(view, &view.paths[path]);
+        let back = view.paths[path].min_rtt.as_nanos() / 2;
+        Candidate { due, back, arrival: due - back.min(due), path }
+    }
+}
+
 /// The paths that count, ordered by (A, index).
 struct Order {
     candidates: [Candidate; PATHS_MAX],
@@ -186,16 +199,14 @@ impl Order {
     fn of(view: &View<'_>, among: PathSet) -> Order {
         let mut order = Order { candidates: [Candidate::default(); PATHS_MAX], count: 0 };
         for path in among.iter() {
-            let due = due(view, &view.paths[path]);
-            let back = view.paths[path].min_rtt.as_nanos() / 2;
-            let arrival = due - back.min(due);
+            let candidate = Candidate::of(view, path);
             // Insertion sort: there are few, and they are usually in order.
             let mut at = order.count;
-            while at > 0 && order.candidates[at - 1].arrival > arrival {
+            while at > 0 && order.candidates[at - 1].arrival > candidate.arrival {
                 order.candidates[at] = order.candidates[at - 1];
                 at -= 1;
             }
-            order.candidates[at] = Candidate { due, back, arrival, path };
+            order.candidates[at] = candidate;
             order.count += 1;
         }
         order
@@ -219,6 +230,17 @@ impl Order {
     fn iter(&self) -> std::slice::Iter<'_, Candidate> {
         self.as_slice().iter()
     }
+}
+
+/// Returns the quickest path, with the smallest (A, index).
+fn quickest(view: &View<'_>, among: PathSet) -> Option<usize> {
+    among.iter().min_by_key(|path| Candidate::of(view, *path).arrival)
+}
+
+/// Whether a path takes the next packet if it is the quickest; if its capacity is
+/// unknown, that depends on the others.
+fn takes_head(path: &Path) -> bool {
+    path.ready && path.capacity.is_some()
 }
 
 /// Returns D of a path, nanoseconds.

@@ -67,6 +67,7 @@ impl Path {
     }
     /// Returns the time to carry `bytes` bytes at its capacity; zero if the
     /// capacity is unknown.
+    #[inline]
     pub fn time_to_carry(&self, bytes: u64) -> Time {
         let Some(capacity) = self.capacity else { return Time::ZERO };
         let bits = 8.0 * bytes as f64;
@@ -88,6 +89,21 @@ impl PathSet {
     #[inline]
     pub fn insert(&mut self, path: usize) {
         self.0 |= 1 << path;
+    }
+    /// Removes a path.
+    #[inline]
+    pub fn remove(&mut self, path: usize) {
+        self.0 &= !(1 << path);
+    }
+    /// Whether it contains only this path.
+    #[inline]
+    pub fn is_only(self, path: usize) -> bool {
+        self.0 == 1 << path
+    }
+    /// Returns the first path.
+    #[inline]
+    pub fn first(self) -> Option<usize> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as usize)
     }
     /// Whether it contains a path.
     #[inline]
@@ -151,6 +167,7 @@ pub struct View<'a> {
 impl View<'_> {
     /// Whether new data may be sent: there is some, and the shared window has
     /// room for a packet of it.
+    #[inline]
     pub fn has_new(&self) -> bool {
         self.unsent > 0 && self.window_left >= self.mss.min(self.unsent)
     }
@@ -212,6 +229,11 @@ pub trait Scheduler: Send {
     fn keeps_choice(&self) -> bool {
         false
     }
+    /// Whether it gives the head of new data to a path whenever that path is the only
+    /// one that is ready, and active. Then it need not be called.
+    fn takes_only_choice(&self) -> bool {
+        false
+    }
     /// Whether it uses [`Path::capacity`] and [`Path::doubles`], which are not
     /// measured otherwise.
     fn looks_ahead(&self) -> bool {
@@ -238,6 +260,9 @@ impl<S: Scheduler + ?Sized> Scheduler for Box<S> {
     }
     fn keeps_choice(&self) -> bool {
         (**self).keeps_choice()
+    }
+    fn takes_only_choice(&self) -> bool {
+        (**self).takes_only_choice()
     }
     fn looks_ahead(&self) -> bool {
         (**self).looks_ahead()

@@ -87,6 +87,10 @@ impl Scheduler for MinRtt {
     fn keeps_choice(&self) -> bool {
         true
     }
+
+    fn takes_only_choice(&self) -> bool {
+        true
+    }
 }
 
 impl MinRtt {

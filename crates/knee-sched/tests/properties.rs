@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Ground, Line, check, selections};
-use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Status, View, build};
+use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Status, View, build};
 use knee_units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -135,6 +135,29 @@ proptest! {
                     ..rest
                 };
                 prop_assert_eq!(scheduler.schedule(&view(&rest, &paths)), decision, "{:?}", name);
+            }
+        }
+    }
+
+    /// A scheduler that declares that it takes the only choice gives the head of new data
+    /// to the only path that is ready, if that is active.
+    #[test]
+    fn the_only_choice_is_taken(
+        rest in any_rest(),
+        mut paths in proptest::collection::vec(any_path(), 1..=PATHS_MAX),
+        only in 0..PATHS_MAX,
+    ) {
+        let rest = Rest { unsent: 1_000_000, window_left: 1_000_000, ..rest };
+        let only = only % paths.len();
+        for (index, path) in paths.iter_mut().enumerate() {
+            path.ready = index == only;
+        }
+        paths[only].status = Status::Active;
+        for name in selections() {
+            let mut scheduler = build(&name).unwrap();
+            if scheduler.takes_only_choice() {
+                let decision = scheduler.schedule(&view(&rest, &paths));
+                prop_assert_eq!(decision, Decision::Send(only, Place::Head), "{:?}", name);
             }
         }
     }

@@ -12,7 +12,7 @@ use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{
     MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
 };
-use knee_transport::{AckDetails, Sender, TimerKind};
+use knee_transport::{AckDetails, Segment, Sender, TimerKind, Wait};
 use knee_units::{Ecn, Time};
 
 /// Both ends of a multipath connection.
@@ -251,11 +251,22 @@ impl<L: PacketLog> Simulation<'_, L> {
         let details = extra.has_details.then_some(&extra.details);
         let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
         let sender = &mut multi.sender;
-        sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
-        let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
-        self.note(packet.flow, Event::AckReceive { packet, in_flight });
-        self.pump_multi(connection);
+        let may_send = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
+        let timers = || (sender.subflow_timer(path), sender.silence_timer(path));
+        let waits_for = (!may_send).then(timers);
+        if L::WRITES {
+            let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
+            self.note(packet.flow, Event::AckReceive { packet, in_flight });
+        }
         let home = self.connections[connection].home as usize;
+        match waits_for {
+            None => self.pump_multi(connection),
+            Some((retransmission, silence)) => {
+                self.note_change(home);
+                self.arm(index, RETRANSMISSION, retransmission);
+                self.arm(home, CONNECTION, silence);
+            }
+        }
         if self.slots[home].closing {
             self.complete_if_done(connection);
         } else if self.slots[home].asking {
@@ -268,35 +279,54 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
         self.note_change(home);
+        let wait =
+            if L::WRITES { self.pump_segments(connection) } else { self.pump_bursts(connection) };
+        if let Wait::Until(time) = wait {
+            self.arm(home, PACING, time);
+        }
+        self.arm_multi(connection, home);
+    }
+
+    #[inline(always)]
+    fn pump_bursts(&mut self, connection: usize) -> Wait {
+        let now = self.now;
+        loop {
+            let multi = self.multi(connection);
+            let (path, burst) = match multi.sender.poll_burst(now) {
+                Ok(sent) => sent,
+                Err(wait) => return wait,
+            };
+            let slot = multi.slots[path] as usize;
+            let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
+            if burst.count == 1 {
+                let only = Segment { push: burst.push, ..burst.first };
+                self.put_alone(slot, &only, ecn);
+            } else {
+                self.put_burst(slot, &burst, ecn);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn put_alone(&mut self, slot: usize, segment: &Segment, ecn: Ecn) {
+        self.put_segment(slot, segment, ecn);
+    }
+
+    /// Sends segment by segment, so that each is logged with the sender's state at
+    /// that time.
+    fn pump_segments(&mut self, connection: usize) -> Wait {
         let now = self.now;
         loop {
             let multi = self.multi(connection);
             match multi.sender.poll_transmit(now) {
                 MultipathTransmit::Segment(path, segment) => {
                     let slot = multi.slots[path] as usize;
-                    let sender = multi.subflow(path);
-                    let ecn = sender.map_or(Ecn::NotCapable, Sender::ecn);
+                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
                     self.put_segment(slot, &segment, ecn);
-                    if !L::WRITES {
-                        self.put_multi_rest(connection, slot, ecn);
-                    }
                 }
-                MultipathTransmit::At(time) => {
-                    self.arm(home, PACING, time);
-                    break;
-                }
-                MultipathTransmit::Nothing => break,
+                MultipathTransmit::At(time) => return Wait::Until(time),
+                MultipathTransmit::Nothing => return Wait::ForEvent,
             }
-        }
-        self.arm_multi(connection, home);
-    }
-
-    /// Puts the certain rest of a burst on the wire, whose first segment was sent.
-    #[inline(never)]
-    fn put_multi_rest(&mut self, connection: usize, slot: usize, ecn: Ecn) {
-        let now = self.now;
-        if let Some(burst) = self.multi(connection).sender.poll_rest(now) {
-            self.put_burst(slot, &burst, ecn);
         }
     }
 

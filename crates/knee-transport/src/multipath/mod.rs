@@ -13,12 +13,14 @@
 
 mod receiver;
 mod sender;
+mod transmit;
 
 use crate::config::ReceiveWindow;
 use knee_multipath::SharedWindow;
 
 pub use receiver::{MultipathArrival, MultipathReceiver};
-pub use sender::{MultipathSender, MultipathTransmit};
+pub use sender::MultipathSender;
+pub use transmit::MultipathTransmit;
 
 /// The peer's acknowledgement of the connection's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

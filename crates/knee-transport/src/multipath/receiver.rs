@@ -74,13 +74,19 @@ impl MultipathReceiver {
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
         let arrival = subflow.on_segment(now, segment, ecn);
-        let mut number = subflow.next().wrapping_sub(arrival.delivered_segments);
+        let next = subflow.next();
         let mut delivered_bytes = 0;
-        for _ in 0..arrival.delivered_segments {
-            if let Some((offset, len)) = mapping(number) {
+        let mut take = |mapping: Option<(u64, u16)>| {
+            if let Some((offset, len)) = mapping {
                 delivered_bytes += self.reassembly.insert(now, offset, u64::from(len)).delivered;
             }
-            number = number.wrapping_add(1);
+        };
+        if arrival.delivered_segments == 1 {
+            take(mapping(next.wrapping_sub(1)));
+        } else {
+            (1..=arrival.delivered_segments)
+                .rev()
+                .for_each(|back| take(mapping(next.wrapping_sub(back))));
         }
         if delivered_bytes > 0 && self.window.is_tuned() {
             // The application reads immediately.
@@ -121,6 +127,7 @@ impl MultipathReceiver {
 
     /// Returns the next ACK of a subflow, and whether it has details. It is
     /// sent together with [`data_ack`](Self::data_ack).
+    #[inline]
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
         self.announced = self.announced.max(self.data_ack().window_end);
         self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))

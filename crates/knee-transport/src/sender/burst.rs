@@ -20,7 +20,7 @@ pub struct Burst {
 }
 
 impl Burst {
-    fn of_one(segment: Segment) -> Burst {
+    pub(crate) fn of_one(segment: Segment) -> Burst {
         let push = segment.push;
         Burst { first: Segment { push: false, ..segment }, count: 1, push }
     }
@@ -82,29 +82,27 @@ impl Sender {
         Burst { first, count, push }
     }
 
-    /// Returns how many full segments of the current burst a subflow sends in
-    /// any case, if the connection has `waiting` bytes for it.
-    #[inline]
-    pub(crate) fn certain_rest(&self, now: Time, waiting: u64) -> u32 {
-        let of_burst = self.pacer.left(now);
-        if of_burst < 1 || self.notes_sent || self.announce_reduction {
-            return 0;
-        }
-        let room = self.window().saturating_sub(self.board.in_flight()).min(waiting);
-        let mss = u64::from(self.mss);
-        if u64::from(of_burst) * mss <= room { of_burst } else { (room / mss) as u32 }
-    }
-
-    /// Sends the connection's data on a subflow; see
-    /// [`certain_rest`](Self::certain_rest). The last segment of the
-    /// connection's data is marked as pushed.
-    #[inline]
-    pub(crate) fn send_mapped_rest(&mut self, now: Time, count: u32, is_last: bool) -> Burst {
-        let mss = u64::from(self.mss);
+    /// Sends full segments of the connection's data on a subflow with
+    /// [room](Self::room) while others are in flight: as many of the burst as are
+    /// certain to be sent now, if the connection has `waiting` bytes for it. `None` if
+    /// not even one is. The last of the connection's `unsent` bytes are pushed.
+    #[inline(always)]
+    pub(crate) fn send_mapped(&mut self, now: Time, waiting: u64, unsent: u64) -> Option<Burst> {
+        let (mss, window) = (u64::from(self.mss), self.window());
         let in_flight = self.board.in_flight();
-        self.written += u64::from(count) * mss;
-        let follows = in_flight + u64::from(count + 1) * mss <= self.window();
-        let push = is_last || self.pacer.ends_burst(count, follows);
-        self.send_burst(now, in_flight, count, push)
+        let alone = self.notes_sent || self.announce_reduction;
+        if alone || in_flight == 0 || waiting < mss {
+            return None;
+        }
+        let of_burst = self.pacer.left(now);
+        let room = window.saturating_sub(in_flight).min(waiting);
+        let all = u64::from(of_burst) * mss <= room;
+        let count = if all { of_burst } else { (room / mss) as u32 };
+        let bytes = u64::from(count) * mss;
+        debug_assert!(count > 0, "there was room at another time");
+        self.written += bytes;
+        let follows = in_flight + bytes + mss <= window;
+        let push = unsent == bytes || self.pacer.ends_burst(count, follows);
+        Some(self.send_burst(now, in_flight, count, push))
     }
 }

@@ -30,9 +30,15 @@ impl Sender {
         self.poll_again(now)
     }
 
+    /// Whether something may have to be sent before new data.
+    #[inline]
+    pub fn is_urgent(&self) -> bool {
+        self.handshake != Handshake::Done || self.probe_due || !self.lost.is_empty()
+    }
+
     /// Whether a new full segment may be sent. If so, a burst begins now;
     /// earlier results are no longer valid.
-    #[inline]
+    #[inline(always)]
     pub fn room(&mut self, now: Time) -> Room {
         if self.handshake != Handshake::Done || !self.lost.is_empty() {
             return Room::Full;
