@@ -1,7 +1,8 @@
 //! Measures of how flows share capacity: Jain's index, convergence, takeover.
 
 use super::{Flows, NotMeasurable, because};
-use crate::view::{Delivered, Moment, Span};
+use crate::counters::Delivered;
+use crate::view::{Moment, Span};
 use knee_units::Time;
 
 /// Interval over which goodput is averaged to judge convergence: longer than a probing cycle,
