@@ -129,7 +129,7 @@ impl Cells {
     }
 
     fn texts_of(texts: &mut dyn Iterator<Item = &str>) -> Cells {
-        let mut known = Texts::default();
+        let mut known = Texts::new();
         let (values, present) =
             with_gaps(texts.map(|text| (!text.is_empty()).then(|| known.get(text))));
         Cells::Texts(values, Some(present))
@@ -233,23 +233,33 @@ fn next<T: DataType>(
     Ok((values, present))
 }
 
+/// Number of strings that are found at once, a power of two.
+const RECENT: usize = 512;
+
 /// Interns repeated strings. They repeat as slices of the same memory, so comparing addresses is
 /// faster than comparing contents.
-#[derive(Default)]
 struct Texts<'a> {
-    last: Option<(&'a str, ByteArray)>,
+    /// Strings by the last digits of their addresses.
+    recent: Vec<Option<(&'a str, ByteArray)>>,
     all: BTreeMap<(usize, usize), ByteArray>,
 }
 
 impl<'a> Texts<'a> {
+    fn new() -> Texts<'a> {
+        Texts { recent: vec![None; RECENT], all: BTreeMap::new() }
+    }
+
     fn get(&mut self, text: &'a str) -> ByteArray {
-        match &self.last {
-            Some((last, bytes)) if std::ptr::eq(*last, text) => bytes.clone(),
+        let address = text.as_ptr().addr();
+        // Strings of their own have addresses that are multiples of 16.
+        let recent = &mut self.recent[(address ^ address >> 4) % RECENT];
+        match recent {
+            Some((known, bytes)) if std::ptr::eq(*known, text) => bytes.clone(),
             _ => {
-                let place = (text.as_ptr().addr(), text.len());
-                let bytes = self.all.entry(place).or_insert_with(|| ByteArray::from(text)).clone();
-                self.last = Some((text, bytes.clone()));
-                bytes
+                let place = (address, text.len());
+                let bytes = self.all.entry(place).or_insert_with(|| ByteArray::from(text));
+                *recent = Some((text, bytes.clone()));
+                bytes.clone()
             }
         }
     }

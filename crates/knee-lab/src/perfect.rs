@@ -17,7 +17,7 @@
 //! less may lose less.
 
 use crate::ground::{Ground, GroundError, Output};
-use knee_record::{Control, FlowSample, Records};
+use knee_record::{Control, FlowSample, Records, Rows};
 use knee_scenario::{Flow, Multipath, Scenario, Workload};
 use knee_transport::ReceiveWindow;
 use knee_units::Time;
@@ -106,7 +106,7 @@ fn run(
     scenario: &Scenario,
     ground: &dyn Ground,
     control: &Control,
-) -> Result<Option<Vec<FlowSample>>, GroundError> {
+) -> Result<Option<Rows<FlowSample>>, GroundError> {
     if control.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -121,8 +121,9 @@ struct Curve(Vec<(u64, u64)>);
 
 impl Curve {
     /// Builds the curve from a run; an acknowledgement arrives `late` after the delivery.
-    fn of(rows: &[FlowSample], plan: &Flow, flow: usize, late: Time) -> Curve {
-        let own = rows.iter().filter(|row| row.flow as usize == flow);
+    fn of(rows: &Rows<FlowSample>, plan: &Flow, flow: usize, late: Time) -> Curve {
+        let tracks = rows.tracks().range((flow as u32, 0)..=(flow as u32, u16::MAX));
+        let own = tracks.flat_map(|(_, track)| track.iter());
         let points = own.map(|row| {
             let since = Time::from_nanos(row.time_ns).saturating_sub(plan.start);
             ((since + late).as_nanos(), row.delivered_bytes)

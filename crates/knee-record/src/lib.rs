@@ -14,6 +14,7 @@ mod conclusion;
 mod connection;
 mod connection_file;
 mod control;
+mod counters;
 mod error;
 mod evaluation;
 mod fidelity;
@@ -40,6 +41,7 @@ mod summary;
 mod sweep;
 mod table;
 mod tables;
+mod track;
 mod view;
 
 pub use answers::{
@@ -109,7 +111,7 @@ pub use sections::{
     BurstsSummary, PageSummary, PathSummary, SizeClass, TransferSummary, Typical, VideoSummary,
     size_classes,
 };
-pub use series::{Series, Timed};
+pub use series::Series;
 pub use summary::{FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict};
 pub use sweep::{
     Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
@@ -120,6 +122,7 @@ pub use table::{
     DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
     read_columns, write_columns,
 };
+pub use track::{Rows, Timed, Track, TrackRows};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
 /// Everything that a ground returns when a run ends or is interrupted.
@@ -128,17 +131,17 @@ pub struct Records {
     /// One row per flow.
     pub flows: Vec<FlowRecord>,
     /// Time series of flows, ascending in time.
-    pub samples: Vec<FlowSample>,
+    pub samples: Rows<FlowSample>,
     /// Time series of links, ascending in time.
-    pub links: Vec<LinkSample>,
+    pub links: Rows<LinkSample>,
     /// Time series of the traffic classes of links whose queue has several, ascending in time.
-    pub classes: Vec<ClassSample>,
+    pub classes: Rows<ClassSample>,
     /// Names of the links, by index.
     pub link_names: Vec<String>,
     /// One row per path of each flow over several paths.
     pub paths: Vec<PathRecord>,
     /// Time series of those paths, ascending in time; each row is of one path of a flow.
-    pub path_samples: Vec<FlowSample>,
+    pub path_samples: Rows<FlowSample>,
     /// One row per object of a page and segment of a video.
     pub objects: Vec<ObjectRecord>,
     /// One row per connection, in the order in which they ended; at most the first 65,536.

@@ -197,10 +197,10 @@ pub fn write_run(
     summary: &Summary,
 ) -> Result<(), Error> {
     let mut recording = Recording::with_names(dir, Names::of(records))?;
-    records.samples.iter().try_for_each(|row| recording.flow(row))?;
-    records.path_samples.iter().try_for_each(|row| recording.path(row))?;
-    records.links.iter().try_for_each(|row| recording.link(row))?;
-    records.classes.iter().try_for_each(|row| recording.class(row))?;
+    records.samples.iter().try_for_each(|row| recording.flow(&row))?;
+    records.path_samples.iter().try_for_each(|row| recording.path(&row))?;
+    records.links.iter().try_for_each(|row| recording.link(&row))?;
+    records.classes.iter().try_for_each(|row| recording.class(&row))?;
     records.connections.iter().try_for_each(|row| recording.connection(row))?;
     recording.finish(manifest, scenario, records, summary)
 }

@@ -152,9 +152,9 @@ pub fn holds_run_files(dir: &Path) -> bool {
         || dir.join(format!("{SAMPLES}{PART}")).exists()
 }
 
-fn if_there<R>(read: Result<Vec<R>, Error>) -> Result<Vec<R>, Error> {
+fn if_there<T: Default>(read: Result<T, Error>) -> Result<T, Error> {
     match read {
-        Err(Error::Missing { .. }) => Ok(Vec::new()),
+        Err(Error::Missing { .. }) => Ok(T::default()),
         read => read,
     }
 }

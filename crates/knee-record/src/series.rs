@@ -1,76 +1,32 @@
 //! Time series in bounded memory: all rows of a run go to disk, and as many as measures and plots
 //! need stay in memory.
 
-use crate::{ClassSample, FlowSample, LinkSample};
+use crate::track::{Rows, Timed, Track};
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 
 /// Rows of one flow, path or link that stay in memory: a minute at one sample per millisecond fits.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
-
-/// A row with a time.
-pub trait Timed: Copy + Debug {
-    /// Time since the start of the run, nanoseconds.
-    fn time_ns(&self) -> u64;
-
-    /// Returns the series that the row belongs to: a flow and its path, or a link.
-    fn of(&self) -> (u32, u16);
-}
-
-impl Timed for FlowSample {
-    fn time_ns(&self) -> u64 {
-        self.time_ns
-    }
-
-    fn of(&self) -> (u32, u16) {
-        (self.flow, self.path)
-    }
-}
-
-impl Timed for ClassSample {
-    fn time_ns(&self) -> u64 {
-        self.time_ns
-    }
-
-    fn of(&self) -> (u32, u16) {
-        (self.link, self.class)
-    }
-}
-
-impl Timed for LinkSample {
-    fn time_ns(&self) -> u64 {
-        self.time_ns
-    }
-
-    fn of(&self) -> (u32, u16) {
-        (self.link, 0)
-    }
-}
 
 /// Rows of a time series, ascending in time. When one flow, path or link has too many rows, every
 /// other row of it is dropped, now and from then on; its last row always stays. Counters lose
 /// nothing, because they count from the start. Which rows of a series stay depends only on that
 /// series, not on the others, and not on whether the run is read from disk.
 #[derive(Clone, Debug)]
-pub struct Series<R> {
-    rows: Vec<R>,
+pub struct Series<R: Timed> {
     parts: BTreeMap<(u32, u16), Part<R>>,
-    /// Whether some part has too many rows.
-    is_full: bool,
-    /// Time of the last row.
-    now_ns: u64,
     rows_max: usize,
 }
 
 /// The rows of one flow, path or link.
 #[derive(Clone, Debug)]
-struct Part<R> {
+struct Part<R: Timed> {
     /// Number of rows so far.
     count: u64,
     /// One row in `stride` is kept.
     stride: u64,
-    /// Number of rows kept.
-    kept: usize,
+    kept: Track<R>,
+    /// Time of the last row.
+    now_ns: u64,
     /// The last row, unless it was kept.
     last: Option<R>,
 }
@@ -83,71 +39,55 @@ impl<R: Timed> Default for Series<R> {
 
 impl<R: Timed> Series<R> {
     fn of_at_most(rows_max: usize) -> Series<R> {
-        Series { rows: Vec::new(), parts: BTreeMap::new(), is_full: false, now_ns: 0, rows_max }
+        Series { parts: BTreeMap::new(), rows_max }
     }
 
     /// Adds a row.
     pub fn push(&mut self, row: R) {
-        if self.is_full && row.time_ns() != self.now_ns {
-            // All at once, because parts that began together are full together.
-            self.thin();
-        }
-        self.now_ns = row.time_ns();
-        let new = || Part { count: 0, stride: 1, kept: 0, last: None };
+        let new = || Part { count: 0, stride: 1, kept: Track::default(), now_ns: 0, last: None };
         let part = self.parts.entry(row.of()).or_insert_with(new);
+        if part.kept.len() >= self.rows_max && row.time_ns() != part.now_ns {
+            part.thin();
+        }
+        part.now_ns = row.time_ns();
         let stays = part.count.is_multiple_of(part.stride);
         part.count += 1;
         part.last = (!stays).then_some(row);
         if stays {
-            self.rows.push(row);
-            part.kept += 1;
-            self.is_full |= part.kept >= self.rows_max;
+            part.kept.push(row);
         }
     }
 
     /// Returns all rows that were kept.
-    pub fn into_rows(mut self) -> Vec<R> {
-        if self.is_full {
-            self.thin();
+    pub fn into_rows(self) -> Rows<R> {
+        let mut rows = Rows::default();
+        for (of, mut part) in self.parts {
+            if part.kept.len() >= self.rows_max {
+                part.thin();
+            }
+            part.last.into_iter().for_each(|row| part.kept.push(row));
+            rows.insert(of, part.kept);
         }
-        let kept = self.rows.len();
-        self.rows.extend(self.parts.values().filter_map(|part| part.last));
-        if self.rows.len() > kept {
-            self.rows.sort_by_key(Timed::time_ns);
-        }
-        self.rows
+        rows
     }
+}
 
-    /// Drops every second row of each part that has too many.
+impl<R: Timed> Part<R> {
+    /// Drops every second row.
     fn thin(&mut self) {
-        let (parts, rows_max) = (&mut self.parts, self.rows_max);
-        let full = parts.iter().filter(|(_, part)| part.kept >= rows_max);
-        let mut seen: BTreeMap<(u32, u16), (usize, usize)> =
-            full.map(|(of, part)| (*of, (0, part.kept))).collect();
-        self.rows.retain(|row| {
-            let Some((seen, all)) = seen.get_mut(&row.of()) else { return true };
-            *seen += 1;
-            let stays = !seen.is_multiple_of(2);
-            if !stays && let Some(part) = parts.get_mut(&row.of()) {
-                part.kept -= 1;
-                if seen == all && part.last.is_none() {
-                    part.last = Some(*row);
-                }
-            }
-            stays
-        });
-        for of in seen.keys() {
-            if let Some(part) = parts.get_mut(of) {
-                part.stride *= 2;
-            }
+        let all = self.kept.len();
+        if self.last.is_none() && all.is_multiple_of(2) {
+            self.last = self.kept.last();
         }
-        self.is_full = false;
+        self.kept = self.kept.iter().step_by(2).collect();
+        self.stride *= 2;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FlowSample;
     use proptest::prelude::*;
 
     /// Builds a series with one row per instant for each flow, from its start to before its end.
@@ -161,7 +101,7 @@ mod tests {
                 }
             }
         }
-        series.into_rows()
+        series.into_rows().iter().collect()
     }
 
     fn times(rows: &[FlowSample], flow: u32) -> Vec<u64> {

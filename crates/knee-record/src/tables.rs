@@ -227,7 +227,8 @@ pub(crate) fn transfer_columns() -> Vec<Column<TransferRecord>> {
 /// Names of what rows refer to by number, for readers without Knee.
 #[derive(Default)]
 pub(crate) struct Names {
-    flows: BTreeMap<u32, String>,
+    /// Ascending; usually each is at the place of its number.
+    flows: Vec<(u32, String)>,
     paths: BTreeMap<(u32, u16), String>,
     links: Vec<String>,
 }
@@ -237,7 +238,7 @@ impl Names {
     pub(crate) fn of(records: &Records) -> Names {
         let paths = records.paths.iter();
         Names {
-            flows: records.flows.iter().map(|flow| (flow.flow, flow.label())).collect(),
+            flows: ascending(records.flows.iter().map(|flow| (flow.flow, flow.label()))),
             paths: paths.map(|row| ((row.flow, row.path), row.name.clone())).collect(),
             links: records.link_names.clone(),
         }
@@ -254,15 +255,20 @@ impl Names {
         });
         Names {
             paths: paths.collect(),
-            flows: flows
-                .map(|(flow, number)| (number, label(&flow.name, flow.index as u32)))
-                .collect(),
+            flows: ascending(
+                flows.map(|(flow, number)| (number, label(&flow.name, flow.index as u32))),
+            ),
             links: scenario.links.iter().map(|link| link.name.clone()).collect(),
         }
     }
 
     fn flow(&self, flow: u32) -> &str {
-        self.flows.get(&flow).map_or("", String::as_str)
+        let in_place = self.flows.get(flow as usize).filter(|(number, _)| *number == flow);
+        let found = in_place.or_else(|| {
+            let at = self.flows.binary_search_by_key(&flow, |(number, _)| *number);
+            at.ok().map(|at| &self.flows[at])
+        });
+        found.map_or("", |(_, name)| name)
     }
 
     fn path(&self, row: &FlowSample) -> &str {
@@ -272,6 +278,11 @@ impl Names {
     fn link(&self, link: u32) -> &str {
         self.links.get(link as usize).map_or("", String::as_str)
     }
+}
+
+/// Sorts names by their numbers; of several with one number, the last stays.
+fn ascending(names: impl Iterator<Item = (u32, String)>) -> Vec<(u32, String)> {
+    names.collect::<BTreeMap<u32, String>>().into_iter().collect()
 }
 
 /// The column `flow_name` of rows that refer to a flow.

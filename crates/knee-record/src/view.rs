@@ -1,10 +1,13 @@
 //! Records arranged for measuring: each flow and each link with its time series, and counters at
 //! any time.
 
+use crate::counters::{Delivered, counter_at, interpolate, weighted};
+use crate::track::Track;
 use crate::{
     FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
 };
 use knee_units::Time;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The part of a run that is measured; all of it by default.
@@ -79,7 +82,7 @@ pub struct FlowView<'a> {
     /// Its row in the table of flows.
     pub record: &'a FlowRecord,
     /// Its samples, ascending in time.
-    pub samples: Vec<&'a FlowSample>,
+    pub samples: Cow<'a, Track<FlowSample>>,
     /// Its paths, when it had several.
     pub paths: Vec<PathView<'a>>,
     /// Its objects, in the order of the records.
@@ -94,7 +97,7 @@ pub struct PathView<'a> {
     /// Its row in the table of paths.
     pub record: &'a PathRecord,
     /// Its samples, ascending in time.
-    pub samples: Vec<&'a FlowSample>,
+    pub samples: Cow<'a, Track<FlowSample>>,
 }
 
 /// A link with its time series.
@@ -103,16 +106,15 @@ pub struct LinkView<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its samples, ascending in time.
-    pub samples: Vec<&'a LinkSample>,
+    pub samples: Cow<'a, Track<LinkSample>>,
 }
 
 impl<'a> RunView<'a> {
-    /// Arranges `records`; takes time linear in the number of rows.
+    /// Arranges `records`.
     pub fn new(records: &'a Records, warmup: Time) -> RunView<'a> {
-        // Most flows run for most of the time, so all have about as many samples.
-        let samples = records.samples.len().div_ceil(records.flows.len().max(1));
-        let flows = records.flows.iter().map(|record| FlowView::new(record, samples));
-        let links = records.link_names.iter().map(|name| LinkView { name, samples: Vec::new() });
+        let flows = records.flows.iter().map(FlowView::new);
+        let links =
+            records.link_names.iter().map(|name| LinkView { name, samples: Cow::default() });
         let mut view = RunView { records, warmup, flows: flows.collect(), links: links.collect() };
         view.distribute_samples();
         view.distribute_parts();
@@ -126,14 +128,14 @@ impl<'a> RunView<'a> {
         let records = self.records;
         for record in &records.paths {
             if let Some(at) = at(record.flow) {
-                self.flows[at].paths.push(PathView { record, samples: Vec::new() });
+                self.flows[at].paths.push(PathView { record, samples: Cow::default() });
             }
         }
-        for sample in &records.path_samples {
-            let paths = at(sample.flow).map(|at| &mut self.flows[at].paths);
+        for ((flow, number), track) in records.path_samples.tracks() {
+            let paths = at(*flow).map(|at| &mut self.flows[at].paths);
             let mut paths = paths.into_iter().flatten();
-            if let Some(path) = paths.find(|path| path.record.path == sample.path) {
-                path.samples.push(sample);
+            if let Some(path) = paths.find(|path| path.record.path == *number) {
+                path.samples = Cow::Borrowed(track);
             }
         }
         for object in &records.objects {
@@ -156,14 +158,14 @@ impl<'a> RunView<'a> {
 
     fn distribute_samples(&mut self) {
         let positions = self.positions();
-        for sample in &self.records.samples {
-            if let Some(&at) = positions.get(&sample.flow) {
-                self.flows[at].samples.push(sample);
+        for ((flow, _), track) in self.records.samples.tracks() {
+            if let Some(&at) = positions.get(flow) {
+                join(&mut self.flows[at].samples, track);
             }
         }
-        for sample in &self.records.links {
-            if let Some(link) = self.links.get_mut(sample.link as usize) {
-                link.samples.push(sample);
+        for ((link, _), track) in self.records.links.tracks() {
+            if let Some(link) = self.links.get_mut(*link as usize) {
+                link.samples = Cow::Borrowed(track);
             }
         }
     }
@@ -192,11 +194,10 @@ fn clip(begin: u64, end: u64, window: Window) -> Option<Span> {
 }
 
 impl<'a> FlowView<'a> {
-    /// Creates a view to which about as many `samples` will be added.
-    fn new(record: &'a FlowRecord, samples: usize) -> FlowView<'a> {
+    fn new(record: &'a FlowRecord) -> FlowView<'a> {
         FlowView {
             record,
-            samples: Vec::with_capacity(samples),
+            samples: Cow::default(),
             paths: Vec::new(),
             objects: Vec::new(),
             transfers: Vec::new(),
@@ -214,9 +215,9 @@ impl<'a> FlowView<'a> {
         if time <= record.start_ns || time >= record.end_ns {
             return Moment { before: time, after: time, time };
         }
-        let next = self.samples.partition_point(|row| row.time_ns < time);
-        let before = next.checked_sub(1).map_or(record.start_ns, |at| self.samples[at].time_ns);
-        let after = self.samples.get(next).map_or(record.end_ns, |row| row.time_ns);
+        let (before, after) = self.samples.around(time);
+        let before = before.map_or(record.start_ns, |row| row.time_ns);
+        let after = after.map_or(record.end_ns, |row| row.time_ns);
         Moment { before, after: after.min(record.end_ns), time }
     }
 
@@ -236,6 +237,12 @@ impl<'a> FlowView<'a> {
         let at =
             |time| counter_at(&path.samples, self.record, time, |row| row.delivered_bytes, total);
         at(span.end) - at(span.begin)
+    }
+
+    /// Returns the payload delivered in order, for reading it at many times.
+    pub(crate) fn delivered(&self) -> Delivered<'a> {
+        let points = self.samples.iter().map(|row| (row.time_ns, row.delivered_bytes));
+        Delivered::new(self.record, points.collect())
     }
 
     /// Returns the payload delivered in order within a span, bytes.
@@ -265,8 +272,8 @@ impl<'a> FlowView<'a> {
     }
 
     /// Returns the samples that cover part of a span, each with the seconds that it covers.
-    pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&FlowSample, f64)> {
-        weighted(&self.samples, span, |row| row.time_ns)
+    pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (FlowSample, f64)> {
+        weighted(&self.samples, span)
     }
 }
 
@@ -274,13 +281,10 @@ impl LinkView<'_> {
     /// Returns a counter at a time, interpolated linearly between the start of the run (zero) and
     /// the samples; constant after the last sample.
     pub(crate) fn counter_at(&self, time: u64, counter: fn(&LinkSample) -> u64) -> f64 {
-        let next = self.samples.partition_point(|row| row.time_ns < time);
-        let before = match next.checked_sub(1) {
-            Some(index) => (self.samples[index].time_ns, counter(self.samples[index])),
-            None => (0, 0),
-        };
-        match self.samples.get(next) {
-            Some(row) => interpolate(before, (row.time_ns, counter(row)), time),
+        let (before, after) = self.samples.around(time);
+        let before = before.map_or((0, 0), |row| (row.time_ns, counter(&row)));
+        match after {
+            Some(row) => interpolate(before, (row.time_ns, counter(&row)), time),
             None => before.1 as f64,
         }
     }
@@ -291,62 +295,23 @@ impl LinkView<'_> {
     }
 
     /// Returns the samples that cover part of a span, each with the seconds that it covers.
-    pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (&LinkSample, f64)> {
-        weighted(&self.samples, span, |row| row.time_ns)
+    pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (LinkSample, f64)> {
+        weighted(&self.samples, span)
     }
 
     /// Returns the value of a counter in the last sample.
     pub(crate) fn total(&self, counter: fn(&LinkSample) -> u64) -> u64 {
-        self.samples.last().map_or(0, |row| counter(row))
+        self.samples.last().map_or(0, |row| counter(&row))
     }
 }
 
-/// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
-/// the previous row, or since the start of the span.
-fn weighted<'s, R>(
-    rows: &'s [&'s R],
-    span: Span,
-    time: fn(&R) -> u64,
-) -> impl Iterator<Item = (&'s R, f64)> {
-    let first = rows.partition_point(|row| time(row) <= span.begin);
-    let mut previous = span.begin;
-    rows[first..].iter().map_while(move |row| {
-        if previous >= span.end {
-            return None;
-        }
-        let until = time(row).min(span.end);
-        let since = until - previous;
-        previous = until;
-        Some((*row, since as f64 / 1e9))
-    })
-}
-
-/// Returns a counter at a time, interpolated linearly between the flow's start (zero), its samples
-/// and its end, where it is `total`.
-fn counter_at(
-    samples: &[&FlowSample],
-    flow: &FlowRecord,
-    time: u64,
-    counter: fn(&FlowSample) -> u64,
-    total: u64,
-) -> f64 {
-    if time >= flow.end_ns {
-        return total as f64;
+/// Adds the rows of a track, ordered by time.
+fn join<'a>(all: &mut Cow<'a, Track<FlowSample>>, track: &'a Track<FlowSample>) {
+    if all.is_empty() {
+        *all = Cow::Borrowed(track);
+        return;
     }
-    let next = samples.partition_point(|row| row.time_ns < time);
-    let before = match next.checked_sub(1) {
-        Some(index) => (samples[index].time_ns, counter(samples[index])),
-        None => (flow.start_ns, 0),
-    };
-    let after = samples.get(next).filter(|row| row.time_ns < flow.end_ns);
-    let after = after.map_or((flow.end_ns, total), |row| (row.time_ns, counter(row)));
-    interpolate(before, after, time)
-}
-
-fn interpolate(before: (u64, u64), after: (u64, u64), time: u64) -> f64 {
-    if time <= before.0 || after.0 <= before.0 {
-        return before.1 as f64;
-    }
-    let part = (time - before.0) as f64 / (after.0 - before.0) as f64;
-    before.1 as f64 + part * (after.1 as f64 - before.1 as f64)
+    let mut rows: Vec<FlowSample> = all.iter().chain(track.iter()).collect();
+    rows.sort_by_key(|row| row.time_ns);
+    *all = Cow::Owned(rows.into_iter().collect());
 }

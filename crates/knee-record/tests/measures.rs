@@ -69,9 +69,9 @@ fn goodput_of_a_group_is_taken_from_first_to_last() {
 fn throughput_counts_headers_and_retransmissions() {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);
     records.flows[0].sent_bytes *= 2;
-    for row in &mut records.samples {
+    change(&mut records.samples, |row| {
         row.sent_bytes *= 2;
-    }
+    });
     close(value(&records, &Measure::Throughput, "a"), 20e6 * 1500.0 / 1448.0);
 }
 
@@ -85,13 +85,13 @@ fn share_of_one_to_three() {
 /// RTT of 70, 80 … 160 ms within each second, with a base RTT of 60 ms.
 fn sawtooth() -> Records {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);
-    for row in &mut records.samples {
+    change(&mut records.samples, |row| {
         let step = (row.time_ns / (100 * MILLISECOND) - 1) % 10 + 1;
         row.rtt_ns = (60 + 10 * step) * MILLISECOND;
         row.srtt_ns = row.rtt_ns + MILLISECOND;
         row.min_rtt_estimate_ns = 61 * MILLISECOND;
         row.bandwidth_estimate_bps = step * 1_000_000;
-    }
+    });
     with_link(records, |t| {
         let step = ((t * 10.0).round() as u64 - 1) % 10 + 1;
         LinkSample { queue_delay_ns: 10 * step * MILLISECOND, ..LinkSample::default() }
@@ -106,11 +106,11 @@ fn windows_of_a_sawtooth() {
     let none = |measure: &Measure| reason(&records, measure, "a");
     assert!(none(&Measure::CongestionWindow(Statistic::P50)).contains("no congestion window"));
     assert!(none(&Measure::SlowStartThreshold(Statistic::P50)).contains("no slow-start threshold"));
-    for row in &mut records.samples {
+    change(&mut records.samples, |row| {
         row.window_bytes = row.bandwidth_estimate_bps / 100;
         row.in_flight_bytes = row.window_bytes / 2;
         row.slow_start_threshold_bytes = if row.time_ns > 5 * SECOND { 50_000 } else { 0 };
-    }
+    });
     let bytes = |measure: Measure| value(&records, &measure, "a");
     close(bytes(Measure::CongestionWindow(Statistic::P50)), 50_000.0);
     close(bytes(Measure::CongestionWindow(Statistic::Mean)), 55_000.0);
@@ -156,9 +156,9 @@ fn retransmissions_of_the_start_apart() {
     let again = |t: f64| 10.0 * t.min(1.0) + (t - 1.0).max(0.0);
     let mut records = records(&[flow("a", 0, sent)]);
     records.flows[0].retransmitted_bytes = again(10.0) as u64;
-    for row in &mut records.samples {
+    change(&mut records.samples, |row| {
         row.retransmitted_bytes = again(row.time_ns as f64 / 1e9) as u64;
-    }
+    });
     let second = Time::from_secs(1);
     close(warm(&records, &Measure::RetransmitRatioStartup, "a", second), 0.10);
     close(warm(&records, &Measure::RetransmitRatio, "a", second), 0.01);
@@ -256,9 +256,9 @@ fn completion_time_is_the_mean_and_a_cut_off_transfer_never_completes() {
 fn power_is_one_at_the_knee() {
     let mut records = records(&[flow("a", 0, |t| FULL * 1448.0 / 1500.0 * t)]);
     close(value(&records, &Measure::Power, "a"), 1.0);
-    for row in &mut records.samples {
+    change(&mut records.samples, |row| {
         row.rtt_ns *= 2;
-    }
+    });
     close(value(&records, &Measure::Power, "a"), 0.5);
     records.rates = rates(&["delay = \"1 ms\""], &[&[0]]);
     assert!(reason(&records, &Measure::Power, "a").contains("no rate"));
@@ -268,13 +268,14 @@ fn power_is_one_at_the_knee() {
 #[test]
 fn phases_are_counted_and_timed() {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);
-    for (step, row) in records.samples.iter_mut().enumerate() {
-        row.phase = match step {
-            0..10 => "startup",
-            _ if step % 5 == 0 => "probe_bw_up",
+    let mut steps = 0..;
+    change(&mut records.samples, |row| {
+        row.phase = match steps.next() {
+            Some(0..10) => "startup",
+            Some(step) if step % 5 == 0 => "probe_bw_up",
             _ => "probe_bw_cruise",
         };
-    }
+    });
     let entries = |phase: &str| value(&records, &Measure::PhaseEntries(phase.to_string()), "a");
     assert_eq!(entries("startup"), 1.0);
     assert_eq!(entries("probe_bw_up"), 18.0);
@@ -283,7 +284,7 @@ fn phases_are_counted_and_timed() {
     close(share("probe_bw"), 0.9);
     close(share("probe_bw_up"), 0.18);
     // A controller that shows no phases has no count, not a count of zero.
-    records.samples.iter_mut().for_each(|row| row.phase = "");
+    change(&mut records.samples, |row| row.phase = "");
     let measures = [Measure::PhaseEntries("drain".into()), Measure::PhaseShare("drain".into())];
     for measure in measures {
         assert!(reason(&records, &measure, "a").contains("shows no phases"));
@@ -306,10 +307,9 @@ fn a_flow_without_samples_is_measured_whole_or_not_at_all() {
 fn a_short_flow_is_measured_by_the_sample_after_its_end() {
     let mut records = records(&[flow("a", 0, |t| 1000.0 * t)]);
     records.flows[0].end_ns = 130 * MILLISECOND;
-    records.samples.truncate(3);
-    for (row, rtt) in records.samples.iter_mut().zip([61, 65, 99]) {
-        row.rtt_ns = rtt * MILLISECOND;
-    }
+    let first = records.samples.iter().zip([61, 65, 99]);
+    records.samples =
+        first.map(|(row, rtt)| FlowSample { rtt_ns: rtt * MILLISECOND, ..row }).collect();
     let mean = value(&records, &Measure::Rtt(Statistic::Mean), "a");
     close(mean, (0.061 * 100.0 + 0.065 * 30.0) / 130.0);
     close(value(&records, &Measure::Rtt(Statistic::P99), "a"), 0.065);

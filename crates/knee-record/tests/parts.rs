@@ -150,7 +150,7 @@ fn shares_of_paths_are_those_after_the_warm_up() {
         delivered_bytes,
         ..FlowSample::default()
     };
-    records.path_samples = vec![sample(0, 500, 400_000), sample(1, 500, 100_000)];
+    records.path_samples = [sample(0, 500, 400_000), sample(1, 500, 100_000)].into_iter().collect();
     let shares = |warmup| {
         let flow = summary(&records, warmup).flows.remove(0);
         flow.paths.unwrap().iter().map(|path| path.share.unwrap()).collect::<Vec<_>>()

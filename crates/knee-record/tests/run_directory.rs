@@ -137,13 +137,12 @@ fn with_everything() -> Records {
     let path = PathRecord { name: "lte".to_string(), path: 1, backup: true, ..Default::default() };
     let object = ObjectRecord { name: "html".to_string(), ..Default::default() };
     Records {
-        path_samples: vec![FlowSample { path: 1, time_ns: SECOND, ..Default::default() }],
-        classes: vec![ClassSample {
-            class: 1,
-            name: "classic",
-            time_ns: SECOND,
-            ..Default::default()
-        }],
+        path_samples: [FlowSample { path: 1, time_ns: SECOND, ..Default::default() }]
+            .into_iter()
+            .collect(),
+        classes: [ClassSample { class: 1, name: "classic", time_ns: SECOND, ..Default::default() }]
+            .into_iter()
+            .collect(),
         paths: vec![path],
         objects: vec![object],
         ..example()
@@ -447,6 +446,8 @@ proptest! {
         let mut kept = Connections::default();
         connections.into_iter().for_each(|row| kept.push(row));
         let Connections { rows: connections, transfers } = kept;
+        let (samples, path_samples) = (samples.into_iter().collect(), path_samples.into_iter().collect());
+        let (links, classes) = (links.into_iter().collect(), classes.into_iter().collect());
         let records = Records {
             flows, samples, links, classes, link_names: vec!["up".to_string(), "down".to_string()], paths,
             path_samples, objects, connections, transfers, epoch_unix_ns, end_ns, interrupted, cost: Cost { events, data_packets: 3 },

@@ -23,9 +23,9 @@ fn value(records: &Records, what: &Measure) -> Result<f64, String> {
 fn each_byte_sent_has_its_price() {
     let mut records = records(&[flow("a", 0, |t| 1_250_000.0 * t)]);
     records.flows[0].sent_bytes = records.flows[0].sent_bytes / 4 * 5;
-    for row in &mut records.samples {
+    change(&mut records.samples, |row| {
         row.sent_bytes = row.sent_bytes / 4 * 5;
-    }
+    });
     close(value(&records, &Measure::UsefulRatio).unwrap(), 0.8);
     close(value(&records, &Measure::EffectiveGoodput).unwrap(), 8e6);
 }
@@ -35,7 +35,7 @@ fn no_more_is_useful_than_was_sent() {
     let mut records = records(&[flow("a", 0, |t| 1_250_000.0 * t)]);
     // Data in flight at the start of the span is delivered within it.
     records.flows[0].sent_bytes /= 2;
-    records.samples.iter_mut().for_each(|row| row.sent_bytes /= 2);
+    change(&mut records.samples, |row| row.sent_bytes /= 2);
     close(value(&records, &Measure::UsefulRatio).unwrap(), 1.0);
 }
 
@@ -102,7 +102,7 @@ fn two_small_steps_can_be_one_large_one() {
 fn without_startup_there_are_no_rounds() {
     let mut records = startup(&[100, 200, 400]);
     records.samples =
-        records.samples.iter().map(|row| FlowSample { phase: "probe_bw", ..*row }).collect();
+        records.samples.iter().map(|row| FlowSample { phase: "probe_bw", ..row }).collect();
     let said = value(&records, &Measure::StartupGrowth).unwrap_err();
     assert!(said.contains("too few rounds of STARTUP"), "{said}");
 }

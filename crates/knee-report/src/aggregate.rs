@@ -1,8 +1,8 @@
 //! Distributions of sampled values.
 
 use crate::encode::Column;
-use crate::series::{Grouped, Key, label};
-use knee_record::{FlowSample, Records};
+use crate::series::{ByFlow, Key, label};
+use knee_record::Records;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(crate) fn rtt_distribution(
     records: &Records,
     keys: &[Key],
     by_group: bool,
-    by_flow: &Grouped<'_, Key, FlowSample>,
+    by_flow: &ByFlow,
 ) -> Option<Distribution> {
     distribution_of(if by_group { of_groups(records) } else { of_flows(records, keys, by_flow) })
 }
@@ -40,11 +40,8 @@ pub(crate) fn rtt_distribution(
 /// Returns the distributions of labelled lists of RTTs, nanoseconds.
 pub(crate) fn distribution_of(mut curves: Vec<(String, Vec<u64>)>) -> Option<Distribution> {
     curves.retain(|(_, rtts)| !rtts.is_empty());
-    for (_, rtts) in &mut curves {
-        rtts.sort_unstable();
-    }
-    let low = curves.iter().map(|(_, rtts)| rtts[0]).min()?;
-    let high = curves.iter().map(|(_, rtts)| rtts[rtts.len() - 1]).max()?;
+    let low = curves.iter().flat_map(|(_, rtts)| rtts).copied().min()?;
+    let high = curves.iter().flat_map(|(_, rtts)| rtts).copied().max()?;
     let axis = axis(low, high);
     let curve = |(label, rtts): (String, Vec<u64>)| Curve {
         label,
@@ -64,16 +61,22 @@ fn axis(low: u64, high: u64) -> Vec<u64> {
     (0..=last).map(|point| first + (u128::from(high - first) * point / last) as u64).collect()
 }
 
-fn cumulative(sorted: &[u64], axis: &[u64]) -> Vec<u64> {
-    let below = |&limit: &u64| sorted.partition_point(|&value| value <= limit) as u64;
-    axis.iter().map(|limit| below(limit) * 100_000 / sorted.len() as u64).collect()
+/// Returns the fraction of the values at or below each point of the axis, none of which is above
+/// its end, in hundred-thousandths.
+fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
+    let mut counts = vec![0; axis.len()];
+    for value in values {
+        counts[axis.partition_point(|limit| limit < value)] += 1;
+    }
+    let mut below = 0;
+    let fraction = |count: u64| {
+        below += count;
+        below * 100_000 / values.len() as u64
+    };
+    counts.into_iter().map(fraction).collect()
 }
 
-fn of_flows(
-    records: &Records,
-    keys: &[Key],
-    by_flow: &Grouped<'_, Key, FlowSample>,
-) -> Vec<(String, Vec<u64>)> {
+fn of_flows(records: &Records, keys: &[Key], by_flow: &ByFlow) -> Vec<(String, Vec<u64>)> {
     let curve = |key: &Key| {
         let rtts = by_flow[key].iter().map(|row| row.rtt_ns).filter(|&rtt| rtt > 0);
         (label(records, *key, by_flow), rtts.collect())
@@ -85,10 +88,12 @@ fn of_groups(records: &Records) -> Vec<(String, Vec<u64>)> {
     let names: BTreeMap<u32, &str> =
         records.flows.iter().map(|flow| (flow.flow, flow.name.as_str())).collect();
     let mut curves: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for row in records.samples.iter().filter(|row| row.rtt_ns > 0) {
-        let name = names.get(&row.flow).copied().unwrap_or("flows");
-        curves.entry(name).or_default().push(row.rtt_ns);
+    for ((flow, _), rows) in records.samples.tracks() {
+        let name = names.get(flow).copied().unwrap_or("flows");
+        let rtts = rows.iter().map(|row| row.rtt_ns).filter(|rtt| *rtt > 0);
+        curves.entry(name).or_default().extend(rtts);
     }
+    curves.retain(|_, rtts| !rtts.is_empty());
     let order: BTreeSet<&str> = curves.keys().copied().take(crate::series::FLOWS_MAX).collect();
     let named = |(name, rtts): (&str, Vec<u64>)| (format!("all of {name}"), rtts);
     curves.into_iter().filter(|(name, _)| order.contains(name)).map(named).collect()
@@ -100,9 +105,9 @@ mod tests {
 
     #[test]
     fn a_distribution_runs_from_zero_to_one() {
-        let sorted = [60_000_000, 70_000_000, 70_000_000, 148_000_000];
+        let values = [70_000_000, 60_000_000, 148_000_000, 70_000_000];
         let axis = axis(60_000_000, 148_000_000);
-        let curve = cumulative(&sorted, &axis);
+        let curve = cumulative(&values, &axis);
         assert_eq!((curve[0], curve[DISTRIBUTION_POINTS]), (0, 100_000));
         assert!(curve.is_sorted());
         // Three quarters are at or below 100 ms.

@@ -2,8 +2,8 @@
 //! percentile, in each interval of time.
 
 use crate::encode::Column;
-use crate::series::{FLOWS_MAX, Grouped, Key};
-use knee_record::{FlowSample, Records};
+use crate::series::{ByFlow, FLOWS_MAX, Key, usual_gap};
+use knee_record::{FlowSample, Records, Track};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -50,10 +50,7 @@ struct Piece {
 
 /// Returns the bands of a run, and the flows that are in none. There are no bands if the flows are
 /// few enough to be drawn one by one.
-pub(crate) fn bands(
-    records: &Records,
-    by_flow: &Grouped<'_, Key, FlowSample>,
-) -> (Vec<GroupSeries>, Vec<Key>) {
+pub(crate) fn bands(records: &Records, by_flow: &ByFlow) -> (Vec<GroupSeries>, Vec<Key>) {
     if by_flow.len() <= FLOWS_MAX {
         return (Vec::new(), by_flow.keys().copied().collect());
     }
@@ -76,12 +73,7 @@ pub(crate) fn bands(
 }
 
 /// Builds one band of some flows.
-pub(crate) fn band(
-    name: &str,
-    keys: &[Key],
-    by_flow: &Grouped<'_, Key, FlowSample>,
-    end_ns: u64,
-) -> GroupSeries {
+pub(crate) fn band(name: &str, keys: &[Key], by_flow: &ByFlow, end_ns: u64) -> GroupSeries {
     let width = end_ns.div_ceil(PIECES).max(interval(keys, by_flow)).max(1);
     let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
     for key in keys {
@@ -113,25 +105,23 @@ pub(crate) fn band(
 
 /// Returns the longest of the flows' median sampling intervals, so that an interval of the band has
 /// at least one sample of each flow.
-fn interval(keys: &[Key], by_flow: &Grouped<'_, Key, FlowSample>) -> u64 {
+fn interval(keys: &[Key], by_flow: &ByFlow) -> u64 {
     let usual = |key: &Key| {
-        let rows = &by_flow[key];
-        let gaps = rows.windows(2).map(|pair| pair[1].time_ns - pair[0].time_ns);
-        let mut gaps: Vec<u64> = gaps.collect();
-        gaps.sort_unstable();
-        gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+        let times: Vec<u64> = by_flow[key].iter().map(|row| row.time_ns).collect();
+        usual_gap(&times)
     };
     keys.iter().map(usual).max().unwrap_or(0)
 }
 
 /// Adds one flow to the intervals: its last values in each, and its mean rate since the previous
 /// value.
-fn add(pieces: &mut BTreeMap<u64, Piece>, rows: &[&FlowSample], width: u64) {
-    let mut before: Option<&FlowSample> = None;
-    for (number, row) in rows.iter().enumerate() {
+fn add(pieces: &mut BTreeMap<u64, Piece>, rows: &Track<FlowSample>, width: u64) {
+    let mut before: Option<FlowSample> = None;
+    let mut rows = rows.iter().peekable();
+    while let Some(row) = rows.next() {
         // The end of an interval belongs to it.
         let at = row.time_ns.saturating_sub(1) / width;
-        let next = rows.get(number + 1).map(|next| next.time_ns.saturating_sub(1) / width);
+        let next = rows.peek().map(|next| next.time_ns.saturating_sub(1) / width);
         if next == Some(at) {
             continue;
         }

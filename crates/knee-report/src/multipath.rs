@@ -6,7 +6,7 @@ use crate::phases::Phases;
 use crate::series::{Detail, FlowSeries, flow_series};
 use crate::thin::Thinning;
 use crate::words::{percent, rate, time_us};
-use knee_record::{FlowRecord, FlowView, PathView, Records, RunView, Summary};
+use knee_record::{FlowRecord, FlowSample, FlowView, PathView, Records, RunView, Summary};
 use knee_units::Time;
 use serde::Serialize;
 
@@ -56,9 +56,10 @@ pub(crate) fn shown(
 }
 
 fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
-    let thinning = Thinning::new(flow.samples.len(), detail.rows_max);
-    let times = thinning.counter(|row| flow.samples[row].time_ns);
-    let waiting = thinning.gauge(|row| flow.samples[row].reassembly_bytes);
+    let rows: Vec<FlowSample> = flow.samples.iter().collect();
+    let thinning = Thinning::new(rows.len(), detail.rows_max);
+    let times = thinning.counter(|row| rows[row].time_ns);
+    let waiting = thinning.gauge(|row| rows[row].reassembly_bytes);
     Series {
         paths: flow
             .paths
@@ -72,7 +73,8 @@ fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
 }
 
 fn of_path(flow: &FlowRecord, path: &PathView<'_>, detail: Detail) -> FlowSeries {
-    let thinning = Thinning::new(path.samples.len(), detail.rows_max);
+    let rows: Vec<FlowSample> = path.samples.iter().collect();
+    let thinning = Thinning::new(rows.len(), detail.rows_max);
     // Treated as a separate flow.
     let alone = FlowRecord {
         base_rtt_ns: path.record.base_rtt_ns,
@@ -81,7 +83,7 @@ fn of_path(flow: &FlowRecord, path: &PathView<'_>, detail: Detail) -> FlowSeries
         ..FlowRecord::default()
     };
     let name = path.record.name.clone();
-    flow_series(&path.samples, name, Some(&alone), &thinning, &mut Phases::default())
+    flow_series(&rows, name, Some(&alone), &thinning, &mut Phases::default())
 }
 
 fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {

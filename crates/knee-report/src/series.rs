@@ -5,7 +5,7 @@ use crate::bands::{GroupSeries, bands};
 use crate::encode::Column;
 use crate::phases::{Phase, Phases, Spans};
 use crate::thin::Thinning;
-use knee_record::{FlowRecord, FlowSample, LinkSample, Records};
+use knee_record::{FlowRecord, FlowSample, LinkSample, Records, Track};
 use knee_units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -130,20 +130,20 @@ pub(crate) struct Shown {
 
 /// Selects what the page shows from the records.
 pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
-    let by_flow = group(&records.samples, |row| (row.flow, row.path));
-    let keys = choose(&by_flow, records);
+    let by_flow = records.samples.tracks();
+    let keys = choose(by_flow, records);
     let mut phases = Phases::default();
     let mut bucket = 1;
     let mut flows = Vec::new();
     let rows_max = detail.rows(keys.len());
     for key in &keys {
-        let rows = &by_flow[key];
+        let rows: Vec<FlowSample> = by_flow[key].iter().collect();
         let thinning = Thinning::new(rows.len(), rows_max);
         bucket = bucket.max(thinning.bucket());
-        let label = label(records, *key, &by_flow);
-        flows.push(flow_series(rows, label, record(records, key.0), &thinning, &mut phases));
+        let label = label(records, *key, by_flow);
+        flows.push(flow_series(&rows, label, record(records, key.0), &thinning, &mut phases));
     }
-    let (groups, alone) = bands(records, &by_flow);
+    let (groups, alone) = bands(records, by_flow);
     let many = !groups.is_empty();
     let place = |key: &Key| keys.iter().position(|own| own == key);
     let alone = alone.iter().filter_map(place).collect();
@@ -151,7 +151,7 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
     let embedded = Embedded {
         end_ns: records.end_ns,
         rates_vary: rates_vary(records) || records.rates.vary(Time::from_nanos(records.end_ns)),
-        rtt_distribution: aggregate::rtt_distribution(records, &keys, many, &by_flow),
+        rtt_distribution: aggregate::rtt_distribution(records, &keys, many, by_flow),
         picked: 0,
         flows,
         groups,
@@ -164,16 +164,8 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
 
 /// A flow on one of its paths.
 pub(crate) type Key = (u32, u16);
-/// Rows grouped by their key.
-pub(crate) type Grouped<'a, K, T> = BTreeMap<K, Vec<&'a T>>;
-
-fn group<K: Ord, T>(rows: &[T], key: impl Fn(&T) -> K) -> Grouped<'_, K, T> {
-    let mut grouped = BTreeMap::new();
-    for row in rows {
-        grouped.entry(key(row)).or_insert_with(Vec::new).push(row);
-    }
-    grouped
-}
+/// The rows of each flow.
+pub(crate) type ByFlow = BTreeMap<Key, Track<FlowSample>>;
 
 fn record(records: &Records, flow: u32) -> Option<&FlowRecord> {
     // Grounds write the rows in the order of the scenario.
@@ -183,7 +175,7 @@ fn record(records: &Records, flow: u32) -> Option<&FlowRecord> {
 
 /// Chooses the flows to embed: the first of each group, then the second of each, until there are
 /// [`SINGLE_MAX`].
-fn choose(by_flow: &Grouped<'_, Key, FlowSample>, records: &Records) -> Vec<Key> {
+fn choose(by_flow: &ByFlow, records: &Records) -> Vec<Key> {
     let place = |key: &Key| (record(records, key.0).map_or(0, |record| record.index), *key);
     let mut keys: Vec<Key> = by_flow.keys().copied().collect();
     keys.sort_by_cached_key(place);
@@ -193,7 +185,7 @@ fn choose(by_flow: &Grouped<'_, Key, FlowSample>, records: &Records) -> Vec<Key>
 }
 
 /// Returns `bbr`, or `bbr[1]` if the group has several flows, as in claims.
-pub(crate) fn label(records: &Records, key: Key, by_flow: &Grouped<'_, Key, FlowSample>) -> String {
+pub(crate) fn label(records: &Records, key: Key, by_flow: &ByFlow) -> String {
     let Some(flow) = record(records, key.0) else {
         return format!("flow {}", key.0);
     };
@@ -204,14 +196,14 @@ pub(crate) fn label(records: &Records, key: Key, by_flow: &Grouped<'_, Key, Flow
 }
 
 pub(crate) fn flow_series(
-    rows: &[&FlowSample],
+    rows: &[FlowSample],
     label: String,
     record: Option<&FlowRecord>,
     thinning: &Thinning,
     phases: &mut Phases,
 ) -> FlowSeries {
     let gauge =
-        |value: fn(&FlowSample) -> u64| Column::values(&thinning.gauge(|row| value(rows[row])));
+        |value: fn(&FlowSample) -> u64| Column::values(&thinning.gauge(|row| value(&rows[row])));
     let times = thinning.counter(|row| rows[row].time_ns);
     let base_rtt_ns =
         record.filter(|record| record.scheduler.is_empty()).map_or(0, |record| record.base_rtt_ns);
@@ -229,7 +221,7 @@ pub(crate) fn flow_series(
         phases: phases.spans(rows.iter().map(|row| (row.time_ns, row.phase)), times.len().max(2)),
         base_rtt_ns,
         full_bps,
-        interval_ns: interval(&times),
+        interval_ns: usual_gap(&times),
         time_ns: Column::times(&times),
     }
 }
@@ -247,38 +239,41 @@ pub(crate) fn full_bps(record: &FlowRecord) -> u64 {
 /// Returns whether the capacity of a link varies over time, by more than a hundredth and a packet
 /// or two.
 fn rates_vary(records: &Records) -> bool {
-    let by_link = group(&records.links, |row| row.link);
-    by_link.values().any(|rows| rate_varies(rows))
+    records.links.tracks().values().any(rate_varies)
 }
 
-fn rate_varies(rows: &[&LinkSample]) -> bool {
+fn rate_varies(rows: &Track<LinkSample>) -> bool {
     let Some(last) = rows.last() else { return false };
     let mean = last.capacity_bytes as f64 / (last.time_ns as f64).max(1.0);
-    rows.windows(2).any(|pair| {
-        let expected = mean * (pair[1].time_ns - pair[0].time_ns) as f64;
-        let allowed = pair[1].capacity_bytes.saturating_sub(pair[0].capacity_bytes);
+    rows.iter().zip(rows.iter().skip(1)).any(|(before, row)| {
+        let expected = mean * (row.time_ns - before.time_ns) as f64;
+        let allowed = row.capacity_bytes.saturating_sub(before.capacity_bytes);
         (allowed as f64 - expected).abs() > 0.01 * expected + 3000.0
     })
 }
 
-fn interval(times: &[u64]) -> u64 {
+/// Returns the median distance of neighbouring times; zero if there are fewer than two.
+pub(crate) fn usual_gap(times: &[u64]) -> u64 {
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    gaps.sort_unstable();
-    gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+    let middle = gaps.len() / 2;
+    if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 }
 }
 
 /// Returns the links with the longest queues, and the names of the others.
 fn link_series(records: &Records, detail: Detail) -> (Vec<LinkSeries>, Vec<String>) {
-    let by_link = group(&records.links, |row| row.link);
-    let longest = |link: &u32| by_link[link].iter().map(|row| row.queue_bytes).max();
-    let mut ranked: Vec<u32> = by_link.keys().copied().collect();
-    ranked.sort_by_key(|link| std::cmp::Reverse(longest(link)));
-    let queued = ranked.iter().take_while(|link| longest(link) > Some(0)).count();
+    let by_link = records.links.tracks();
+    let longest: BTreeMap<u32, Option<u64>> = by_link
+        .iter()
+        .map(|((link, _), rows)| (*link, rows.iter().map(|row| row.queue_bytes).max()))
+        .collect();
+    let mut ranked: Vec<u32> = longest.keys().copied().collect();
+    ranked.sort_by_key(|link| std::cmp::Reverse(longest[link]));
+    let queued = ranked.iter().take_while(|link| longest[link] > Some(0)).count();
     let mut left_out = ranked.split_off(queued.min(LINKS_MAX));
     ranked.sort_unstable();
     left_out.sort_unstable();
     let name = |link: &u32| link_name(records, *link);
-    let series = |link: &u32| one_link(&by_link[link], name(link), detail);
+    let series = |link: &u32| one_link(&by_link[&(*link, 0)], name(link), detail);
     (ranked.iter().map(series).collect(), left_out.iter().map(name).collect())
 }
 
@@ -287,17 +282,19 @@ fn link_name(records: &Records, link: u32) -> String {
     name.unwrap_or_else(|| format!("link {link}"))
 }
 
-fn one_link(rows: &[&LinkSample], label: String, detail: Detail) -> LinkSeries {
+fn one_link(track: &Track<LinkSample>, label: String, detail: Detail) -> LinkSeries {
+    let rows: Vec<LinkSample> = track.iter().collect();
+    let rate_varies = rate_varies(track);
     let thinning = Thinning::new(rows.len(), detail.rows_max);
     let times = thinning.counter(|row| rows[row].time_ns);
     let counter = |value: fn(&LinkSample) -> u64| {
-        Column::values(&thinning.counter(|row| value(rows[row]))).filter(|_| rate_varies(rows))
+        Column::values(&thinning.counter(|row| value(&rows[row]))).filter(|_| rate_varies)
     };
     LinkSeries {
         label,
         capacity_bytes: counter(|row| row.capacity_bytes),
         used_bytes: counter(|row| row.used_bytes),
-        interval_ns: interval(&times),
+        interval_ns: usual_gap(&times),
         time_ns: Column::times(&times),
         queue_bytes: Column::values(&thinning.gauge(|row| rows[row].queue_bytes)),
         queue_delay_ns: Column::values(&thinning.gauge(|row| rows[row].queue_delay_ns)),

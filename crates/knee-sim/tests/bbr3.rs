@@ -25,7 +25,7 @@ const PAYLOAD_1200: f64 = 1200.0 / 1252.0;
 
 fn finely(mut scenario: Scenario) -> Vec<FlowSample> {
     scenario.sample_interval = Time::from_millis(2);
-    knee_sim::run(&scenario, &Control::default()).unwrap().samples
+    knee_sim::run(&scenario, &Control::default()).unwrap().samples.iter().collect()
 }
 
 fn phases(samples: &[FlowSample]) -> Vec<&'static str> {

@@ -107,7 +107,7 @@ fn the_records_tell_the_classes_apart() {
         rows.filter(|row| row.time_ns as f64 > WARMUP * 1e9).collect::<Vec<_>>()
     };
     let (low, classic) = (of("low-latency"), of("classic"));
-    let percentile = |rows: &[&knee_record::ClassSample], part: f64| {
+    let percentile = |rows: &[knee_record::ClassSample], part: f64| {
         let mut delays: Vec<f64> = rows.iter().map(|row| row.queue_delay_ns as f64 / 1e6).collect();
         delays.sort_by(f64::total_cmp);
         delays[((delays.len() - 1) as f64 * part) as usize]
@@ -119,7 +119,8 @@ fn the_records_tell_the_classes_apart() {
     let links = records.links.iter().filter(|row| row.link == 0);
     for link in links.filter(|row| row.time_ns as f64 > WARMUP * 1e9) {
         let at = records.classes.iter().filter(|row| row.time_ns == link.time_ns);
-        let sum = |value: fn(&knee_record::ClassSample) -> u64| at.clone().map(value).sum::<u64>();
+        let at: Vec<_> = at.collect();
+        let sum = |value: fn(&knee_record::ClassSample) -> u64| at.iter().map(value).sum::<u64>();
         assert_eq!(sum(|row| row.marked_packets), link.marked_packets);
         // At most one packet is on the wire, which the link's queue also counts.
         let wire = sum(|row| row.departed_bytes) - link.departed_bytes;

@@ -379,8 +379,8 @@ fn a_path_that_comes_back_is_used_again() {
     for (name, text) in [("gone", gone), ("silent", silent)] {
         let records = run(&text);
         let at = |seconds: u64| {
-            let mut rows = records.path_samples.iter().filter(|row| row.path == 0);
-            let row = rows.rfind(|row| row.time_ns <= seconds * 1_000_000_000);
+            let rows = records.path_samples.iter().filter(|row| row.path == 0);
+            let row = rows.take_while(|row| row.time_ns <= seconds * 1_000_000_000).last();
             row.unwrap().delivered_bytes as f64
         };
         let rate = |from: u64, to: u64| (at(to) - at(from)) * 8e-6 / (to - from) as f64;

@@ -243,7 +243,7 @@ fn each_path_has_its_own() {
     let flow = "paths = [\"p\", \"q\"]\ncc = \"doubling\"\nreceive_window = \"unlimited\"";
     let records = run(flow, &algorithms).unwrap();
     for path in 0..2 {
-        let of = |row: &&knee_record::FlowSample| usize::from(row.path) == path;
+        let of = |row: &knee_record::FlowSample| usize::from(row.path) == path;
         let rows: Vec<_> = records.path_samples.iter().filter(of).collect();
         let at = |seconds: u64| {
             rows.iter().find(|row| row.time_ns == seconds * 1_000_000_000).unwrap().delivered_bytes

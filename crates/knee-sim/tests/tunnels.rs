@@ -127,8 +127,9 @@ fn a_breaker_trips_and_the_measure_says_when() {
     let times: Vec<u64> = cut.map(|row| row.split(',').next().unwrap().parse().unwrap()).collect();
     assert!(times.len() > 3 && times[0] > 25_000_000_000, "{times:?}");
     assert!(times[0] < 26_000_000_000, "{times:?}");
-    let delivered =
-        |at: u64| records.samples.iter().rfind(|row| row.time_ns <= at).unwrap().delivered_bytes;
+    let delivered = |at: u64| {
+        records.samples.iter().filter(|row| row.time_ns <= at).last().unwrap().delivered_bytes
+    };
     assert_eq!(delivered(27_000_000_000), delivered(40_000_000_000));
 }
 

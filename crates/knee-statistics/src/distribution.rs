@@ -1,11 +1,54 @@
 //! A distribution over time: values weighted by how long each was in effect.
 
 use knee_scenario::Statistic;
+use std::collections::BTreeMap;
+
+/// Values with their weights, in the order in which they are added, before they are sorted. Equal
+/// neighbours take no more memory than one of them.
+#[derive(Clone, Debug, Default)]
+pub struct Weighted {
+    runs: Vec<Run>,
+    /// The weights that occurred, and where each is.
+    weights: Vec<f64>,
+    places: BTreeMap<u64, u32>,
+}
+
+/// Equal pairs that follow one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Run {
+    value: f64,
+    /// Place of the weight in [`Weighted::weights`].
+    weight: u32,
+    count: u32,
+}
+
+impl Weighted {
+    /// Adds a value; it does not count without a positive weight.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        if weight.is_nan() || weight <= 0.0 {
+            return;
+        }
+        let last = self.runs.last_mut();
+        let same = last.filter(|last| self.weights[last.weight as usize] == weight);
+        let place = match same {
+            Some(last) if last.value.to_bits() == value.to_bits() && last.count < u32::MAX => {
+                last.count += 1;
+                return;
+            }
+            Some(last) => last.weight,
+            None => *self.places.entry(weight.to_bits()).or_insert_with(|| {
+                self.weights.push(weight);
+                self.weights.len() as u32 - 1
+            }),
+        };
+        self.runs.push(Run { value, weight: place, count: 1 });
+    }
+}
 
 /// Values with their weights, ascending, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// Value, and the sum of all weights up to and including it.
+    /// Value, and the sum of all weights up to and including it; equal values may be together.
     cumulative: Vec<(f64, f64)>,
     mean: f64,
 }
@@ -13,22 +56,30 @@ pub struct Distribution {
 impl Distribution {
     /// Creates a distribution of `(value, weight)`; pairs without a positive weight do not count.
     /// Returns `None` if nothing is left.
-    pub fn new(mut weighted: Vec<(f64, f64)>) -> Option<Distribution> {
-        weighted.retain(|(_, weight)| *weight > 0.0);
-        sort(&mut weighted);
-        let total: f64 = weighted.iter().map(|(_, weight)| weight).sum();
-        let moment: f64 = weighted.iter().map(|(value, weight)| value * weight).sum();
-        let mut sum = 0.0;
-        for (_, weight) in &mut weighted {
-            sum += *weight;
-            *weight = sum;
+    pub fn new(weighted: Vec<(f64, f64)>) -> Option<Distribution> {
+        let mut all = Weighted::default();
+        weighted.into_iter().for_each(|(value, weight)| all.add(value, weight));
+        Distribution::of(all)
+    }
+
+    /// Creates a distribution. Returns `None` if there are no values.
+    pub fn of(weighted: Weighted) -> Option<Distribution> {
+        let Weighted { runs, weights, .. } = weighted;
+        let sorted = sorted(runs);
+        let (mut sum, mut moment) = (0.0, 0.0);
+        let mut cumulative = Vec::with_capacity(sorted.len());
+        for Run { value, weight, count } in sorted {
+            let weight = weights[weight as usize];
+            // One by one, because a product would round differently.
+            for _ in 0..count {
+                sum += weight;
+                moment += value * weight;
+            }
+            cumulative.push((value, sum));
         }
-        let (least, most) = (weighted.first()?.0, weighted.last()?.0);
-        Some(Distribution {
-            cumulative: weighted,
-            // Rounding must not move the mean out of the range.
-            mean: (moment / total).clamp(least, most),
-        })
+        let (least, most) = (cumulative.first()?.0, cumulative.last()?.0);
+        // Rounding must not move the mean out of the range.
+        Some(Distribution { cumulative, mean: (moment / sum).clamp(least, most) })
     }
 
     /// Returns the smallest value at or below which at least `fraction` of the weight lies: the
@@ -61,42 +112,46 @@ impl Distribution {
     }
 }
 
-/// Number of pairs from which a pass over all of them per digit is faster than comparisons.
+/// Number of runs from which sorting into buckets first is faster than comparisons alone.
 const MANY: usize = 1024;
-/// Bits per digit.
-const DIGIT: u32 = 8;
-const DIGITS: usize = (u64::BITS / DIGIT) as usize;
+/// Runs of a bucket, if the values are spread evenly.
+const BUCKET_RUNS: usize = 4;
 
-/// Sorts pairs by value in the order of [`f64::total_cmp`]. Pairs with equal values keep their
-/// order, so that sums of weights round the same way. A large number is sorted by a stable radix
-/// sort, last digit first; digits that all values share, such as those of exponents, are skipped.
-fn sort(pairs: &mut Vec<(f64, f64)>) {
-    if pairs.len() < MANY {
-        return pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// Sorts runs by value in the order of [`f64::total_cmp`]. Runs with equal values keep their order,
+/// so that sums of weights round the same way. Many are first moved to buckets that divide the
+/// range of the values evenly.
+fn sorted(mut runs: Vec<Run>) -> Vec<Run> {
+    if runs.len() < MANY {
+        runs.sort_by(|a, b| a.value.total_cmp(&b.value));
+        return runs;
     }
-    let digit = |key: u64, place: usize| (key >> (DIGIT * place as u32)) as usize & 0xff;
-    let mut counts = [[0_usize; 1 << DIGIT]; DIGITS];
-    for (value, _) in pairs.iter() {
-        let key = ascending(*value);
-        counts.iter_mut().enumerate().for_each(|(place, count)| count[digit(key, place)] += 1);
+    let keys = || runs.iter().map(|run| ascending(run.value));
+    let (least, most) =
+        keys().fold((u64::MAX, 0), |(least, most), key| (least.min(key), most.max(key)));
+    let buckets_log2 = (runs.len() / BUCKET_RUNS).ilog2();
+    let shift = (u64::BITS - (most - least).leading_zeros()).saturating_sub(buckets_log2);
+    let bucket = |key: u64| ((key - least) >> shift) as usize;
+    // For each bucket the number of its runs, then the position of its next one, then its end.
+    let mut ends = vec![0_u32; bucket(most) + 1];
+    keys().for_each(|key| ends[bucket(key)] += 1);
+    let mut next = 0;
+    for end in &mut ends {
+        next += std::mem::replace(end, next);
     }
-    let mut sorted = vec![(0.0, 0.0); pairs.len()];
-    for (place, count) in counts.iter_mut().enumerate() {
-        if count.contains(&pairs.len()) {
-            continue;
-        }
-        // Position of the next pair with each digit.
-        let mut next = 0;
-        for here in count.iter_mut() {
-            next += std::mem::replace(here, next);
-        }
-        for pair in pairs.iter() {
-            let here = &mut count[digit(ascending(pair.0), place)];
-            sorted[*here] = *pair;
-            *here += 1;
-        }
-        std::mem::swap(pairs, &mut sorted);
+    let mut sorted = vec![Run::default(); runs.len()];
+    for run in &runs {
+        let place = &mut ends[bucket(ascending(run.value))];
+        sorted[*place as usize] = *run;
+        *place += 1;
     }
+    drop(runs);
+    let mut begin = 0;
+    for end in ends {
+        let end = end as usize;
+        sorted[begin..end].sort_by(|a, b| a.value.total_cmp(&b.value));
+        begin = end;
+    }
+    sorted
 }
 
 /// Maps a value to an integer with the order of [`f64::total_cmp`].
@@ -111,6 +166,43 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const STATISTICS: [Statistic; 7] = [
+        Statistic::Min,
+        Statistic::P5,
+        Statistic::P50,
+        Statistic::P95,
+        Statistic::P99,
+        Statistic::Max,
+        Statistic::Mean,
+    ];
+
+    /// Computes a statistic as docs/measures.md defines it, from all pairs one by one.
+    fn by_definition(pairs: &[(f64, f64)], statistic: Statistic) -> f64 {
+        let mut sorted = pairs.to_vec();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let total = sorted.iter().fold(0.0, |sum, (_, weight)| sum + weight);
+        let fraction = match statistic {
+            Statistic::Min => 0.0,
+            Statistic::P5 => 0.05,
+            Statistic::P50 => 0.5,
+            Statistic::P95 => 0.95,
+            Statistic::P99 => 0.99,
+            Statistic::Max => 1.0,
+            Statistic::Mean => {
+                let moment = sorted.iter().fold(0.0, |sum, (value, weight)| sum + value * weight);
+                return (moment / total).clamp(sorted[0].0, sorted[sorted.len() - 1].0);
+            }
+        };
+        let mut sum = 0.0;
+        for (value, weight) in &sorted {
+            sum += weight;
+            if sum >= fraction * total * (1.0 - 1e-12) {
+                return *value;
+            }
+        }
+        sorted[sorted.len() - 1].0
+    }
+
     proptest! {
         /// The standard library's stable sort is the reference. The values have arbitrary bits, and
         /// only a few differ, so that many are equal.
@@ -119,18 +211,46 @@ mod tests {
             bits in prop::collection::vec(any::<u64>(), 1..20),
             chosen in prop::collection::vec(any::<prop::sample::Index>(), MANY..MANY + 500),
         ) {
-            let value = |(place, at): (usize, &prop::sample::Index)| {
-                (f64::from_bits(*at.get(&bits)), place as f64)
+            let run = |(place, at): (usize, &prop::sample::Index)| {
+                Run { value: f64::from_bits(*at.get(&bits)), weight: place as u32, count: 1 }
             };
-            let pairs: Vec<(f64, f64)> = chosen.iter().enumerate().map(value).collect();
-            let (mut ours, mut theirs) = (pairs.clone(), pairs);
-            sort(&mut ours);
-            theirs.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let exact = |pairs: Vec<(f64, f64)>| -> Vec<(u64, u64)> {
-                pairs.iter().map(|(a, b)| (a.to_bits(), b.to_bits())).collect()
+            let runs: Vec<Run> = chosen.iter().enumerate().map(run).collect();
+            let ours = sorted(runs.clone());
+            let mut theirs = runs;
+            theirs.sort_by(|a, b| a.value.total_cmp(&b.value));
+            let exact = |runs: Vec<Run>| -> Vec<(u64, u32)> {
+                runs.iter().map(|run| (run.value.to_bits(), run.weight)).collect()
             };
             prop_assert_eq!(exact(ours), exact(theirs));
         }
+
+        /// To the bit, for few values and many, with runs of equal pairs and without.
+        #[test]
+        fn statistics_are_those_of_the_definition(
+            pieces in prop::collection::vec(
+                (prop_oneof![0.0..0.2_f64, Just(0.04), Just(0.0)],
+                 prop_oneof![Just(0.001), Just(0.003), 1e-9..1.0_f64], 1..20_usize),
+                1..400,
+            ),
+        ) {
+            let pairs: Vec<(f64, f64)> = pieces
+                .iter()
+                .flat_map(|(value, weight, count)| std::iter::repeat_n((*value, *weight), *count))
+                .collect();
+            let distribution = Distribution::new(pairs.clone()).unwrap();
+            for statistic in STATISTICS {
+                let expected = by_definition(&pairs, statistic);
+                prop_assert_eq!(distribution.statistic(statistic).to_bits(), expected.to_bits());
+            }
+        }
+    }
+
+    /// A hundred thousand samples of which each ten are alike take memory for ten thousand.
+    #[test]
+    fn equal_neighbours_are_kept_once() {
+        let mut all = Weighted::default();
+        (0..100_000).for_each(|number| all.add(f64::from(number / 10), 0.001));
+        assert_eq!((all.runs.len(), all.weights.len()), (10_000, 1));
     }
 
     /// The values 1 to 100 once each: the k-th percentile is k.

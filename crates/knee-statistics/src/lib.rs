@@ -15,7 +15,7 @@ mod sketch;
 mod student;
 
 pub use bootstrap::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
-pub use distribution::Distribution;
+pub use distribution::{Distribution, Weighted};
 pub use interval::Interval;
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;

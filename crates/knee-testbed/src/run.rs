@@ -9,7 +9,7 @@ use knee_emulator::realtime::{self, CpuTime};
 use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Tun, timespec};
 use knee_host::Namespace;
 use knee_link::Link;
-use knee_record::{ClassSample, Control, Cost, LinkSample, Records};
+use knee_record::{ClassSample, Control, Cost, LinkSample, Records, Rows};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use nix::poll::ppoll;
@@ -135,7 +135,7 @@ impl Testbed<'_> {
         };
         // Only the scenario's links, which come first.
         let sampled = self.scenario.links.len();
-        let (mut links, mut classes) = (Vec::new(), Vec::new());
+        let (mut links, mut classes) = (Rows::default(), Rows::default());
         let mut sample = |now: Time, emulated: &mut [Link<IpPacket>]| {
             for (index, link) in emulated[..sampled].iter_mut().enumerate() {
                 links.push(LinkSample::of(link, index, now));
@@ -166,8 +166,8 @@ fn unix_time_ns() -> u64 {
 /// Results of the emulator.
 struct Emulated {
     health: Health,
-    links: Vec<LinkSample>,
-    classes: Vec<ClassSample>,
+    links: Rows<LinkSample>,
+    classes: Rows<ClassSample>,
     devices: Vec<Tun>,
 }
 

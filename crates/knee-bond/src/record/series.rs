@@ -119,7 +119,6 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
     for (row, shot) in whole.iter_mut().zip(shots) {
         (row.time_ns, row.phase) = (shot.time_ns, PHASE);
     }
-    records.path_samples.sort_by_key(|row| (row.time_ns, row.path));
     records.end_ns = shots.last().map_or(0, |shot| shot.time_ns);
     records.link_names = scenario.links.iter().map(|link| link.name.clone()).collect();
     let last = whole.last().copied().unwrap_or_default();
@@ -139,7 +138,7 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
         header_overhead: 1.0,
         ..FlowRecord::default()
     });
-    records.samples = whole;
+    records.samples.extend(whole);
     records
 }
 

@@ -49,7 +49,7 @@ pub fn what_the_link_loses_is_sent_again() -> Result<(), Skipped> {
     assert_eq!(row.acked_bytes, Some(600_000));
     let end = row.end_ns;
     let until = records.links.iter().filter(|one| one.time_ns <= end);
-    let LinkSample { lost_packets, .. } = *until.max_by_key(|one| one.time_ns).unwrap();
+    let LinkSample { lost_packets, .. } = until.max_by_key(|one| one.time_ns).unwrap();
     let probes: u64 = health.probes.iter().map(|one| one.sent - one.round_trips.len() as u64).sum();
     let (again, bytes) = (row.retransmitted_packets.unwrap(), row.retransmitted_bytes.unwrap());
     // The counters are seen a sampling interval late, and a tail loss probe or a segment that RACK

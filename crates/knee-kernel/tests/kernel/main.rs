@@ -38,7 +38,7 @@ fn text(duration: &str, link: &str, flow: &str) -> String {
 
 const TEN_MEGABIT: &str = "rate = \"10 Mbit/s\"\ndelay = \"30 ms\"\nbuffer = \"20 BDP\"";
 
-fn after(records: &Records, seconds: u64) -> Vec<&FlowSample> {
+fn after(records: &Records, seconds: u64) -> Vec<FlowSample> {
     records.samples.iter().filter(|row| row.time_ns >= seconds * 1_000_000_000).collect()
 }
 

@@ -69,8 +69,8 @@ pub fn a_backup_carries_what_the_first_path_cannot() -> Result<(), Skipped> {
     assert_eq!((a.backup, b.backup), (false, true));
     let carried = |from: u64, until: u64| {
         let by = |second: u64| {
-            let until = |row: &&FlowSample| row.path == 1 && row.time_ns <= second * 1_000_000_000;
-            records.path_samples.iter().rfind(until).map_or(0, |row| row.delivered_bytes)
+            let until = |row: &FlowSample| row.path == 1 && row.time_ns <= second * 1_000_000_000;
+            records.path_samples.iter().filter(until).last().map_or(0, |row| row.delivered_bytes)
         };
         by(until) - by(from)
     };

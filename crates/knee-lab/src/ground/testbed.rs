@@ -18,10 +18,10 @@ pub fn ended(
 ) -> Result<Ended, GroundError> {
     // Samples come from several threads and are sorted only at the end.
     let sink = output.samples;
-    let kept = records.samples.iter().try_for_each(|row| sink.flow(row));
-    let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|r| sink.path(r)));
-    let kept = kept.and_then(|()| records.links.iter().try_for_each(|row| sink.link(row)));
-    let kept = kept.and_then(|()| records.classes.iter().try_for_each(|r| sink.class(r)));
+    let kept = records.samples.iter().try_for_each(|row| sink.flow(&row));
+    let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|row| sink.path(&row)));
+    let kept = kept.and_then(|()| records.links.iter().try_for_each(|row| sink.link(&row)));
+    let kept = kept.and_then(|()| records.classes.iter().try_for_each(|row| sink.class(&row)));
     let mut connections = records.connections.iter();
     let kept = kept.and_then(|()| connections.try_for_each(|row| sink.connection(row)));
     kept.map_err(GroundError::Samples)?;

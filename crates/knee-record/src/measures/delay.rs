@@ -4,7 +4,7 @@ use super::{Flows, NotMeasurable, because};
 use crate::view::{LinkView, RunView, Span, Window};
 use crate::{FlowRecord, FlowSample, LinkSample};
 use knee_scenario::Statistic;
-use knee_statistics::Distribution;
+use knee_statistics::{Distribution, Weighted};
 
 /// Length of the windows over which the standing queue is taken.
 const STANDING_WINDOW_NS: u64 = 1_000_000_000;
@@ -97,7 +97,7 @@ impl Flows<'_, '_> {
         let standing = active.iter().filter_map(|(flow, span)| {
             let delays = flow.weighted(*span);
             let delays = delays
-                .filter_map(|(row, _)| Some((row.time_ns, queueing_delay(row, flow.record)?)));
+                .filter_map(|(row, _)| Some((row.time_ns, queueing_delay(&row, flow.record)?)));
             mean_of_minima(delays, *span)
         });
         let standing: Vec<f64> = standing.collect();
@@ -112,13 +112,13 @@ impl Flows<'_, '_> {
         what: &str,
         value: impl Fn(&FlowSample, &FlowRecord) -> Option<f64>,
     ) -> Result<Distribution, NotMeasurable> {
-        let mut weighted = Vec::new();
+        let mut weighted = Weighted::default();
         for (flow, span) in self.active()? {
-            let rows = flow.weighted(span);
-            weighted.reserve(flow.samples.len());
-            weighted.extend(rows.filter_map(|(row, time)| Some((value(row, flow.record)?, time))));
+            for (row, time) in flow.weighted(span) {
+                value(&row, flow.record).into_iter().for_each(|value| weighted.add(value, time));
+            }
         }
-        match Distribution::new(weighted) {
+        match Distribution::of(weighted) {
             Some(distribution) => Ok(distribution),
             None => because(format!("{} has no {what} in the window", self.target)),
         }
@@ -171,8 +171,10 @@ impl LinkView<'_> {
         window: Window,
         value: impl Fn(&LinkSample) -> f64,
     ) -> Result<Distribution, NotMeasurable> {
+        let mut weighted = Weighted::default();
         let rows = self.weighted(self.span(run, window)?);
-        match Distribution::new(rows.map(|(row, time)| (value(row), time)).collect()) {
+        rows.for_each(|(row, time)| weighted.add(value(&row), time));
+        match Distribution::of(weighted) {
             Some(distribution) => Ok(distribution),
             None => because(format!("link {} has no samples in the window", self.name)),
         }

@@ -1,14 +1,15 @@
 //! Measures of how flows share capacity: Jain's index, convergence, takeover.
 
 use super::{Flows, NotMeasurable, because};
-use crate::view::{FlowView, Moment, Span};
+use crate::counters::Delivered;
+use crate::view::{Moment, Span};
 use knee_units::Time;
 
 /// Interval over which goodput is averaged to judge convergence: longer than a probing cycle,
 /// shorter than a user's patience.
 const AVERAGING_NS: u64 = 1_000_000_000;
 
-impl Flows<'_, '_> {
+impl<'a> Flows<'_, 'a> {
     /// Jain's index, `1/n..=1`: `(sum of x)^2 / (n * sum of x^2)` over the
     /// goodputs x of the n flows, each over its own span. (Jain, Chiu, Hawe,
     /// DEC-TR-301, 1984.)
@@ -37,8 +38,8 @@ impl Flows<'_, '_> {
         }
         let stretch = AVERAGING_NS.min(hold.as_nanos()).max(1);
         let moments = self.moments(span);
-        let flows = &self.members;
-        let fair = |moment: u64| fair_within(flows, moment, stretch, band);
+        let flows = self.delivered();
+        let fair = |moment: u64| fair_within(&flows, moment, stretch, band);
         let settled = first_lasting(&moments, span.end, hold.as_nanos(), stretch, fair);
         Ok(since(span.begin, settled))
     }
@@ -58,9 +59,10 @@ impl Flows<'_, '_> {
         let first = self.members[0];
         // Returns the reason if the capacity is not known.
         self.allowed_bytes(Moment::default(), Moment::default())?;
+        let flows = self.delivered();
         let reached = |moment: &u64| {
             let span = Span { begin: *moment, end: moment.saturating_add(hold) };
-            let bytes: f64 = self.members.iter().map(|flow| flow.delivered_in(span)).sum();
+            let bytes: f64 = flows.iter().map(|flow| flow.within(span)).sum();
             let allowed = self.allowed_bytes(first.moment(span.begin), first.moment(span.end));
             allowed.is_ok_and(|some| some > 0.0 && overhead * bytes >= fraction * some)
         };
@@ -84,9 +86,13 @@ impl Flows<'_, '_> {
         Ok(Span { begin, end })
     }
 
+    fn delivered(&self) -> Vec<Delivered<'a>> {
+        self.members.iter().map(|flow| flow.delivered()).collect()
+    }
+
     /// Returns the start of a span and the sampling times within it.
     fn moments(&self, span: Span) -> Vec<u64> {
-        let times = self.members.iter().flat_map(|flow| &flow.samples);
+        let times = self.members.iter().flat_map(|flow| flow.samples.iter());
         let times = times.map(|row| row.time_ns);
         let mut moments: Vec<u64> = times
             .filter(|time| span.begin < *time && *time < span.end)
@@ -105,9 +111,9 @@ pub fn jain_index(rates: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| (sum * sum / (rates.len() as f64 * squares)).min(1.0))
 }
 
-fn fair_within(flows: &[&FlowView<'_>], begin: u64, stretch: u64, band: f64) -> bool {
+fn fair_within(flows: &[Delivered<'_>], begin: u64, stretch: u64, band: f64) -> bool {
     let span = Span { begin, end: begin + stretch };
-    let bytes: Vec<f64> = flows.iter().map(|flow| flow.delivered_in(span)).collect();
+    let bytes: Vec<f64> = flows.iter().map(|flow| flow.within(span)).collect();
     let mean = bytes.iter().sum::<f64>() / bytes.len() as f64;
     // A tolerance of a tenth of a byte, because interpolation rounds.
     let fair = |bytes: &f64| (bytes - mean).abs() <= band * mean + 0.1;

@@ -46,7 +46,7 @@ impl Flows<'_, '_> {
 fn entries(flow: &FlowView<'_>, span: Span, phase: &str) -> usize {
     let mut before = "";
     let mut count = 0;
-    for row in &flow.samples {
+    for row in flow.samples.iter() {
         let inside = span.begin < row.time_ns && row.time_ns <= span.end;
         count += usize::from(inside && row.phase == phase && before != phase);
         before = row.phase;

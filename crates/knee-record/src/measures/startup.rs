@@ -64,9 +64,9 @@ impl Flows<'_, '_> {
 /// is over.
 fn estimates(flow: &FlowView<'_>, span: Span) -> Vec<f64> {
     let (mut estimates, mut round): (_, Option<(u64, u64)>) = (Vec::new(), None);
-    let inside = |row: &&&FlowSample| span.begin <= row.time_ns && row.time_ns <= span.end;
+    let inside = |row: &FlowSample| span.begin <= row.time_ns && row.time_ns <= span.end;
     for row in flow.samples.iter().filter(inside) {
-        let (now, left) = (acknowledged(row), row.phase != STARTUP);
+        let (now, left) = (acknowledged(&row), row.phase != STARTUP);
         match round {
             None if row.in_flight_bytes > 0 => round = Some((now, row.in_flight_bytes)),
             Some((begin, bytes)) if now > begin + bytes || (left && now > begin + bytes / 2) => {

@@ -3,7 +3,8 @@
 use super::{Column, Layout, SCHEMA_KEY, Version};
 use crate::Error;
 use crate::run::not_read;
-use crate::series::{Series, Timed};
+use crate::series::Series;
+use crate::track::{Rows, Timed};
 use knee_columns::{Cells, Kind, Reader};
 use knee_scenario::open_file;
 use std::cell::Cell;
@@ -23,7 +24,7 @@ pub(crate) fn read<R: Default + Clone>(path: &Path, layout: &Layout<R>) -> Resul
 pub(crate) fn read_series<R: Default + Timed>(
     path: &Path,
     layout: &Layout<R>,
-) -> Result<Vec<R>, Error> {
+) -> Result<Rows<R>, Error> {
     let mut series = Series::default();
     read_batches(path, layout, |rows| rows.iter().for_each(|row| series.push(*row)))?;
     Ok(series.into_rows())

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use knee_record::{
-    FlowRecord, FlowSample, LinkSample, ObjectRecord, Rates, Records, TransferRecord,
+    FlowRecord, FlowSample, LinkSample, ObjectRecord, Rates, Records, Rows, Timed, TransferRecord,
 };
 use knee_scenario::{Claim, Embedded, Measure, Source, parse};
 
@@ -38,7 +38,6 @@ pub fn records(flows: &[Flow]) -> Records {
         records.samples.extend(flow_samples(number, flow));
         records.end_ns = records.end_ns.max(nanos(flow.end_s));
     }
-    records.samples.sort_by_key(|row| row.time_ns);
     let over: Vec<&[usize]> = flows.iter().map(|_| [0].as_slice()).collect();
     if !over.is_empty() {
         records.rates = rates(&["rate = \"10 Mbit/s\""], &over);
@@ -86,6 +85,15 @@ fn flow_samples(number: u32, flow: &Flow) -> Vec<FlowSample> {
         }
     };
     times.map(sample).collect()
+}
+
+/// Changes each row.
+pub fn change<R: Timed>(rows: &mut Rows<R>, mut change: impl FnMut(&mut R)) {
+    let changed = rows.iter().map(|mut row| {
+        change(&mut row);
+        row
+    });
+    *rows = changed.collect();
 }
 
 /// Adds one link, sampled every 100 ms for 10 s; `row(t)` returns the sample at t seconds.

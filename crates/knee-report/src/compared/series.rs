@@ -6,8 +6,8 @@ use crate::chart::Chart;
 use crate::chart::{Columns, Horizontal, Kind, SIZE, Vertical};
 use crate::charts::{distribution, gauge, rate, rate_axis};
 use crate::encode::Column;
-use crate::series::{Embedded, FlowSeries, Grouped, Key, Shown};
-use knee_record::{FlowSample, Records};
+use crate::series::{Embedded, FlowSeries, Key, Shown};
+use knee_record::{FlowSample, Records, Track};
 
 const COLOURS: usize = 8;
 
@@ -25,12 +25,9 @@ pub struct ComparedSeries {
 impl ComparedSeries {
     /// Takes the series from the records of a side's first run.
     pub fn new(side: usize, name: &str, records: &Records) -> ComparedSeries {
-        let mut by_flow: Grouped<'_, Key, FlowSample> = Grouped::new();
-        for row in &records.samples {
-            by_flow.entry((row.flow, row.path)).or_default().push(row);
-        }
+        let by_flow = records.samples.tracks();
         let keys: Vec<Key> = by_flow.keys().copied().collect();
-        let together = band(name, &keys, &by_flow, records.end_ns);
+        let together = band(name, &keys, by_flow, records.end_ns);
         let times = together.time_ns.numbers().to_vec();
         let delivered: Vec<u64> = times
             .iter()
@@ -64,11 +61,10 @@ impl ComparedSeries {
 }
 
 /// Returns the counter at a time, interpolated between two samples.
-fn delivered(rows: &[&FlowSample], at: u64) -> u64 {
-    let after = rows.partition_point(|row| row.time_ns <= at);
-    let before = after.checked_sub(1).map(|row| (rows[row].time_ns, rows[row].delivered_bytes));
-    let (t0, d0) = before.unwrap_or((0, 0));
-    let Some(next) = rows.get(after) else { return d0 };
+fn delivered(rows: &Track<FlowSample>, at: u64) -> u64 {
+    let (before, after) = rows.around(at + 1);
+    let (t0, d0) = before.map_or((0, 0), |row| (row.time_ns, row.delivered_bytes));
+    let Some(next) = after else { return d0 };
     let part = (at - t0) as f64 / (next.time_ns - t0).max(1) as f64;
     d0 + (next.delivered_bytes.saturating_sub(d0) as f64 * part) as u64
 }

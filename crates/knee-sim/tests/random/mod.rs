@@ -65,11 +65,11 @@ impl Told {
             let flow = told.flows.entry(key(record.flow)).or_default();
             flow.record = FlowRecord { flow: 0, ..record };
         }
-        for row in records.samples {
+        for row in records.samples.iter() {
             let position = path(row.flow, row.path) as u16;
             told.flow(key(row.flow)).samples.push(FlowSample { flow: 0, path: position, ..row });
         }
-        for row in records.path_samples {
+        for row in records.path_samples.iter() {
             let position = path(row.flow, row.path) as u16;
             told.flow(key(row.flow)).path_samples.push(FlowSample {
                 flow: 0,
@@ -88,7 +88,7 @@ impl Told {
             let flow = row.flow.expect("it is a flow's");
             told.flow(key(flow)).connections.push(ConnectionRecord { flow: None, ..row });
         }
-        for row in records.links {
+        for row in records.links.iter() {
             let rows = told.links.entry(records.link_names[row.link as usize].clone()).or_default();
             rows.push(LinkSample { link: 0, ..row });
         }

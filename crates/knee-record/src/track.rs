@@ -1,0 +1,282 @@
+//! Time series in little memory: rows are packed, and are values again when they are read.
+
+use crate::{ClassSample, FlowSample, LinkSample};
+use knee_columns::{Packed, PackedRows};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt::{self, Debug};
+use std::marker::PhantomData;
+
+/// Largest number of integers of a row.
+const WIDTH_MAX: usize = 24;
+
+/// A row of a time series.
+pub trait Timed: Copy + Debug {
+    /// Number of integers that the row consists of.
+    const WIDTH: usize;
+
+    /// Time since the start of the run, nanoseconds.
+    fn time_ns(&self) -> u64;
+
+    /// Returns the series that the row belongs to: a flow and its path, or a link and its class.
+    fn of(&self) -> (u32, u16);
+
+    /// Stores the row in as many integers, the time first. `texts` are those of the rows before;
+    /// new ones are added.
+    fn take_apart(&self, values: &mut [u64], texts: &mut Vec<&'static str>);
+
+    /// Creates the row from the integers and texts of [`Timed::take_apart`].
+    fn put_together(values: &[u64], texts: &[&'static str]) -> Self;
+}
+
+/// Implements [`Timed`]. Fields that change in most rows should be the first: the marks of the
+/// first seven fields take one byte.
+macro_rules! timed {
+    ($row:ident, $width:literal, $of:expr;
+     $($field:ident),+; narrow: $($narrow:ident),+; text: $($text:ident)?) => {
+        impl Timed for $row {
+            const WIDTH: usize = $width;
+
+            fn time_ns(&self) -> u64 {
+                self.time_ns
+            }
+
+            fn of(&self) -> (u32, u16) {
+                let of: fn(&$row) -> (u32, u16) = $of;
+                of(self)
+            }
+
+            #[allow(unused_variables, reason = "most rows have no text")]
+            fn take_apart(&self, values: &mut [u64], texts: &mut Vec<&'static str>) {
+                let $row { $($field,)+ $($narrow,)+ $($text)? } = *self;
+                if let Some(values) = values.first_chunk_mut::<$width>() {
+                    *values = [$($field,)+ $(number_of($text, texts),)? $($narrow.into()),+];
+                }
+            }
+
+            #[allow(unused_variables, reason = "most rows have no text")]
+            fn put_together(values: &[u64], texts: &[&'static str]) -> $row {
+                let Some(&[$($field,)+ $($text,)? $($narrow),+]) = values.first_chunk::<$width>()
+                else {
+                    return $row::default();
+                };
+                $(let $text = texts.get($text as usize).copied().unwrap_or_default();)?
+                $row { $($field,)+ $($text,)? $($narrow: $narrow as _),+ }
+            }
+        }
+    };
+}
+
+timed!(FlowSample, 18, |row| (row.flow, row.path);
+    time_ns, in_flight_bytes, sent_bytes, sent_packets, delivered_bytes, rtt_ns, srtt_ns,
+    window_bytes, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes, retransmitted_bytes,
+    min_rtt_estimate_ns, slow_start_threshold_bytes, reassembly_bytes;
+    narrow: flow, path; text: phase);
+
+timed!(LinkSample, 12, |row| (row.link, 0);
+    time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, used_bytes,
+    entered_packets, capacity_bytes, dropped_packets, lost_packets, marked_packets;
+    narrow: link; text:);
+
+timed!(ClassSample, 10, |row| (row.link, row.class);
+    time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, dropped_packets,
+    marked_packets;
+    narrow: link, class; text: name);
+
+/// Returns the number of a text in `texts`, to which it is added if it is new.
+fn number_of(text: &'static str, texts: &mut Vec<&'static str>) -> u64 {
+    let known = texts.iter().position(|known| std::ptr::eq(*known, text));
+    let known = known.or_else(|| texts.iter().position(|known| *known == text));
+    let number = known.unwrap_or_else(|| {
+        texts.push(text);
+        texts.len() - 1
+    });
+    number as u64
+}
+
+/// Rows of one time series, ascending in time: a row of a flow at one sample per millisecond takes
+/// about a dozen bytes.
+#[derive(Clone, PartialEq)]
+pub struct Track<R> {
+    packed: Packed,
+    texts: Vec<&'static str>,
+    row: PhantomData<R>,
+}
+
+impl<R: Timed> Default for Track<R> {
+    fn default() -> Track<R> {
+        Track { packed: Packed::new(R::WIDTH), texts: Vec::new(), row: PhantomData }
+    }
+}
+
+impl<R: Timed> Track<R> {
+    /// Adds a row.
+    pub fn push(&mut self, row: R) {
+        let mut values = [0; WIDTH_MAX];
+        let values = &mut values[..R::WIDTH];
+        row.take_apart(values, &mut self.texts);
+        self.packed.push(values);
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.packed.len()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.packed.is_empty()
+    }
+
+    /// Returns the bytes that the rows take.
+    pub fn bytes(&self) -> usize {
+        self.packed.bytes()
+    }
+
+    /// Returns all rows.
+    pub fn iter(&self) -> TrackRows<'_, R> {
+        self.of(self.packed.rows_from(0))
+    }
+
+    /// Returns the last row.
+    pub fn last(&self) -> Option<R> {
+        self.of(self.packed.rows_from(self.len().saturating_sub(1))).next()
+    }
+
+    /// Returns the last row before a time, and the next one.
+    pub fn around(&self, time_ns: u64) -> (Option<R>, Option<R>) {
+        let mut rows = self.since(time_ns);
+        match rows.next() {
+            Some(row) if row.time_ns() < time_ns => (Some(row), rows.next()),
+            row => (None, row),
+        }
+    }
+
+    /// Returns the rows from the last one before a time, or from the first.
+    pub fn since(&self, time_ns: u64) -> TrackRows<'_, R> {
+        self.of(self.packed.rows_before(time_ns))
+    }
+
+    fn of<'t>(&'t self, rows: PackedRows<'t>) -> TrackRows<'t, R> {
+        TrackRows { rows, texts: &self.texts, row: PhantomData }
+    }
+}
+
+impl<R: Timed> FromIterator<R> for Track<R> {
+    fn from_iter<I: IntoIterator<Item = R>>(rows: I) -> Track<R> {
+        let mut track = Track::default();
+        rows.into_iter().for_each(|row| track.push(row));
+        track
+    }
+}
+
+impl<R: Timed> Debug for Track<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The rows of a [`Track`].
+#[derive(Clone, Debug)]
+pub struct TrackRows<'t, R> {
+    rows: PackedRows<'t>,
+    texts: &'t [&'static str],
+    row: PhantomData<R>,
+}
+
+impl<R: Timed> Iterator for TrackRows<'_, R> {
+    type Item = R;
+
+    fn next(&mut self) -> Option<R> {
+        self.rows.next_row().map(|values| R::put_together(values, self.texts))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.rows.left(), Some(self.rows.left()))
+    }
+}
+
+/// The rows of all flows, paths, links or classes of a run. The order is that of times; rows of one
+/// time are in the order of flows and paths, or links and classes.
+#[derive(Clone, PartialEq)]
+pub struct Rows<R> {
+    tracks: BTreeMap<(u32, u16), Track<R>>,
+}
+
+impl<R> Default for Rows<R> {
+    fn default() -> Rows<R> {
+        Rows { tracks: BTreeMap::new() }
+    }
+}
+
+impl<R: Timed> Rows<R> {
+    /// Adds a row, which must not be earlier than the others of its series.
+    pub fn push(&mut self, row: R) {
+        self.tracks.entry(row.of()).or_default().push(row);
+    }
+
+    /// Removes all rows.
+    pub fn clear(&mut self) {
+        self.tracks.clear();
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.tracks.values().map(Track::len).sum()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.tracks.is_empty()
+    }
+
+    /// Returns the rows of each flow and path, or link and class.
+    pub fn tracks(&self) -> &BTreeMap<(u32, u16), Track<R>> {
+        &self.tracks
+    }
+
+    /// Returns all rows in their order.
+    pub fn iter(&self) -> impl Iterator<Item = R> {
+        let mut tracks: Vec<TrackRows<'_, R>> = self.tracks.values().map(Track::iter).collect();
+        let mut next: Vec<Option<R>> = tracks.iter_mut().map(Iterator::next).collect();
+        let times = next.iter().enumerate();
+        let times = times.filter_map(|(at, row)| Some(Reverse((row.as_ref()?.time_ns(), at))));
+        let mut order: BinaryHeap<Reverse<(u64, usize)>> = times.collect();
+        std::iter::from_fn(move || {
+            let Reverse((_, at)) = order.pop()?;
+            let row = std::mem::replace(&mut next[at], tracks[at].next());
+            order.extend(next[at].as_ref().map(|row| Reverse((row.time_ns(), at))));
+            row
+        })
+    }
+
+    /// Returns the last row in their order.
+    pub fn last(&self) -> Option<R> {
+        self.tracks.values().filter_map(Track::last).max_by_key(Timed::time_ns)
+    }
+
+    /// Adds all rows of a flow and path, or link and class, that has none yet.
+    pub(crate) fn insert(&mut self, of: (u32, u16), track: Track<R>) {
+        self.tracks.insert(of, track);
+    }
+}
+
+impl<R: Timed> FromIterator<R> for Rows<R> {
+    fn from_iter<I: IntoIterator<Item = R>>(rows: I) -> Rows<R> {
+        let mut all = Rows::default();
+        all.extend(rows);
+        all
+    }
+}
+
+impl<R: Timed> Extend<R> for Rows<R> {
+    fn extend<I: IntoIterator<Item = R>>(&mut self, rows: I) {
+        rows.into_iter().for_each(|row| self.push(row));
+    }
+}
+
+impl<R: Timed> Debug for Rows<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
