@@ -1,13 +1,11 @@
 //! Shows errors in a file at their positions.
 
 use crate::screen;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use knee_scenario::{Errors, Problem};
 use knee_units::{is_hidden, printable};
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-};
 use std::io::stderr;
-use std::{fmt, iter};
+use std::iter;
 
 /// Maximum number of errors shown for a file.
 const SHOWN_MAX: usize = 50;
@@ -31,21 +29,20 @@ pub fn rendered(errors: &Errors, problem: &Problem, colour: bool) -> String {
         let line = format!("error: {}: {}; {}", source.name, problem.message, problem.help);
         return printable(&line, |_| false).into_owned();
     }
-    let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
-    let name = printable(&source.name, |_| false);
-    let problem = Problem {
-        message: printable(&problem.message, |_| false).into_owned(),
-        help: printable(&problem.help, |_| false).into_owned(),
-        ..problem.clone()
-    };
-    let source = NamedSource::new(name, visible(&source.text));
-    let shown = Shown { problem: &problem, source };
-    let mut text = String::new();
-    match handler.render_report(&mut text, &shown) {
-        Ok(()) => text,
-        Err(_) => errors.to_string(),
-    }
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let (message, help) = (
+        printable(&problem.message, |_| false),
+        printable(&problem.help, |_| false),
+    );
+    let here = AnnotationKind::Primary.span(problem.span.clone());
+    let snippet = Snippet::source(visible(&source.text))
+        .path(printable(&source.name, |_| false))
+        .annotation(here);
+    let report = Level::ERROR
+        .primary_title(message)
+        .element(snippet)
+        .element(Level::HELP.message(help));
+    renderer.term_width(WIDTH).render(&[report]) + "\n"
 }
 
 /// Replaces each byte of hidden characters with a question mark, so that positions are preserved.
@@ -58,32 +55,4 @@ fn visible(text: &str) -> String {
         }
     }
     shown
-}
-
-/// An error in miette's terms.
-#[derive(Debug)]
-struct Shown<'p> {
-    problem: &'p Problem,
-    source: NamedSource<String>,
-}
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.problem.message)
-    }
-}
-
-impl std::error::Error for Shown<'_> {}
-
-impl Diagnostic for Shown<'_> {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(&self.problem.help))
-    }
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let here = LabeledSpan::new_with_span(None, self.problem.span.clone());
-        Some(Box::new(std::iter::once(here)))
-    }
 }
