@@ -55,7 +55,7 @@ async (name, from, to) => {
 class Browser:
     """Chromium, controlled over two pipes (DevTools protocol)."""
 
-    def __init__(self, profile):
+    def __init__(self, profile, program="chromium", flags=()):
         down_read, self.down = os.pipe()
         self.up, up_write = os.pipe()
 
@@ -65,8 +65,8 @@ class Browser:
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
 
-        arguments = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                     "--remote-debugging-pipe", f"--user-data-dir={profile}"]
+        arguments = [program, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                     "--remote-debugging-pipe", f"--user-data-dir={profile}", *flags]
         self.process = subprocess.Popen(arguments, preexec_fn=pipes, close_fds=False,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(down_read)

@@ -225,6 +225,9 @@ pub struct LinkConfig {
     /// Cost of the link: it is used when no cheaper one works, and is quiet until then.
     #[serde(default)]
     pub cost: u8,
+    /// Whether the link is used as well when all cheaper ones have been full for two seconds.
+    #[serde(default)]
+    pub overflow: bool,
     /// Bytes that it may carry in a month, both directions together; if absent, unlimited.
     #[serde(default, deserialize_with = "cap")]
     pub cap: Option<Bytes>,
@@ -373,6 +376,15 @@ impl ClientConfig {
         let names: BTreeSet<&String> = config.link.iter().map(|link| &link.interface).collect();
         if names.len() < config.link.len() {
             return Err(wrong(path, "link: an interface is repeated"));
+        }
+        if let Some(link) = config.link.iter().find(|link| link.overflow && link.cost == 0) {
+            let name = &link.interface;
+            return Err(wrong(
+                path,
+                &format!(
+                    "link: {name} has overflow and no cost, so it is used anyway: add cost = 1"
+                ),
+            ));
         }
         if config.transparent.is_some() {
             config.take_all(path)?;

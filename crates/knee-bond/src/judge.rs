@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Use of a link that is left out.
-pub const LEFT_OUT: PathUse = PathUse { quiet: true, cost: u8::MAX };
+pub const LEFT_OUT: PathUse = PathUse { quiet: true, cost: u8::MAX, overflows: false };
 
 /// Interval between looks at the links, and span over which they are judged.
 const STEP: Duration = Duration::from_secs(1);

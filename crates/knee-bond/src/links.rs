@@ -37,7 +37,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Slot {
     pub interface: String,
-    pub cost: u8,
+    pub path_use: PathUse,
     pub state: SlotState,
     /// Failed attempts since it was last up.
     failures: u32,
@@ -55,9 +55,9 @@ pub enum SlotState {
 }
 
 impl Slot {
-    fn new(interface: String, cost: u8) -> Slot {
+    fn new(interface: String, path_use: PathUse) -> Slot {
         let state = SlotState::Down("it has not been tried yet".to_owned(), Instant::now());
-        Slot { interface, cost, state, failures: 0 }
+        Slot { interface, path_use, state, failures: 0 }
     }
 
     /// Returns whether the link is up, or the reason why not is known.
@@ -91,7 +91,11 @@ pub struct Links {
 impl Links {
     /// Makes the links of a configuration; [`keep`](Self::keep) opens them.
     pub fn new(config: &ClientConfig, way: Rc<Way>) -> Result<Links, BondError> {
-        let slots = config.link.iter().map(|link| Slot::new(link.interface.clone(), link.cost));
+        let slots = config.link.iter().map(|link| {
+            let cost = link.cost;
+            let path_use = PathUse { quiet: cost > 0, cost, overflows: link.overflow };
+            Slot::new(link.interface.clone(), path_use)
+        });
         let path = config.caps.clone().unwrap_or_else(state_path);
         Ok(Links {
             quotas: Rc::new(RefCell::new(Quotas::new(&config.link, path)?)),
@@ -223,7 +227,7 @@ impl Links {
         let mut slots = self.slots.borrow_mut();
         for link in found.iter().filter(|link| link.has_default_route && link.is_physical) {
             if slots.len() < LINKS_MAX && slots.iter().all(|slot| slot.interface != link.name) {
-                slots.push(Slot::new(link.name.clone(), 0));
+                slots.push(Slot::new(link.name.clone(), PathUse::default()));
             }
         }
     }
@@ -303,8 +307,7 @@ impl Links {
         let socket = bound()?;
         let engine = &self.way.engine;
         engine.attach(number, socket).map_err(|error| error.to_string())?;
-        let cost = self.slots.borrow()[number].cost;
-        let path_use = PathUse { quiet: cost > 0, cost };
+        let path_use = self.slots.borrow()[number].path_use;
         let label = interface.to_owned();
         let member = Member { bundle: self.bundle, number, label, path_use };
         engine.with(|host, now| host.connect(now, number, to, member)).map_err(|e| e.to_string())

@@ -42,6 +42,7 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (format!("{right}[[link]]\ninterface = \"a\"\nresets = 32\n"), "1 to 31"),
         (format!("page = \"0.0.0.0:9433\"\n{right}"), "must be on loopback"),
         (format!("{right}[[link]]\ninterface = \"a\"\ncost = 256\n"), "u8"),
+        (format!("{right}[[link]]\ninterface = \"a\"\noverflow = true\n"), "add cost = 1"),
         (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
         (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),
         (

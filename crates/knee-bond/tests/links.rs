@@ -291,6 +291,26 @@ fn dearer_links_wait_until_no_cheaper_one_works() -> Result<(), Skipped> {
     })
 }
 
+/// Of a download the server must know as well.
+fn a_dearer_link_helps_when_the_cheaper_one_is_full() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let links = "link = [{ interface = \"knee0\", cost = 1, overflow = true }, \
+                     { interface = \"knee1\" }]\n";
+        let (_server, client) = lab.pair(ALLOW, links);
+        client.wait_for_links(2);
+        // Path MTU discovery runs at the start.
+        thread::sleep(Duration::from_secs(1));
+        let before = passed(lab, "knee0");
+        lab.load(300_000);
+        let idle = passed(lab, "knee0") - before;
+        assert!(idle < 12_000, "the dearer link carried {idle} bytes of a short load");
+        lab.load(5_000_000);
+        let used = passed(lab, "knee0") - before;
+        println!("the dearer link carried {used} bytes");
+        assert!(used > 1_000_000, "the dearer link carried {used} bytes of a long load");
+    })
+}
+
 /// Makes a question for the address of `name`.
 fn question(number: u16, name: &str) -> Vec<u8> {
     let mut question = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, name.len() as u8];
@@ -481,6 +501,7 @@ fn main() -> ExitCode {
         a_socket_outlives_its_server,
         at_its_cap_a_link_carries_nothing_more,
         dearer_links_wait_until_no_cheaper_one_works,
+        a_dearer_link_helps_when_the_cheaper_one_is_full,
         all_that_programs_send_goes_over_the_links_or_nowhere,
         a_link_that_harms_is_left_out,
         a_recorded_evening_is_replayed_in_the_laboratory,

@@ -11,7 +11,7 @@
 //! 0x06        MAX_STREAMS       streams that the peer may have opened in all
 //! 0x07        RESET             stream, code, final size
 //! 0x08        STOP              stream, code
-//! 0x09        STATUS            path u8, flags u8 (1 quiet), cost u8
+//! 0x09        STATUS            path u8, flags u8 (1 quiet, 2 overflows), cost u8
 //! 0x0a        GOAWAY            streams of the peer that are still served
 //! 0x0b        CLOSE             code, length u8, reason in UTF-8
 //! 0x0c, 0x0d  MESSAGE           flow, (0x0d: number,) length, bytes
@@ -152,6 +152,8 @@ pub enum Frame<'b> {
         quiet: bool,
         /// The path is used when no cheaper one works.
         cost: u8,
+        /// The path is used as well when all cheaper ones are full.
+        overflows: bool,
     },
     /// Accepts no more streams; the number of the peer's streams that are still served.
     GoAway(u64),
@@ -207,6 +209,7 @@ mod kind {
 }
 
 const QUIET: u8 = 1;
+const OVERFLOWS: u8 = 2;
 
 impl<'b> Frame<'b> {
     /// Reads the next frame, or returns `None` at the end.
@@ -272,8 +275,8 @@ impl<'b> Frame<'b> {
             Frame::MaxStreams(count) => put(into, kind::MAX_STREAMS, &[count]),
             Frame::Reset { stream, code, size } => put(into, kind::RESET, &[stream, code, size]),
             Frame::Stop { stream, code } => put(into, kind::STOP, &[stream, code]),
-            Frame::Status { path, quiet, cost } => {
-                let flags = if quiet { QUIET } else { 0 };
+            Frame::Status { path, quiet, cost, overflows } => {
+                let flags = (u8::from(quiet) * QUIET) | (u8::from(overflows) * OVERFLOWS);
                 into.put_slice(&[kind::STATUS, path as u8, flags, cost]);
             }
             Frame::GoAway(count) => put(into, kind::GOAWAY, &[count]),
@@ -384,10 +387,11 @@ impl<'b> Fields<'_, 'b> {
 
     fn status(&mut self) -> Result<Frame<'b>, Malformed> {
         let (path, flags, cost) = (self.path()?, self.u8()?, self.u8()?);
-        if flags & !QUIET != 0 {
+        if flags & !(QUIET | OVERFLOWS) != 0 {
             return Err(Malformed::Impossible("a STATUS"));
         }
-        Ok(Frame::Status { path, quiet: flags & QUIET != 0, cost })
+        let (quiet, overflows) = (flags & QUIET != 0, flags & OVERFLOWS != 0);
+        Ok(Frame::Status { path, quiet, cost, overflows })
     }
 
     fn close(&mut self) -> Result<Frame<'b>, Malformed> {

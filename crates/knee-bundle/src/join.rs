@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! JOIN     version u8, bundle id of 16 bytes, path u8, cost u8, flags u8 (1 quiet,
-//!          2 resumes), length u8 of the label, label in UTF-8
+//!          2 resumes, 4 overflows), length u8 of the label, label in UTF-8
 //! JOINED   0, path u8, linger in seconds, streams, window, window of a stream
 //! REFUSED  1, code u8, length u8 of the reason, reason in UTF-8
 //! ```
@@ -35,6 +35,8 @@ pub struct Join {
     pub cost: u8,
     /// Send only what is needed.
     pub quiet: bool,
+    /// The path is used as well when all cheaper ones are full.
+    pub overflows: bool,
     /// The client has used the bundle: a server that does not know it has lost it.
     pub resumes: bool,
     /// The client's name for the link.
@@ -77,7 +79,8 @@ impl Join {
         into.put_u8((21 + self.label.len()) as u8);
         into.put_u8(self.version);
         into.put_slice(&self.bundle);
-        let flags = u8::from(self.quiet) | u8::from(self.resumes) << 1;
+        let flags =
+            u8::from(self.quiet) | u8::from(self.resumes) << 1 | u8::from(self.overflows) << 2;
         into.put_slice(&[self.path as u8, self.cost, flags, self.label.len() as u8]);
         into.put_slice(self.label.as_bytes());
     }
@@ -97,6 +100,7 @@ impl Join {
             path: 0,
             cost: 0,
             quiet: false,
+            overflows: false,
             resumes: false,
             label: String::new(),
         };
@@ -108,8 +112,9 @@ impl Join {
         join.cost = message.u8().ok_or(Malformed::Truncated)?;
         let flags = message.u8().ok_or(Malformed::Truncated)?;
         (join.quiet, join.resumes) = (flags & 1 != 0, flags & 2 != 0);
+        join.overflows = flags & 4 != 0;
         join.label = text(&mut message, LABEL_MAX, WRONG)?;
-        if flags > 3 || join.path >= PATHS_MAX || !message.is_empty() {
+        if flags > 7 || join.path >= PATHS_MAX || !message.is_empty() {
             return Err(WRONG);
         }
         Ok(Some(join))

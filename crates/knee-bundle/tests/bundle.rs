@@ -32,6 +32,8 @@ struct Channel {
     shrinks: Option<(Time, u16)>,
     /// How long the path is down, and how often.
     away: Option<(Time, Time)>,
+    /// How the client wants the path to be used.
+    path_use: PathUse,
 }
 
 /// How a stream is used.
@@ -136,6 +138,9 @@ impl World {
         };
         for (path, channel) in channels.iter().enumerate() {
             world.ends.iter_mut().for_each(|end| end.bundle.on_path_up(path));
+            let (client, server) = (channel.path_use, PathUse::default());
+            world.ends[0].bundle.on_use(path, client, server);
+            world.ends[1].bundle.on_use(path, server, client);
             if let Some((_, every)) = channel.away {
                 world.schedule(every, Item::Away(path));
             }
@@ -380,7 +385,10 @@ fn channel() -> impl Strategy<Value = Channel> {
     let away = prop::option::of((50..2_000_u64, 300..5_000_u64));
     let shrinks = prop::option::of((0..3_000_u64, 600..1200_u16));
     let rest = (0..30_u64, 0..20_u64, 8..64_u64, 600..1500_u16);
-    (times, away, shrinks, rest).prop_map(|((one_way, jitter), away, shrinks, rest)| {
+    let path_use = (any::<(bool, bool)>(), prop_oneof![3 => Just(0), 1 => 1..4_u8])
+        .prop_map(|((quiet, overflows), cost)| PathUse { quiet, cost, overflows });
+    let all = (times, away, shrinks, rest, path_use);
+    all.prop_map(|((one_way, jitter), away, shrinks, rest, path_use)| {
         let (loss_percent, duplicate_percent, flight, datagram) = rest;
         Channel {
             one_way: Time::from_micros(one_way),
@@ -391,6 +399,7 @@ fn channel() -> impl Strategy<Value = Channel> {
             datagram,
             shrinks: shrinks.map(|(at, to)| (Time::from_millis(at), to.min(datagram))),
             away: away.map(|(away, every)| (Time::from_millis(away), Time::from_millis(every))),
+            path_use,
         }
     })
 }
@@ -405,6 +414,7 @@ fn still(one_way: u64, flight: u64) -> Channel {
         datagram: 1200,
         shrinks: None,
         away: None,
+        path_use: PathUse::default(),
     }
 }
 
@@ -617,6 +627,7 @@ fn what_is_cut_ahead_takes_no_credit() {
         datagram,
         shrinks: None,
         away: None,
+        path_use: PathUse::default(),
     };
     let channels = [
         channel(14_873, 439, 4, 8, 12_288, 766),

@@ -139,10 +139,8 @@ fn any_frame() -> impl Strategy<Value = Owned> {
             size
         }),
         (number(), number()).prop_map(|(stream, code)| Frame::Stop { stream, code }),
-        (0..8_usize, any::<(bool, u8)>()).prop_map(|(path, (quiet, cost))| Frame::Status {
-            path,
-            quiet,
-            cost
+        (0..8_usize, any::<(bool, u8, bool)>()).prop_map(|(path, (quiet, cost, overflows))| {
+            Frame::Status { path, quiet, cost, overflows }
         }),
         number().prop_map(Frame::GoAway),
     ];
@@ -214,13 +212,15 @@ proptest! {
     #[test]
     fn a_join_and_its_answer_are_read_as_written(
         bundle in any::<[u8; 16]>(),
-        (cost, quiet, resumes) in any::<(u8, bool, bool)>(),
+        (cost, quiet, overflows, resumes) in any::<(u8, bool, bool, bool)>(),
         label in "[a-z0-9]{0,32}",
         path in 0..8_usize,
         numbers in (0..86_400_u64, number(), number(), number()),
         cut in 0..60_usize,
     ) {
-        let join = Join { version: VERSION, bundle, path, cost, quiet, resumes, label: label.clone() };
+        let label_too = label.clone();
+        let join =
+            Join { version: VERSION, bundle, path, cost, quiet, overflows, resumes, label: label_too };
         let mut bytes = Vec::new();
         join.write(&mut bytes);
         prop_assert_eq!(Join::read(&bytes), Ok(Some(join)));

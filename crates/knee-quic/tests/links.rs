@@ -173,7 +173,7 @@ fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
     }
     for number in 0..2 {
         let cost = number as u8;
-        let path_use = PathUse { quiet: cost > 0, cost };
+        let path_use = PathUse { quiet: cost > 0, cost, overflows: false };
         let label = format!("link{number}");
         let member = Member { bundle: ID, number, label, path_use };
         world.hosts[0].connect(Time::ZERO, number, address(1, number), member).unwrap();

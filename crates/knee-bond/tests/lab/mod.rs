@@ -3,15 +3,16 @@
 
 use knee_bond::status::{self, Status};
 use knee_bond::{Client, ClientConfig, Server, ServerConfig, key};
+use knee_host::Namespace;
 use knee_record::{Control, Records};
 use knee_scenario::{Scenario, Source};
-use knee_testbed::{Hosts, PathSettings, Testbed, TestbedError};
+use knee_testbed::{Health, Hosts, PathSettings, Testbed, TestbedError};
 use knee_trials::Skipped;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -52,6 +53,15 @@ pub struct End {
 
 /// Runs a test on two hosts with these links between them (keys of a scenario).
 pub fn on(links: &str, count: usize, test: impl FnOnce(&Lab) + Send) -> Result<(), Skipped> {
+    measured(links, count, test).map(drop)
+}
+
+/// The same, and returns the condition of the host meanwhile.
+pub fn measured(
+    links: &str,
+    count: usize,
+    test: impl FnOnce(&Lab) + Send,
+) -> Result<Health, Skipped> {
     let paths: String = (0..count)
         .map(|n| format!("[path.p{n}]\nforward = [\"a{n}\"]\nreverse = [\"b{n}\"]\n"))
         .collect();
@@ -79,14 +89,19 @@ pub fn on(links: &str, count: usize, test: impl FnOnce(&Lab) + Send) -> Result<(
         test(&lab);
         Ok::<_, TestbedError>(Records::default())
     });
-    played.unwrap_or_else(|error| panic!("{error}"));
-    Ok(())
+    let (_, health) = played.unwrap_or_else(|error| panic!("{error}"));
+    Ok(health)
 }
 
 fn ip(arguments: &[&str]) -> Result<(), knee_testbed::TestbedError> {
     let done = Command::new("ip").args(arguments).output().unwrap();
     assert!(done.status.success(), "ip {arguments:?}: {done:?}");
     Ok(())
+}
+
+fn start(host: &Namespace, command: &[String]) -> Child {
+    let start = || Ok::<_, TestbedError>(Command::new(&command[0]).args(&command[1..]).spawn());
+    host.within(start).unwrap().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Makes the answers of [`Lab::name`] (RFC 1035, section 4.1).
@@ -222,6 +237,16 @@ impl Lab {
         let done = self.hosts.sender.within(run).unwrap();
         assert!(done.status.success(), "{command:?}: {done:?}");
         String::from_utf8(done.stdout).unwrap()
+    }
+
+    /// Starts a program on the client's host.
+    pub fn start_here(&self, command: &[String]) -> Child {
+        start(&self.hosts.sender, command)
+    }
+
+    /// Starts a program on the server's host.
+    pub fn start_there(&self, command: &[String]) -> Child {
+        start(&self.hosts.receiver, command)
     }
 
     /// Cuts a link silently: from now on all its packets are dropped.

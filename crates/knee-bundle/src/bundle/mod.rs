@@ -8,6 +8,7 @@
 //! bundle sees only what a [`knee_sched::Path`] says. The numbers of a path continue when it comes
 //! back, so that an acknowledgement from before is ignored.
 
+mod overflow;
 mod receive;
 mod send;
 
@@ -21,6 +22,8 @@ use bytes::Bytes;
 use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
 use knee_sched::{PATHS_MAX, Path, Scheduler};
 use knee_units::Time;
+use overflow::Overflow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of a datagram that every path must carry: an ACK and the longest other frame. QUIC's
@@ -169,6 +172,8 @@ pub struct PathUse {
     pub quiet: bool,
     /// The path is used when no cheaper one works.
     pub cost: u8,
+    /// The path is used as well when all cheaper ones have been full for two seconds.
+    pub overflows: bool,
 }
 
 /// State of a path.
@@ -189,7 +194,14 @@ struct PathState {
 impl PathState {
     fn both(&self) -> PathUse {
         let (own, peer) = (self.own_use, self.peer_use);
-        PathUse { quiet: own.quiet || peer.quiet, cost: own.cost.max(peer.cost) }
+        // The end that wants the higher cost says what follows from it.
+        let overflows = match own.cost.cmp(&peer.cost) {
+            Ordering::Less => peer.overflows,
+            Ordering::Equal => own.overflows || peer.overflows,
+            Ordering::Greater => own.overflows,
+        };
+        let cost = own.cost.max(peer.cost);
+        PathUse { quiet: own.quiet || peer.quiet, cost, overflows }
     }
 }
 
@@ -198,6 +210,7 @@ pub struct Bundle {
     settings: BundleSettings,
     paths: [PathState; PATHS_MAX],
     sending: Sending<Streams>,
+    overflow: Overflow,
     receiving: BTreeMap<StreamId, ReceiveStream>,
     controls: Controls,
     messages: Messages,
@@ -251,6 +264,7 @@ impl Bundle {
         Bundle {
             paths: Default::default(),
             sending: Sending::new(sending, streams, scheduler),
+            overflow: Overflow::default(),
             receiving: BTreeMap::new(),
             controls: Controls::default(),
             messages: Messages::default(),
@@ -328,10 +342,16 @@ impl Bundle {
         self.paths[path].own_use
     }
 
-    /// Returns how both ends together want a path to be used: quiet if either wants it, and at the
-    /// higher cost.
+    /// Returns how both ends together want a path to be used: quiet if either wants it, at the higher
+    /// cost, and helping others as the end with the higher cost wants.
     pub fn path_use(&self, path: usize) -> PathUse {
         self.paths[path].both()
+    }
+
+    /// Returns whether a path helps at present because all cheaper ones are full.
+    pub fn overflows(&self, path: usize) -> bool {
+        let PathUse { cost, overflows, .. } = self.paths[path].both();
+        overflows && self.overflow.is_on(cost)
     }
 
     /// Returns whether the path was silent for too long and has not answered since.

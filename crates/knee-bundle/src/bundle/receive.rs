@@ -69,8 +69,8 @@ impl Bundle {
                     self.events.push_back(Event::Stopped { stream: id, code });
                 }
             }
-            Frame::Status { path, quiet, cost } => {
-                self.paths[path].peer_use = PathUse { quiet, cost };
+            Frame::Status { path, quiet, cost, overflows } => {
+                self.paths[path].peer_use = PathUse { quiet, cost, overflows };
             }
             Frame::GoAway(_) => {
                 if !self.peer_goes_away {

@@ -158,8 +158,8 @@ impl Bundle {
             Control::MaxData => Frame::MaxData(self.granted),
             Control::MaxStreams => Frame::MaxStreams(self.granted_streams),
             Control::Status(path) => {
-                let PathUse { quiet, cost } = self.paths[path].own_use;
-                Frame::Status { path, quiet, cost }
+                let PathUse { quiet, cost, overflows } = self.paths[path].own_use;
+                Frame::Status { path, quiet, cost, overflows }
             }
             Control::MaxStreamData(id) => {
                 let Some(stream) = self.receiving.get(&id) else { return };
@@ -276,6 +276,7 @@ impl Bundle {
         for (path, state) in view.iter_mut().zip(&self.paths) {
             path.ready &= !state.sent.is_too_far_ahead();
         }
+        self.overflow.look(now, self.sending.unsent() > 0, &self.paths, view);
         loop {
             let given = self.sending.assign(now, view)?;
             let (path, chunk, piece) = (given.path, given.chunk, given.piece);

@@ -49,7 +49,11 @@ impl Host {
                         bundle: id,
                         number: join.path,
                         label: join.label.clone(),
-                        path_use: PathUse { quiet: join.quiet, cost: join.cost },
+                        path_use: PathUse {
+                            quiet: join.quiet,
+                            cost: join.cost,
+                            overflows: join.overflows,
+                        },
                     });
                     self.welcome(now, key, &join, peer);
                     None
@@ -111,9 +115,11 @@ impl Host {
 pub(super) fn introduce(link: &mut Link, resumes: bool) {
     let Some(Member { bundle, number, label, path_use }) = link.member.clone() else { return };
     let label = label.chars().take(LABEL_MAX).filter(char::is_ascii).collect();
-    let PathUse { quiet, cost } = path_use;
+    let PathUse { quiet, cost, overflows } = path_use;
     let mut bytes = Vec::new();
-    Join { version: VERSION, bundle, path: number, cost, quiet, resumes, label }.write(&mut bytes);
+    let version = VERSION;
+    Join { version, bundle, path: number, cost, quiet, overflows, resumes, label }
+        .write(&mut bytes);
     if let Some(stream) = link.connection.streams().open(Dir::Bi) {
         // A new stream always accepts so few bytes.
         let _ = link.connection.send_stream(stream).write(&bytes);

@@ -40,7 +40,8 @@ impl Host {
                 label: link.member.as_ref()?.label.clone(),
                 is_up: link.up,
                 is_suspect: bond.bundle.is_suspect(number),
-                is_backup: self.cheapest(bond) < bond.bundle.path_use(number).cost,
+                is_backup: self.cheapest(bond) < bond.bundle.path_use(number).cost
+                    && !bond.bundle.overflows(number),
                 path_use: bond.bundle.path_use(number),
                 packet: link.connection.current_mtu(),
                 received: link.received,
