@@ -34,7 +34,8 @@ fn save(dir: &Path) {
     let records = Records {
         paths: vec![PathRecord { name: "lte".to_string(), ..Default::default() }],
         path_samples: records.samples.clone(),
-        classes: vec![ClassSample { name: "classic", ..Default::default() }; 3],
+        classes: std::iter::repeat_n(ClassSample { name: "classic", ..Default::default() }, 3)
+            .collect(),
         objects: vec![ObjectRecord { name: "html".to_string(), ..Default::default() }; 3],
         connections: vec![ConnectionRecord { size_bytes: Some(1000), ..Default::default() }; 3],
         ..with_link(records, |t| LinkSample { queue_bytes: t as u64, ..LinkSample::default() })

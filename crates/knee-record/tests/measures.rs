@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, close, flow, rates, records, with_link};
-use knee_record::{LinkSample, Records, RunView, Window, jain_index, measure};
+use common::{Flow, MILLISECOND, SECOND, change, close, flow, rates, records, with_link};
+use knee_record::{FlowSample, LinkSample, Records, RunView, Window, jain_index, measure};
 use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
 use proptest::prelude::*;

@@ -4,7 +4,9 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, claim, close, flow, object, records, transfer, with_link};
+use common::{
+    Flow, MILLISECOND, SECOND, change, claim, close, flow, object, records, transfer, with_link,
+};
 use knee_record::{
     ClaimOutcome, FlowRecord, FlowSample, LinkSample, NamedRun, Outcome, Records, RunView, Unit,
     Window, evaluate_in_study, fill_conclusion, measure,

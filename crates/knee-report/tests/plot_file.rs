@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Dumbbell, dumbbell, summary};
-use knee_record::Records;
+use knee_record::{FlowSample, Records};
 use knee_report::{Figure, Plot, PlotError, RunPage, plot_svg, run_page};
 
 fn plot(figure: Figure) -> Plot<'static> {
@@ -73,11 +73,11 @@ fn what_cannot_be_drawn_is_told_with_what_can() {
 #[test]
 fn a_flow_can_be_picked() {
     let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });
-    let level = |row: FlowSample| match row.flow {
+    let levelled = |row: FlowSample| match row.flow {
         1 => FlowSample { bandwidth_estimate_bps: 1_000_000, ..row },
         _ => row,
     };
-    records.samples = records.samples.iter().map(level).collect();
+    records.samples = records.samples.iter().map(levelled).collect();
     let of = |flow| plot_svg(&records, &Plot { flow: Some(flow), ..plot(Figure::Bandwidth) });
     let level = |svg: String| {
         let line = svg.split("<path class=\"estimate\" d=\"").nth(1).unwrap().to_string();
