@@ -12,6 +12,7 @@ mod cells;
 mod error;
 mod files;
 mod group;
+mod listed;
 mod live;
 mod minutes;
 mod observer;
