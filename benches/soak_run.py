@@ -118,7 +118,7 @@ def main():
         line += ["--journal", folder / "own/journal", "--assignment", folder / "assignment"]
         line += ["--block", f"{BLOCK_S} s", "--burn-in", "2 s", "--triples", str(triples)]
         line += ["--calibration", str(PAIRS), "--allow", "short-block"]
-        line += ["--allow", "short-burn-in", "--allow", "few-triples"]
+        line += ["--allow", "short-burn-in", "--allow", "few-triples", "--format", "csv"]
         with (folder / "said").open("w+") as said:
             run = subprocess.Popen(line, stdout=said, stderr=subprocess.STDOUT)
             memory = {"knee steer run": [], "knee observe": []}
