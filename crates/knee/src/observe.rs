@@ -5,10 +5,10 @@ mod page;
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::laboratory::lab;
 use crate::table::Table;
 use crate::{arguments::Print, interrupt, screen};
 use clap::{Args, ValueHint};
+use knee_lab::Handle;
 use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings};
 use knee_record::{Error as RecordError, Unit, size_classes};
 use knee_units::{Bytes, Time};
@@ -88,7 +88,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     })?;
     // Drops the privileges, which are no longer needed; no other thread exists yet.
     knee_host::give_up_capabilities().map_err(LiveError::from)?;
-    let handle = lab(None).handle();
+    let handle = Handle::default();
     interrupt::stops(handle.clone())?;
     let until = match arguments.duration {
         Some(duration) => format!("for {duration}"),
