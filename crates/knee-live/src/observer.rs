@@ -1,6 +1,5 @@
 //! Receives the kernel's reports of ended connections and records them.
 
-use crate::LiveError;
 use crate::assigned::{Assignments, Established};
 use crate::cells::{Cell, Cells, Kind, LOST_MAX};
 use crate::files::{Files, Written};
@@ -11,6 +10,7 @@ use crate::minutes::Minute;
 use crate::report::heat_bin;
 use crate::row::{Beside, heard, row};
 use crate::source::{Reports, Source};
+use crate::{LiveError, Queue};
 use ipnet::IpNet;
 use knee_host::{HostError, TcpSocket, since_boot};
 use knee_steer::Assigned;
@@ -169,6 +169,11 @@ impl Observer {
         live.now(self.part.clone(), self.counts());
         self.live = Some((live, Instant::now()));
         self.page = Some(page);
+    }
+
+    /// Adds completed files to a queue from now on; those that are stored are removed before others.
+    pub fn store(&mut self, queue: Queue) {
+        self.files.store(queue);
     }
 
     /// Waits at most 0.2 s and records the connections that ended meanwhile.
