@@ -123,15 +123,33 @@ impl Packed {
         rows
     }
 
+    /// Returns the last row.
+    pub fn last(&self) -> Option<&[u64]> {
+        (self.rows > 0).then_some(&self.before.row)
+    }
+
     /// Returns the rows from the last one whose first integer is below `least`, or from the first.
     pub fn rows_before(&self, least: u64) -> PackedRows<'_> {
-        let block = self.blocks.partition_point(|block| block.first < least).saturating_sub(1);
-        let mut rows = self.rows_from(block * BLOCK_ROWS);
+        let block = self.block_before(least);
+        let mut rows = self.rows_from(block);
         let mut below = 0;
         while rows.next_row().is_some_and(|row| row[0] < least) {
             below += 1;
         }
-        self.rows_from((block * BLOCK_ROWS + below).saturating_sub(1))
+        self.rows_from((block + below).saturating_sub(1))
+    }
+
+    /// Returns the rows from at most a block before the last one whose first integer is below
+    /// `least`, which is sooner found than that row.
+    pub fn rows_near(&self, least: u64) -> PackedRows<'_> {
+        self.rows_from(self.block_before(least))
+    }
+
+    /// Returns the number of the first row of the block of the last row whose first integer is
+    /// below `least`.
+    fn block_before(&self, least: u64) -> usize {
+        let blocks = self.blocks.partition_point(|block| block.first < least);
+        blocks.saturating_sub(1) * BLOCK_ROWS
     }
 }
 
@@ -254,6 +272,7 @@ mod tests {
             let packed = packed(&rows);
             prop_assert_eq!(packed.len(), rows.len());
             prop_assert_eq!(packed.is_empty(), rows.is_empty());
+            prop_assert_eq!(packed.last(), rows.last().map(Vec::as_slice));
             prop_assert_eq!(packed.rows_from(0).left(), rows.len());
             prop_assert_eq!(unpacked(packed.rows_from(0)), rows.clone());
             prop_assert_eq!(unpacked(packed.rows_from(from)), &rows[from.min(rows.len())..]);
@@ -263,6 +282,9 @@ mod tests {
                 let at = firsts.iter().filter(|first| **first < least).count();
                 let expected = &rows[at.saturating_sub(1)..];
                 prop_assert_eq!(unpacked(packed.rows_before(least)), expected);
+                let near = unpacked(packed.rows_near(least));
+                prop_assert!((expected.len()..expected.len() + BLOCK_ROWS).contains(&near.len()));
+                prop_assert_eq!(&near[near.len() - expected.len()..], expected);
             }
         }
     }

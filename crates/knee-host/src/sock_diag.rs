@@ -78,6 +78,8 @@ pub struct Heard {
     pub reports: u64,
     /// Exact number of reports that the kernel dropped for lack of room since the last call.
     pub dropped: u64,
+    /// Whether none was left: those of the next call are younger than the begin of this one.
+    pub emptied: bool,
 }
 
 impl ClosedSockets {
@@ -157,6 +159,7 @@ impl ClosedSockets {
         }
         let dropped = self.drops()?;
         heard.dropped = dropped.wrapping_sub(self.dropped).into();
+        heard.emptied = !are_pending;
         self.dropped = dropped;
         Ok(heard)
     }

@@ -30,6 +30,9 @@ pub struct TcpInfo {
     pub retransmitted: u32,
     /// Whether the sample of the delivery rate was limited by the application.
     pub app_limited: bool,
+    /// Time from the last ACK received to the reading of this information, milliseconds, in steps
+    /// of a timer tick.
+    pub last_ack_ms: u32,
     /// Smoothed RTT, microseconds.
     pub srtt_us: u32,
     /// Mean deviation of the RTT, microseconds.
@@ -109,6 +112,7 @@ impl TcpInfo {
             sacked: word(28),
             lost: word(32),
             retransmitted: word(36),
+            last_ack_ms: word(56),
             srtt_us: word(68),
             rttvar_us: word(72),
             threshold: word(76),

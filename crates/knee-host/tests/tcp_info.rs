@@ -47,8 +47,9 @@ fn with(fields: &BTreeMap<String, (usize, usize)>, name: &str, value: u64) -> Op
 type Get = fn(&TcpInfo) -> Option<u64>;
 
 /// Fields used for rows of connections, and the decoded value if the field is 1000.
-const READ: [(&str, Get, u64); 20] = [
+const READ: [(&str, Get, u64); 21] = [
     ("tcpi_snd_mss", |info| Some(info.mss.into()), 1000),
+    ("tcpi_last_ack_recv", |info| Some(info.last_ack_ms.into()), 1000),
     ("tcpi_rtt", |info| Some(info.srtt_us.into()), 1000),
     ("tcpi_rttvar", |info| Some(info.rttvar_us.into()), 1000),
     ("tcpi_snd_ssthresh", |info| info.threshold_packets().map(Into::into), 1000),

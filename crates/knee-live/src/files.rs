@@ -1,7 +1,7 @@
 //! Rotating files: each appears when complete, and the oldest are removed beyond a total size.
 
-use crate::LiveError;
 use crate::minutes::{self, Minute};
+use crate::{LiveError, Queue};
 use knee_record::{ConnectionFile, ConnectionRecord, Error, rfc3339};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,8 @@ pub(crate) struct Files {
     open: Option<Open>,
     minutes: Vec<Minute>,
     written: Written,
+    /// Completed files are also stored elsewhere.
+    queue: Option<Queue>,
 }
 
 struct Open {
@@ -50,7 +52,14 @@ impl Files {
             open: None,
             minutes: Vec::new(),
             written: Written::default(),
+            queue: None,
         })
+    }
+
+    /// Adds completed files to a queue from now on, and removes files that are stored before
+    /// others.
+    pub fn store(&mut self, queue: Queue) {
+        self.queue = Some(queue);
     }
 
     /// Epoch of the current file at `now`, both since 1970 (UTC).
@@ -94,15 +103,22 @@ impl Files {
             name = open.name;
             let path = self.directory.join(format!("{CONNECTIONS}{name}{ENDING}"));
             open.connections.finish()?;
-            self.written.files.push(path);
+            self.completed(&name, path);
         }
         if !self.minutes.is_empty() {
             let path = self.directory.join(format!("{MINUTES}{name}{ENDING}"));
             minutes::write(&path, &self.minutes)?;
             self.minutes.clear();
-            self.written.files.push(path);
+            self.completed(&name, path);
         }
         self.forget()
+    }
+
+    fn completed(&mut self, stamp: &str, path: PathBuf) {
+        if let Some(queue) = &self.queue {
+            queue.add(stamp, path.clone());
+        }
+        self.written.files.push(path);
     }
 
     /// Completes all files and returns the list.
@@ -111,29 +127,22 @@ impl Files {
         Ok(self.written)
     }
 
-    /// Removes the oldest files until the rest fits; keeps the newest.
+    /// Removes the oldest files until the rest fits, first those that are stored elsewhere; keeps
+    /// the newest.
     fn forget(&mut self) -> Result<(), LiveError> {
-        let wrong = |source| Error::Io { action: "list", path: self.directory.clone(), source };
-        let mut ours = Vec::new();
-        for entry in fs::read_dir(&self.directory).map_err(wrong)? {
-            let entry = entry.map_err(wrong)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let stamp = [CONNECTIONS, MINUTES]
-                .iter()
-                .find_map(|start| name.strip_prefix(start)?.strip_suffix(ENDING));
-            let Some(stamp) = stamp else { continue };
-            // Skips links, which are not Knee's.
-            let about = entry.metadata().map_err(wrong)?;
-            if about.is_file() {
-                ours.push((stamp.to_string(), about.len(), entry.path()));
-            }
-        }
-        ours.sort();
-        let mut bytes: u64 = ours.iter().map(|(_, bytes, _)| bytes).sum();
-        let newest = ours.last().map(|(stamp, ..)| stamp.clone());
-        for (stamp, len, path) in ours {
-            if bytes <= self.bytes_max || Some(stamp) == newest {
+        let mut files = listed(&self.directory)?;
+        let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
+        let newest = files.last().map(|file| file.stamp.clone());
+        let is_stored =
+            |file: &Listed| self.queue.as_ref().is_some_and(|queue| queue.is_stored(&file.path));
+        // The sort is stable.
+        files.sort_by_key(|file| !is_stored(file));
+        for Listed { stamp, bytes: len, path } in files {
+            if bytes <= self.bytes_max {
                 break;
+            }
+            if Some(&stamp) == newest.as_ref() {
+                continue;
             }
             fs::remove_file(&path).map_err(|source| Error::Io {
                 action: "remove",
@@ -143,9 +152,43 @@ impl Files {
             bytes -= len;
             self.written.removed += 1;
             self.written.files.retain(|file| *file != path);
+            if let Some(queue) = &self.queue {
+                queue.removed(&stamp, &path);
+            }
         }
         Ok(())
     }
+}
+
+/// A completed file.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Listed {
+    /// Time stamp in the name.
+    pub stamp: String,
+    pub bytes: u64,
+    pub path: PathBuf,
+}
+
+/// Lists the completed files of a folder, the oldest first.
+pub(crate) fn listed(directory: &Path) -> Result<Vec<Listed>, Error> {
+    let wrong = |source| Error::Io { action: "list", path: directory.to_path_buf(), source };
+    let mut ours = Vec::new();
+    for entry in fs::read_dir(directory).map_err(wrong)? {
+        let entry = entry.map_err(wrong)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let stamp = [CONNECTIONS, MINUTES]
+            .iter()
+            .find_map(|start| name.strip_prefix(start)?.strip_suffix(ENDING));
+        let Some(stamp) = stamp else { continue };
+        // Skips links, which are not Knee's.
+        let about = entry.metadata().map_err(wrong)?;
+        if about.is_file() {
+            let stamp = stamp.to_string();
+            ours.push(Listed { stamp, bytes: about.len(), path: entry.path() });
+        }
+    }
+    ours.sort();
+    Ok(ours)
 }
 
 /// A time since 1970 (UTC) as used in file names, in milliseconds; such names sort by time.

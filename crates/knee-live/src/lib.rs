@@ -12,14 +12,18 @@ mod cells;
 mod error;
 mod files;
 mod group;
+mod listed;
 mod live;
 mod minutes;
 mod observer;
 #[cfg(feature = "page")]
 pub mod page;
+mod queue;
 mod report;
 mod row;
 mod source;
+#[cfg(feature = "upload")]
+mod upload;
 
 pub use cells::{Cell, Kind, LOST_MAX};
 pub use error::LiveError;
@@ -28,6 +32,9 @@ pub use group::{Group, Groups};
 pub use live::{Counts, Live, LiveReport};
 pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
+pub use queue::{Queue, Stored};
 pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, report};
 pub use row::{counted, told};
 pub use source::Reports;
+#[cfg(feature = "upload")]
+pub use upload::{Upload, UploadError, upload_host, upload_place};

@@ -1,17 +1,18 @@
 //! Receives the kernel's reports of ended connections and records them.
 
-use crate::LiveError;
 use crate::assigned::{Assignments, Established};
 use crate::cells::{Cell, Cells, Kind, LOST_MAX};
 use crate::files::{Files, Written};
 use crate::group::{Groups, kept};
+use crate::listed::Lists;
 use crate::live::{Counts, Live, Part};
 use crate::minutes::Minute;
 use crate::report::heat_bin;
 use crate::row::{Beside, heard, row};
 use crate::source::{Reports, Source};
+use crate::{LiveError, Queue};
 use ipnet::IpNet;
-use knee_host::{HostError, TcpSocket, each_connection, since_boot};
+use knee_host::{HostError, TcpSocket, since_boot};
 use knee_steer::Assigned;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -22,12 +23,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Maximum wait for a report before the stop condition is checked.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Interval of dumps of live connections.
-const DUMP_INTERVAL: Duration = Duration::from_secs(10);
-/// Interval of the two dumps after a change of the assignment. What neither has was established
-/// after it.
-const DUMP_INTERVAL_MIN: Duration = Duration::from_secs(1);
-const DUMPS_AFTER_CHANGE: u32 = 2;
+/// Interval of lists of open connections.
+const LIST_INTERVAL: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Interval at which the page is updated.
 const SHOWN_INTERVAL: Duration = Duration::from_secs(1);
@@ -58,8 +55,9 @@ pub struct Observer {
     source: Source,
     settings: Settings,
     files: Files,
-    /// The last two dumps, the newest first: a report may have been queued during a dump.
-    living: [Dump; 2],
+    /// When no report was waiting, nanoseconds since the boot: later ones were written after it.
+    emptied_ns: u64,
+    lists: Lists,
     controllers: Vec<Arc<str>>,
     /// Reports that were read but not recorded yet, with the controller if known.
     heard: Vec<(TcpSocket<'static>, Option<Arc<str>>)>,
@@ -72,26 +70,10 @@ pub struct Observer {
     page: Option<SocketAddr>,
     /// Start, on a monotonic clock and since 1970 (UTC).
     began: (Instant, Duration),
-    dumped: Option<Instant>,
-    /// Number of dumps to make early.
-    dumps_wanted: u32,
+    /// When the open connections were last listed; `None`: they are to be listed now.
+    listed: Option<Instant>,
     assignments: Option<Assignments>,
     observed: Observed,
-}
-
-/// The connections alive at a time.
-#[derive(Default)]
-struct Dump {
-    /// When it began, nanoseconds since the boot.
-    begun_ns: u64,
-    living: BTreeMap<u64, Living>,
-}
-
-/// A live connection.
-#[derive(Clone)]
-struct Living {
-    controller: Arc<str>,
-    established: Established,
 }
 
 /// Summary of an observation.
@@ -145,6 +127,7 @@ impl Observer {
     /// If the host lacks sock_diag or the directory cannot be created.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn begin(settings: Settings) -> Result<Observer, LiveError> {
+        let emptied_ns = boot_ns()?;
         let source = Source::open(settings.reports)?;
         let files = Files::new(&settings.directory, settings.bytes_max)?;
         let observed = Observed { unreported: source.unreported(), ..Observed::default() };
@@ -154,7 +137,8 @@ impl Observer {
             source,
             settings,
             files,
-            living: Default::default(),
+            emptied_ns,
+            lists: Lists::default(),
             controllers: Vec::new(),
             heard: Vec::new(),
             prefixes: BTreeMap::new(),
@@ -163,8 +147,7 @@ impl Observer {
             live: None,
             page: None,
             began: (Instant::now(), unix),
-            dumped: None,
-            dumps_wanted: 0,
+            listed: None,
             assignments,
             observed,
         })
@@ -188,6 +171,11 @@ impl Observer {
         self.page = Some(page);
     }
 
+    /// Adds completed files to a queue from now on; those that are stored are removed before others.
+    pub fn store(&mut self, queue: Queue) {
+        self.files.store(queue);
+    }
+
     /// Waits at most 0.2 s and records the connections that ended meanwhile.
     ///
     /// # Errors
@@ -195,7 +183,7 @@ impl Observer {
     /// Errors of reading and of writing files; [`Observer::finish`] keeps the records so far.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn step(&mut self) -> Result<(), LiveError> {
-        self.dump_if_due()?;
+        self.list_if_due()?;
         let (_, pause) = self.record_news(PATIENCE)?;
         thread::sleep(pause);
         Ok(())
@@ -214,16 +202,14 @@ impl Observer {
 
     /// Lists the open connections if it is time to.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
-    fn dump_if_due(&mut self) -> Result<(), LiveError> {
-        let interval = if self.dumps_wanted > 0 { DUMP_INTERVAL_MIN } else { DUMP_INTERVAL };
-        let is_changed = self.dumps_wanted == DUMPS_AFTER_CHANGE;
-        let is_due = is_changed || self.dumped.is_none_or(|at| at.elapsed() >= interval);
+    fn list_if_due(&mut self) -> Result<(), LiveError> {
+        let is_due = self.listed.is_none_or(|at| at.elapsed() >= LIST_INTERVAL);
         if is_due && self.source.lacks_starts() {
-            // A report that has waited for long may be of a connection from before the last dumps.
+            // They may be of connections on the list that is replaced.
             self.record_all()?;
-            self.dump()?;
-            self.dumped = Some(Instant::now());
-            self.dumps_wanted = self.dumps_wanted.saturating_sub(1);
+            let Observer { lists, controllers, .. } = self;
+            lists.renew(|name| interned(controllers, name))?;
+            self.listed = Some(Instant::now());
         }
         Ok(())
     }
@@ -231,6 +217,7 @@ impl Observer {
     /// Waits up to `patience` and records the connections that ended meanwhile. Returns the number
     /// of reports, and how long to pause before the next reading.
     fn record_news(&mut self, patience: Duration) -> Result<(u64, Duration), LiveError> {
+        let begun_ns = boot_ns()?;
         let Observer { source, heard, controllers, .. } = self;
         let (news, pause) = source.hear(patience, |socket| {
             let controller = socket.controller.map(|name| interned(controllers, name));
@@ -241,7 +228,7 @@ impl Observer {
         if let Some(assignments) = &mut self.assignments
             && assignments.look(now_ns)?
         {
-            self.dumps_wanted = DUMPS_AFTER_CHANGE;
+            self.listed = None;
         }
         self.observed.reports += news.reports;
         self.observed.lost += news.dropped;
@@ -253,6 +240,9 @@ impl Observer {
             self.record(&socket, controller, now_ns, end_ns)?;
         }
         self.heard = heard;
+        if news.emptied {
+            self.emptied_ns = begun_ns;
+        }
         self.turn_minute();
         self.show();
         self.files.turn(self.now())?;
@@ -268,7 +258,7 @@ impl Observer {
         now_ns: u64,
         end_ns: u64,
     ) -> Result<(), LiveError> {
-        let Observer { settings, living, part, observed, .. } = self;
+        let Observer { settings, lists, emptied_ns, part, observed, .. } = self;
         let Some(info) = socket.info.filter(|_| socket.remote.port() != 0) else {
             observed.without_connection += 1;
             return Ok(());
@@ -277,14 +267,14 @@ impl Observer {
             observed.of_page += 1;
             return Ok(());
         }
-        let seen = living.iter().find_map(|dump| dump.living.get(&socket.cookie));
-        let controller = controller.or_else(|| seen.map(|seen| seen.controller.clone()));
+        let listed = lists.get(socket.cookie);
+        let controller = controller.or_else(|| listed.map(|listed| listed.controller.clone()));
         let controller = controller.unwrap_or_default();
         let assigned = self.assignments.as_ref().and_then(|assignments| {
-            let unseen = Established { not_before_ns: living[1].begun_ns, not_after_ns: now_ns };
-            let established = match socket.established.map(nanos) {
-                Some(at) => Established { not_before_ns: at, not_after_ns: at },
-                None => seen.map_or(unseen, |seen| seen.established),
+            let established = match (socket.established.map(nanos), listed) {
+                (Some(at), _) => Established { not_before_ns: at, not_after_ns: at },
+                (None, Some(listed)) => listed.established,
+                (None, None) => lists.unlisted(&info, *emptied_ns, now_ns),
             };
             assignments.of(socket.local.port(), socket.remote.ip(), established)
         });
@@ -370,32 +360,6 @@ impl Observer {
         let Observed { reports, lost, .. } = self.observed;
         Counts { running: self.began.0.elapsed(), reports, lost }
     }
-
-    /// Records the controllers of all live connections, since reports lack them.
-    fn dump(&mut self) -> Result<(), LiveError> {
-        let begun_ns = boot_ns()?;
-        let mut living = BTreeMap::new();
-        let Observer { controllers, living: before, .. } = self;
-        each_connection(|socket| {
-            let Some(name) = socket.controller else { return };
-            if !socket.info.is_some_and(|info| info.is_established()) {
-                return;
-            }
-            let known = interned(controllers, name);
-            // The end of the dump follows below.
-            let begun = Established { not_before_ns: before[0].begun_ns, not_after_ns: 0 };
-            let earlier = before[0].living.get(&socket.cookie);
-            let established = earlier.map_or(begun, |earlier| earlier.established);
-            living.insert(socket.cookie, Living { controller: known, established });
-        })?;
-        let ended_ns = boot_ns()?;
-        for one in living.values_mut().filter(|one| one.established.not_after_ns == 0) {
-            one.established.not_after_ns = ended_ns;
-        }
-        self.living.swap(0, 1);
-        self.living[0] = Dump { begun_ns, living };
-        Ok(())
-    }
 }
 
 /// Name of a controller, of which there are few.
@@ -409,7 +373,7 @@ fn interned(known: &mut Vec<Arc<str>>, name: &str) -> Arc<str> {
 }
 
 /// Time since the boot, nanoseconds.
-fn boot_ns() -> Result<u64, LiveError> {
+pub(crate) fn boot_ns() -> Result<u64, LiveError> {
     Ok(nanos(since_boot().map_err(|error| HostError::call("read the clock", error))?))
 }
 

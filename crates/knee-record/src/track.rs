@@ -140,16 +140,23 @@ impl<R: Timed> Track<R> {
 
     /// Returns the last row.
     pub fn last(&self) -> Option<R> {
-        self.of(self.packed.rows_from(self.len().saturating_sub(1))).next()
+        self.packed.last().map(|values| R::put_together(values, &self.texts))
     }
 
     /// Returns the last row before a time, and the next one.
     pub fn around(&self, time_ns: u64) -> (Option<R>, Option<R>) {
-        let mut rows = self.since(time_ns);
-        match rows.next() {
-            Some(row) if row.time_ns() < time_ns => (Some(row), rows.next()),
-            row => (None, row),
+        // Most counters are read at the end of their flows.
+        if let Some(last) = self.last().filter(|last| last.time_ns() < time_ns) {
+            return (Some(last), None);
         }
+        let mut before = None;
+        for row in self.of(self.packed.rows_near(time_ns)) {
+            if row.time_ns() >= time_ns {
+                return (before, Some(row));
+            }
+            before = Some(row);
+        }
+        (before, None)
     }
 
     /// Returns the rows from the last one before a time, or from the first.

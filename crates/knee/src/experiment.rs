@@ -5,7 +5,6 @@ mod report;
 use crate::arguments::{Limit, Published, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
-use crate::laboratory::lab;
 use crate::policy::{now_unix, published, read, taken};
 use crate::{interrupt, screen};
 use knee_lab::Handle;
@@ -51,7 +50,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     if !blocks.is_empty() {
         screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
     }
-    let handle = lab(None).handle();
+    let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
     let mut guard = Guard::start(path)?;
     journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
@@ -91,7 +90,7 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
     if !blocks.is_empty() {
         screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
     }
-    let handle = lab(None).handle();
+    let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; nothing was changed.")?;
     let plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
     let ended = proceed(

@@ -1,21 +1,25 @@
 //! `knee observe`: records this host's connections as they end.
 
 mod page;
+mod upload;
 
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::laboratory::lab;
 use crate::table::Table;
 use crate::{arguments::Print, interrupt, screen};
 use clap::{Args, ValueHint};
-use knee_live::{Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings};
+use knee_lab::Handle;
+use knee_live::{
+    Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings, Stored,
+};
 use knee_record::{Error as RecordError, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use upload::Upload;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +27,7 @@ Examples:
   knee observe --group office=192.0.2.0/24 --group office=2001:db8::/32 --sample 1/100
   knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
   knee observe --page                         the last hour, at http://127.0.0.1:9178
+  knee observe --upload s3://bucket/observed  completed files also to an object store
 
 Without --bpf no privilege is needed. The command sees the connections in its network
 namespace; for those of a container: nsenter --net=/proc/PID/ns/net knee observe. The
@@ -58,6 +63,10 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "knee-out/observed",
         value_hint = ValueHint::DirPath)]
     out: PathBuf,
+    /// Also store completed files at s3://, gs://, az:// or file://, in a folder of this
+    /// host; credentials come from the environment
+    #[arg(long, value_name = "URL")]
+    upload: Option<String>,
     /// Also serve the last hour as a web page at this loopback address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
         default_missing_value = "127.0.0.1:9178")]
@@ -77,6 +86,7 @@ fn one_of(text: &str) -> Result<u64, String> {
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;
+    upload::check(arguments.upload.as_deref())?;
     let mut observer = Observer::begin(Settings {
         reports: if arguments.bpf { Reports::Programs } else { Reports::SockDiag },
         directory: arguments.out.clone(),
@@ -88,7 +98,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     })?;
     // Drops the privileges, which are no longer needed; no other thread exists yet.
     knee_host::give_up_capabilities().map_err(LiveError::from)?;
-    let handle = lab(None).handle();
+    let handle = Handle::default();
     interrupt::stops(handle.clone())?;
     let until = match arguments.duration {
         Some(duration) => format!("for {duration}"),
@@ -99,6 +109,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     screen::say(&format!("Observing {until}, into {out}; room for reports: {room}."));
     // The page lives until this function returns.
     let _page = page.map(|page| page.show(&mut observer)).transpose()?;
+    let mut upload = upload::begin(arguments.upload.as_deref(), &arguments.out, &mut observer)?;
     let began = Instant::now();
     let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
     let mut failed = None;
@@ -107,18 +118,23 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
             failed = Some(error);
             break;
         }
+        if let Some(upload) = &mut upload {
+            upload.tell();
+        }
     }
     let observed = observer.finish();
+    let stored = upload.map(Upload::finish);
     if let Some(error) = failed {
         return Err(error.into());
     }
     let observed = observed?;
-    document(&observed).print(arguments.print.format(), &json(&observed))?;
+    let (document, json) = (document(&observed, &stored), json(&observed, &stored));
+    document.print(arguments.print.format(), &json)?;
     Ok(Ending::Done)
 }
 
 /// Summary by group, arm, controller and size.
-fn document(observed: &Observed) -> Document {
+fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
     let named = observed.cells.iter().any(|(kind, _)| !kind.group.is_empty());
     let assigned = observed.cells.iter().any(|(kind, _)| !kind.arm.is_empty());
     let group: &[&str] = if named { &["group"] } else { &[] };
@@ -170,6 +186,7 @@ fn document(observed: &Observed) -> Document {
     if observed.written.removed > 0 {
         words += &format!("removed  {} old files, because of --limit\n", observed.written.removed);
     }
+    words += &stored.as_ref().map(upload::words).unwrap_or_default();
     let document = Document::default().said(says(observed));
     match observed.cells.iter().any(|(kind, _)| kind.class.is_some()) {
         true => document.words("\n").table(table).words(words),
@@ -203,7 +220,7 @@ fn text(text: &str) -> Cell {
     Cell { shown: text.to_string(), numbers: Vec::new() }
 }
 
-fn json(observed: &Observed) -> serde_json::Value {
+fn json(observed: &Observed, stored: &Option<Stored>) -> serde_json::Value {
     let cells = observed.cells.iter().map(|(kind, cell)| {
         let percentiles = |sketch: &knee_statistics::Sketch| {
             let at = |part| sketch.percentile(part);
@@ -235,6 +252,7 @@ fn json(observed: &Observed) -> serde_json::Value {
         "rows": observed.rows,
         "files": observed.written.files,
         "cells": cells.collect::<Vec<_>>(),
+        "upload": stored.as_ref().map(upload::json),
     })
 }
 

@@ -5,11 +5,11 @@ use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
-use crate::laboratory::lab;
 use crate::table::{Mood, Table};
 use crate::{interrupt, screen, signed};
 use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, each_connection, sysctl};
+use knee_lab::Handle;
 use knee_policy::{
     Actuator, Announcing, Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup,
     Publication, Renewed, Returned, What, programs_lack, treated,
@@ -59,7 +59,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         let what = "none of the policy's traffic can be steered".to_string();
         return Err(Failure::Host(what, "the table above says why".to_string()));
     }
-    let handle = lab(None).handle();
+    let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
     // Subscribe before creating routes, so that no change is missed.
     let mut changes = RouteChanges::listen()?;

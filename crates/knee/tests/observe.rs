@@ -35,6 +35,12 @@ fn wrong_arguments() -> Result<(), Skipped> {
         ("observe --page 0.0.0.0:80", "write --page 127.0.0.1:80"),
         #[cfg(not(feature = "live"))]
         ("observe --page", "--features live"),
+        #[cfg(feature = "upload")]
+        ("observe --upload bucket/observed", "write s3://BUCKET/PATH"),
+        #[cfg(feature = "upload")]
+        ("observe --upload s3://key:secret@bucket/observed", "belongs into the environment"),
+        #[cfg(not(feature = "upload"))]
+        ("observe --upload s3://bucket/observed", "--features upload"),
     ] {
         let said = complaint(folder.path(), line, 2);
         assert!(said.contains(part), "{line}: {said}");
@@ -53,6 +59,14 @@ fn has_given_up_capabilities(process: u32) {
             assert_eq!(u64::from_str_radix(has, 16).unwrap() & !2, 0, "{status}");
         }
     }
+}
+
+/// Checks that a process has never had as much memory as its program's file is large.
+fn has_not_read_itself(process: u32, program: &Path) {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kb * 1024 < fs::metadata(program).unwrap().len(), "{status}");
 }
 
 /// A transfer over loopback appears in the table, and the files are complete.
@@ -264,6 +278,7 @@ fn lost_reports_are_counted() -> Result<(), Skipped> {
     words.read_line(&mut String::new()).unwrap();
     let process = observer.id();
     has_given_up_capabilities(process);
+    has_not_read_itself(process, &program);
     let tell = |signal| kill(Pid::from_raw(process as i32), signal).unwrap();
     tell(Signal::SIGSTOP);
     // A thousand drops exceed the limit of one per cent. The kernel reports from a work queue,
@@ -297,8 +312,39 @@ fn lost_reports_are_counted() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// A disk that fills up while files are written ends the observation with the reason. What was
+/// complete before stays, and nothing incomplete looks like a file.
+#[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
+fn a_full_disk_is_said() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("live")).unwrap();
+    // The disk is in a mount namespace, which ends with the command; its contents are listed there.
+    let script = "mount -t tmpfs -o size=32k none live && echo before > live/report.html || exit 9
+        \"$0\" observe --out live --duration 4s; code=$?; ls live; exit $code";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_knee")]);
+    command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let observer = command.spawn().unwrap();
+    thread::sleep(Duration::from_secs(2));
+    // More than 32 kB of rows.
+    (0..3).for_each(|_| connections());
+    let output = observer.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(9) || said.contains("Operation not permitted") {
+        return Err(Skipped::lack("this host permits no mounts"));
+    }
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    let left = String::from_utf8_lossy(&output.stdout);
+    assert!(left.contains("report.html") && !left.contains(".parquet\n"), "{left}");
+    Ok(())
+}
+
 fn main() -> ExitCode {
-    let all = trials![wrong_arguments, a_transfer_is_seen, lost_reports_are_counted].into_iter();
+    let all =
+        trials![wrong_arguments, a_transfer_is_seen, lost_reports_are_counted, a_full_disk_is_said]
+            .into_iter();
     #[cfg(feature = "live")]
     let all = all.chain(trials![live_page_shows_the_last_hour]);
     knee_trials::run(all)

@@ -1,0 +1,264 @@
+//! Stores completed files in an object store, from a thread of its own, so that a store that does
+//! not answer delays nothing.
+
+use crate::queue::{Queue, Stored};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::buffered::BufWriter;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as Place;
+use object_store::{ObjectStore, ObjectStoreExt, ObjectStoreScheme, RetryConfig};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+/// Larger files are stored in parts of this size, one at a time, to bound the memory; stores demand
+/// no less.
+const PART_BYTES: usize = 5 << 20;
+/// Size of a reading from a file.
+const PIECE_BYTES: usize = 256 << 10;
+/// Pauses after failed attempts: from the first, doubled up to the second.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// Why files cannot be stored at a place.
+#[derive(Debug, thiserror::Error)]
+pub enum UploadError {
+    /// Not the address of a place where files can be stored.
+    #[error("{text:?} is not a place for files: {problem}")]
+    Address {
+        /// The address.
+        text: String,
+        /// The problem.
+        problem: String,
+    },
+    /// The store's settings, which are in the environment.
+    #[error("cannot store files at {text}: {source}")]
+    Settings {
+        /// The address.
+        text: String,
+        /// The problem.
+        source: object_store::Error,
+    },
+    /// Error of the system.
+    #[error("cannot start to store files: {0}")]
+    System(#[from] io::Error),
+}
+
+/// What the thread is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Go,
+    /// Not to pause, since the end is near.
+    Hurry,
+    Stop,
+}
+
+/// A thread that stores the files of a queue until it is dropped.
+pub struct Upload {
+    queue: Queue,
+    order: watch::Sender<Order>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A store, and the folder in it.
+#[derive(Clone)]
+struct Target {
+    store: Arc<dyn ObjectStore>,
+    folder: Place,
+}
+
+/// Checks an address and the environment's settings for it.
+///
+/// # Errors
+///
+/// As [`Upload::begin`].
+pub fn upload_place(address: &str) -> Result<(), UploadError> {
+    Target::open(address, "").map(|_| ())
+}
+
+/// Name of this host.
+///
+/// # Errors
+///
+/// If the system does not say it.
+pub fn upload_host() -> Result<String, UploadError> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/hostname")?.trim().to_string())
+}
+
+impl Upload {
+    /// Starts to store the files of `queue` in the folder `host=HOST` of `address`: `s3://`,
+    /// `gs://`, `az://` with bucket and path, or `file://`. Credentials and settings come from the
+    /// environment, as the crate `object_store` reads them.
+    ///
+    /// # Errors
+    ///
+    /// If the address is not one of these, or the environment's settings contradict each other.
+    pub fn begin(address: &str, host: &str, queue: Queue) -> Result<Upload, UploadError> {
+        let target = Target::open(address, host)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (order, orders) = watch::channel(Order::Go);
+        let waiting = queue.clone();
+        let thread = thread::Builder::new().name("upload".to_string()).spawn(move || {
+            runtime.block_on(async move {
+                let mut stop = orders.clone();
+                tokio::select! {
+                    () = store_all(&target, &waiting, orders) => {}
+                    _ = stop.wait_for(|order| *order == Order::Stop) => {}
+                }
+            });
+        })?;
+        Ok(Upload { queue, order, thread: Some(thread) })
+    }
+
+    /// How far it is.
+    pub fn told(&self) -> Stored {
+        self.queue.told()
+    }
+
+    /// Tries once more to store what waits, for at most `patience`, then stops.
+    #[expect(clippy::disallowed_methods, reason = "it waits for a store")]
+    pub fn finish(self, patience: Duration) -> Stored {
+        const LOOK: Duration = Duration::from_millis(20);
+        let mut left = patience;
+        self.order.send_replace(Order::Hurry);
+        while self.queue.told().waiting > 0 && !left.is_zero() {
+            thread::sleep(LOOK.min(left));
+            left = left.saturating_sub(LOOK);
+        }
+        let queue = self.queue.clone();
+        drop(self);
+        queue.told()
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.order.send_replace(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Target {
+    fn open(address: &str, host: &str) -> Result<Target, UploadError> {
+        let wrong = |problem: String| UploadError::Address { text: address.to_string(), problem };
+        let url: Url =
+            address.parse().map_err(|error: url::ParseError| wrong(error.to_string()))?;
+        if !url.username().is_empty() && url.password().is_some() {
+            return Err(wrong("it contains a password, which belongs into the environment".into()));
+        }
+        let (scheme, folder) =
+            ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
+        let settings = |source| UploadError::Settings { text: address.to_string(), source };
+        // Another part of this program may have set one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // Attempts are repeated here, so that each is counted and can be reported.
+        let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let store: Arc<dyn ObjectStore> = match scheme {
+            ObjectStoreScheme::AmazonS3 => {
+                let store = AmazonS3Builder::from_env().with_url(address).with_retry(retry);
+                Arc::new(store.build().map_err(settings)?)
+            }
+            ObjectStoreScheme::GoogleCloudStorage => {
+                let store = GoogleCloudStorageBuilder::from_env().with_url(address);
+                Arc::new(store.with_retry(retry).build().map_err(settings)?)
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                let store = MicrosoftAzureBuilder::from_env().with_url(address).with_retry(retry);
+                Arc::new(store.build().map_err(settings)?)
+            }
+            ObjectStoreScheme::Local => Arc::new(LocalFileSystem::new()),
+            _ => {
+                return Err(wrong("it is of no known kind".to_string()));
+            }
+        };
+        Ok(Target { store, folder: folder.join(format!("host={host}")) })
+    }
+
+    /// Stores a file. Returns the bytes that were transferred; none if it was there already.
+    async fn store(&self, path: &Path) -> io::Result<Option<u64>> {
+        let mut file = File::open(path)?;
+        let len = file.metadata()?.len();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let place = self.folder.clone().join(name.as_ref());
+        // A store may permit writing but not looking.
+        if self.store.head(&place).await.is_ok_and(|found| found.size == len) {
+            return Ok(None);
+        }
+        let store = self.store.clone();
+        let mut writer = BufWriter::with_capacity(store, place, PART_BYTES).with_max_concurrency(1);
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match file.read(&mut piece)? {
+                0 => break,
+                read => writer.write_all(&piece[..read]).await?,
+            }
+        }
+        writer.shutdown().await?;
+        Ok(Some(len))
+    }
+}
+
+/// Stores what waits, the oldest first, and pauses after failures.
+async fn store_all(target: &Target, queue: &Queue, mut orders: watch::Receiver<Order>) {
+    let mut pause = PAUSE;
+    loop {
+        orders.mark_unchanged();
+        let Some((stamp, path)) = queue.next() else {
+            // An observer adds files without an order.
+            let _ = timeout(PAUSE, orders.changed()).await;
+            continue;
+        };
+        match target.store(&path).await {
+            Ok(bytes) => {
+                queue.stored(stamp, path, bytes);
+                pause = PAUSE;
+            }
+            Err(error) if is_gone(&error, &path) => queue.gone(&(stamp, path)),
+            Err(error) => {
+                queue.failed(error.to_string());
+                tokio::select! {
+                    () = sleep(spread(pause, &stamp)) => {}
+                    _ = orders.changed() => {}
+                }
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+}
+
+fn is_gone(error: &io::Error, path: &Path) -> bool {
+    error.kind() == ErrorKind::NotFound && !path.exists()
+}
+
+/// Between half of a pause and all of it: hosts that failed together do not return together. Time
+/// stamps of files are to the millisecond.
+fn spread(pause: Duration, stamp: &str) -> Duration {
+    let digits = stamp.trim_end_matches('Z').rsplit('.').next().unwrap_or_default();
+    let part: u32 = digits.parse().unwrap_or(0);
+    pause / 2 + pause / 2 * part.min(999) / 999
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_spread() {
+        let of = |stamp: &str| spread(Duration::from_secs(8), stamp).as_millis();
+        assert_eq!(of("20260101T000000.000Z"), 4000);
+        assert_eq!(of("20260101T000000.999Z"), 8000);
+        assert!((5900..6100).contains(&of("20260101T000000.500Z")));
+    }
+}

@@ -1,0 +1,168 @@
+//! Faults during an experiment: its verdict is invalid, a block is void and its triple left out, or
+//! it goes on, but no fault looks like an effect.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use knee_policy::{
+    Actuator, Applied, Block, Choice, Experiment, GroupBlock, Journal, Judged, Plan, Policy,
+    PolicyError, Renewed, Sums, Timeline, judge,
+};
+use knee_steer::{Design, Treatment, Verdict};
+use std::time::Duration;
+
+/// The shortest block in which the process may be silent for 30 s, as in one of 20 min.
+const BLOCK: Duration = Duration::from_secs(120);
+const SECOND: Duration = Duration::from_secs(1);
+
+fn timeline(calibration: u64, triples: u64) -> Timeline {
+    Timeline { block: BLOCK, burn_in: BLOCK / 10, calibration, triples }
+}
+
+fn policy() -> Policy {
+    let text = "name = \"test\"\nactuator = \"bpf\"\n[[group]]\nname = \"web\"\n\
+                prefixes = [\"192.0.2.0/24\"]\ncontroller = \"reno\"\ncontrol = \"cubic\"\n";
+    Policy::parse(text).unwrap()
+}
+
+/// A kernel that answers as told.
+#[derive(Default)]
+struct Kernel {
+    renewed: Renewed,
+    refuses: bool,
+    choices: u32,
+}
+
+impl Actuator for Kernel {
+    fn apply(&mut self, _: &Plan, _: &mut Journal) -> Result<Applied, PolicyError> {
+        Ok(Applied::default())
+    }
+
+    fn choose(&mut self, _: Vec<Choice>) -> Result<(), PolicyError> {
+        self.choices += 1;
+        let (problem, advice) = ("no such controller".to_string(), String::new());
+        if self.refuses { Err(PolicyError::Programs { problem, advice }) } else { Ok(()) }
+    }
+
+    fn renew(&mut self) -> Result<Renewed, PolicyError> {
+        Ok(std::mem::take(&mut self.renewed))
+    }
+
+    fn stop(&mut self) {}
+}
+
+/// Blocks that end when a process looks at these times, with the reasons why they are void.
+fn blocks_at(times: &[Duration], kernel: &mut Kernel) -> Vec<(u64, Option<String>)> {
+    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[]).unwrap();
+    let mut blocks = Vec::new();
+    for now in times {
+        let step = experiment.step(*now, kernel).unwrap();
+        blocks.extend(step.block.map(|block| (block.number, block.void)));
+    }
+    blocks
+}
+
+/// Times of a process that looks every 20 s, into the third block.
+fn regular() -> Vec<Duration> {
+    (0..=15).map(|look| look * 20 * SECOND).collect()
+}
+
+/// Over one connection in a thousand that was refused its controller, by a locked route or because
+/// the controller's module is gone, makes a block void.
+#[test]
+fn refused_controllers_make_a_block_void() {
+    for (refused, is_void) in [(1, false), (2, true)] {
+        let renewed = Renewed { given: 1500, refused, ..Renewed::default() };
+        let blocks = blocks_at(&regular(), &mut Kernel { renewed, ..Kernel::default() });
+        let [(0, first), (1, None)] = blocks.as_slice() else { panic!("{blocks:?}") };
+        assert_eq!(first.is_some(), is_void, "{first:?}");
+        assert!(first.as_ref().is_none_or(|why| why.contains("refused 2 of 1502")), "{first:?}");
+    }
+}
+
+/// A controller that the kernel lacks ends the experiment, after which everything is reverted.
+#[test]
+fn a_kernel_that_refuses_ends_it() {
+    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[]).unwrap();
+    let mut kernel = Kernel { refuses: true, ..Kernel::default() };
+    let error = experiment.step(Duration::ZERO, &mut kernel).unwrap_err();
+    assert!(error.to_string().contains("no such controller"), "{error}");
+}
+
+/// A process that was stopped, as by SIGSTOP or a host without a processor to spare.
+#[test]
+fn what_a_process_missed_is_void() {
+    // Within a block, for longer than 30 s.
+    let gap = |from: u32, to: u32| {
+        let is_missed = move |at: &Duration| *at > from * SECOND && *at < to * SECOND;
+        regular().into_iter().filter(move |at| !is_missed(at)).collect::<Vec<_>>()
+    };
+    let void = |times: &[Duration]| blocks_at(times, &mut Kernel::default());
+    assert_eq!(void(&gap(20, 40)), [(0, None), (1, None)]);
+    let blocks = void(&gap(20, 80));
+    let [(0, Some(why)), (1, None)] = blocks.as_slice() else { panic!("{blocks:?}") };
+    assert!(why.contains("reported nothing for 60 s"), "{why}");
+    // Over the end of a block: the first was cut off, the second began late.
+    let blocks = void(&gap(100, 140));
+    let [(0, Some(_)), (1, Some(why))] = blocks.as_slice() else { panic!("{blocks:?}") };
+    assert!(why.contains("20 s late"), "{why}");
+    // A whole block.
+    let blocks = void(&gap(100, 260));
+    assert!(blocks.iter().all(|(_, why)| why.is_some()), "{blocks:?}");
+}
+
+/// The verdict over blocks in which B has no effect, but for what `change` makes of them.
+fn judged(change: impl Fn(u64, Treatment, &mut Block)) -> Judged {
+    let (timeline, design, triples) = (timeline(4, 24), Design::new(7), 24);
+    let calibration = (0..8).map(|_| Treatment::Control);
+    let tried = (0..triples).flat_map(|triple| design.order("web", triple));
+    let mut blocks = Vec::new();
+    for (number, treatment) in (0..).zip(calibration.chain(tried)) {
+        // Noise of 2 %, of no simple pattern.
+        let noise = (number * 89 % 144) as f64 / 144.0 * 0.07;
+        let sums = Sums { count: 100, ln_bps: 100.0 * (15.0 + noise) };
+        let mut group = GroupBlock::default();
+        group.classes[0] = match treatment {
+            Treatment::Half => [sums; 2],
+            Treatment::Control => [sums, Sums::default()],
+            Treatment::Test => [Sums::default(), sums],
+        };
+        let mut block = Block { number, groups: vec![group], reports: 1000, ..Block::default() };
+        change(number, treatment, &mut block);
+        blocks.push(block);
+    }
+    let mut judged = judge(&blocks, &timeline, &design, &["web".to_string()]).unwrap();
+    assert_eq!(judged.len(), 1);
+    judged.remove(0)
+}
+
+/// 3 % of the reports of B are lost, most of them from busy times, so its rates are wrong. The
+/// verdict is invalid, not an effect, which it would be without the losses.
+#[test]
+fn lost_records_invalidate() {
+    let lose = |lost: u64| {
+        judged(|_, treatment, block| {
+            if treatment == Treatment::Test {
+                block.groups[0].classes[0][1].ln_bps += 100.0 * 0.2;
+                block.lost = lost;
+            }
+        })
+    };
+    assert_eq!(judged(|_, _, _| {}).trial.verdict().0, Verdict::NoEffect);
+    assert_eq!(lose(0).trial.verdict().0, Verdict::More);
+    assert_eq!(lose(9).trial.verdict().0, Verdict::More);
+    assert_eq!(lose(31).trial.verdict().0, Verdict::RecordsLost);
+}
+
+/// Void blocks whose figures are wrong leave no effect, and their triples are counted as left out.
+#[test]
+fn void_blocks_say_nothing() {
+    let judged = judged(|number, treatment, block| {
+        if treatment == Treatment::Test && number % 2 == 0 {
+            block.groups[0].classes[0][1].ln_bps += 100.0 * 3.0;
+            block.void = Some("it began 100 s late".to_string());
+        }
+    });
+    assert_eq!(judged.trial.verdict().0, Verdict::NoEffect);
+    assert!((6..=18).contains(&judged.left_out), "{}", judged.left_out);
+    assert!(judged.trial.total().is_none_or(|total| total.mean.abs() < 0.1));
+}
