@@ -77,6 +77,10 @@ impl Told {
                 ..row
             });
         }
+        // Rows of one time are in the order of all paths of the scenario.
+        for flow in told.flows.values_mut() {
+            flow.path_samples.sort_by_key(|row| (row.time_ns, row.path));
+        }
         for row in records.paths {
             let position = path(row.flow, row.path) as u16;
             told.flow(key(row.flow)).paths.push(PathRecord { flow: 0, path: position, ..row });
