@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 /// Rows of one flow, path or link that stay in memory: a minute at one sample per millisecond fits.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
+/// Rows of all flows, paths or links together that stay in memory as values, 19 MB; more are packed.
+const VALUES_MAX: usize = 1 << 17;
 
 /// Rows of a time series, ascending in time. When one flow, path or link has too many rows, every
 /// other row of it is dropped, now and from then on; its last row always stays. Counters lose
@@ -15,6 +17,8 @@ pub(crate) const ROWS_MAX: usize = 1 << 16;
 pub struct Series<R: Timed> {
     parts: BTreeMap<(u32, u16), Part<R>>,
     rows_max: usize,
+    /// Number of rows that were added, until they are packed.
+    values: usize,
 }
 
 /// The rows of one flow, path or link.
@@ -39,13 +43,17 @@ impl<R: Timed> Default for Series<R> {
 
 impl<R: Timed> Series<R> {
     fn of_at_most(rows_max: usize) -> Series<R> {
-        Series { parts: BTreeMap::new(), rows_max }
+        Series { parts: BTreeMap::new(), rows_max, values: 0 }
     }
 
     /// Adds a row.
     pub fn push(&mut self, row: R) {
-        let new = || Part { count: 0, stride: 1, kept: Track::default(), now_ns: 0, last: None };
-        let part = self.parts.entry(row.of()).or_insert_with(new);
+        if self.values == VALUES_MAX {
+            self.parts.values_mut().for_each(|part| part.kept.pack());
+        }
+        self.values = self.values.saturating_add(1);
+        let is_packed = self.values > VALUES_MAX;
+        let part = self.parts.entry(row.of()).or_insert_with(|| Part::new(is_packed));
         if part.kept.len() >= self.rows_max && row.time_ns() != part.now_ns {
             part.thin();
         }
@@ -73,13 +81,21 @@ impl<R: Timed> Series<R> {
 }
 
 impl<R: Timed> Part<R> {
+    fn new(is_packed: bool) -> Part<R> {
+        let mut kept = Track::default();
+        if is_packed {
+            kept.pack();
+        }
+        Part { count: 0, stride: 1, kept, now_ns: 0, last: None }
+    }
+
     /// Drops every second row.
     fn thin(&mut self) {
         let all = self.kept.len();
         if self.last.is_none() && all.is_multiple_of(2) {
             self.last = self.kept.last();
         }
-        self.kept = self.kept.iter().step_by(2).collect();
+        self.kept.thin();
         self.stride *= 2;
     }
 }

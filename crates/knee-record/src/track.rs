@@ -5,7 +5,7 @@ use knee_columns::{Packed, PackedRows};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::{self, Debug};
-use std::marker::PhantomData;
+use std::slice;
 
 /// Largest number of integers of a row.
 const WIDTH_MAX: usize = 24;
@@ -94,53 +94,89 @@ fn number_of(text: &'static str, texts: &mut Vec<&'static str>) -> u64 {
     number as u64
 }
 
-/// Rows of one time series, ascending in time: a row of a flow at one sample per millisecond takes
-/// about a dozen bytes.
-#[derive(Clone, PartialEq)]
-pub struct Track<R> {
-    packed: Packed,
-    texts: Vec<&'static str>,
-    row: PhantomData<R>,
+/// Rows of one time series, ascending in time. They are values, which are quickly read, until
+/// [`Track::pack`]; then a row of a flow at one sample per millisecond takes about a dozen bytes.
+#[derive(Clone)]
+pub struct Track<R>(Kept<R>);
+
+#[derive(Clone)]
+enum Kept<R> {
+    Values(Vec<R>),
+    Packed { rows: Packed, texts: Vec<&'static str> },
 }
 
-impl<R: Timed> Default for Track<R> {
+impl<R> Default for Track<R> {
     fn default() -> Track<R> {
-        Track { packed: Packed::new(R::WIDTH), texts: Vec::new(), row: PhantomData }
+        Track(Kept::Values(Vec::new()))
     }
 }
 
 impl<R: Timed> Track<R> {
     /// Adds a row.
     pub fn push(&mut self, row: R) {
-        let mut values = [0; WIDTH_MAX];
-        let values = &mut values[..R::WIDTH];
-        row.take_apart(values, &mut self.texts);
-        self.packed.push(values);
+        match &mut self.0 {
+            Kept::Values(rows) => rows.push(row),
+            Kept::Packed { rows, texts } => {
+                let mut values = [0; WIDTH_MAX];
+                let values = &mut values[..R::WIDTH];
+                row.take_apart(values, texts);
+                rows.push(values);
+            }
+        }
+    }
+
+    /// Packs the rows, and those that will be added.
+    pub fn pack(&mut self) {
+        if let Kept::Values(values) = &mut self.0 {
+            let values = std::mem::take(values);
+            self.0 = Kept::Packed { rows: Packed::new(R::WIDTH), texts: Vec::new() };
+            values.into_iter().for_each(|row| self.push(row));
+        }
+    }
+
+    /// Drops every second row.
+    pub(crate) fn thin(&mut self) {
+        let rows = self.iter().step_by(2).collect();
+        if let Kept::Packed { .. } = std::mem::replace(&mut self.0, Kept::Values(rows)) {
+            self.pack();
+        }
     }
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.packed.len()
+        match &self.0 {
+            Kept::Values(rows) => rows.len(),
+            Kept::Packed { rows, .. } => rows.len(),
+        }
     }
 
     /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.packed.is_empty()
+        self.len() == 0
     }
 
     /// Returns the bytes that the rows take.
     pub fn bytes(&self) -> usize {
-        self.packed.bytes()
+        match &self.0 {
+            Kept::Values(rows) => size_of_val(&rows[..]),
+            Kept::Packed { rows, .. } => rows.bytes(),
+        }
     }
 
     /// Returns all rows.
     pub fn iter(&self) -> TrackRows<'_, R> {
-        self.of(self.packed.rows_from(0))
+        match &self.0 {
+            Kept::Values(rows) => TrackRows::Values(rows.iter()),
+            Kept::Packed { rows, texts } => TrackRows::Packed { rows: rows.rows_from(0), texts },
+        }
     }
 
     /// Returns the last row.
     pub fn last(&self) -> Option<R> {
-        self.packed.last().map(|values| R::put_together(values, &self.texts))
+        match &self.0 {
+            Kept::Values(rows) => rows.last().copied(),
+            Kept::Packed { rows, texts } => rows.last().map(|row| R::put_together(row, texts)),
+        }
     }
 
     /// Returns the last row before a time, and the next one.
@@ -150,7 +186,13 @@ impl<R: Timed> Track<R> {
             return (Some(last), None);
         }
         let mut before = None;
-        for row in self.of(self.packed.rows_near(time_ns)) {
+        let near = match &self.0 {
+            Kept::Values(_) => self.since(time_ns),
+            Kept::Packed { rows, texts } => {
+                TrackRows::Packed { rows: rows.rows_near(time_ns), texts }
+            }
+        };
+        for row in near {
             if row.time_ns() >= time_ns {
                 return (before, Some(row));
             }
@@ -161,11 +203,21 @@ impl<R: Timed> Track<R> {
 
     /// Returns the rows from the last one before a time, or from the first.
     pub fn since(&self, time_ns: u64) -> TrackRows<'_, R> {
-        self.of(self.packed.rows_before(time_ns))
+        match &self.0 {
+            Kept::Values(rows) => {
+                let before = rows.partition_point(|row| row.time_ns() < time_ns);
+                TrackRows::Values(rows[before.saturating_sub(1)..].iter())
+            }
+            Kept::Packed { rows, texts } => {
+                TrackRows::Packed { rows: rows.rows_before(time_ns), texts }
+            }
+        }
     }
+}
 
-    fn of<'t>(&'t self, rows: PackedRows<'t>) -> TrackRows<'t, R> {
-        TrackRows { rows, texts: &self.texts, row: PhantomData }
+impl<R: Timed + PartialEq> PartialEq for Track<R> {
+    fn eq(&self, other: &Track<R>) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
     }
 }
 
@@ -185,29 +237,50 @@ impl<R: Timed> Debug for Track<R> {
 
 /// The rows of a [`Track`].
 #[derive(Clone, Debug)]
-pub struct TrackRows<'t, R> {
-    rows: PackedRows<'t>,
-    texts: &'t [&'static str],
-    row: PhantomData<R>,
+pub enum TrackRows<'t, R> {
+    /// Rows that are values.
+    Values(slice::Iter<'t, R>),
+    /// Rows that are packed.
+    Packed {
+        /// The rows that are left.
+        rows: PackedRows<'t>,
+        /// The texts to which they refer.
+        texts: &'t [&'static str],
+    },
 }
 
 impl<R: Timed> Iterator for TrackRows<'_, R> {
     type Item = R;
 
     fn next(&mut self) -> Option<R> {
-        self.rows.next_row().map(|values| R::put_together(values, self.texts))
+        match self {
+            TrackRows::Values(rows) => rows.next().copied(),
+            TrackRows::Packed { rows, texts } => {
+                rows.next_row().map(|row| R::put_together(row, texts))
+            }
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.rows.left(), Some(self.rows.left()))
+        let left = match self {
+            TrackRows::Values(rows) => rows.len(),
+            TrackRows::Packed { rows, .. } => rows.left(),
+        };
+        (left, Some(left))
     }
 }
 
 /// The rows of all flows, paths, links or classes of a run. The order is that of times; rows of one
 /// time are in the order of flows and paths, or links and classes.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Rows<R> {
     tracks: BTreeMap<(u32, u16), Track<R>>,
+}
+
+impl<R: Timed + PartialEq> PartialEq for Rows<R> {
+    fn eq(&self, other: &Rows<R>) -> bool {
+        self.tracks == other.tracks
+    }
 }
 
 impl<R> Default for Rows<R> {

@@ -109,10 +109,13 @@ proptest! {
         }
     }
 
-    /// Rows come back as they were, as do those around any time.
+    /// Rows come back as they were, as do those around any time, packed or not.
     #[test]
-    fn rows_come_back(rows in rows(), part in 0.0..1.1_f64) {
-        let track: Track<FlowSample> = rows.iter().copied().collect();
+    fn rows_come_back(rows in rows(), part in 0.0..1.1_f64, is_packed in any::<bool>()) {
+        let mut track: Track<FlowSample> = rows.iter().copied().collect();
+        if is_packed {
+            track.pack();
+        }
         prop_assert_eq!(track.iter().collect::<Vec<_>>(), rows.clone());
         prop_assert_eq!(track.last(), rows.last().copied());
         let time = (part * rows[rows.len() - 1].time_ns as f64) as u64;
@@ -179,7 +182,12 @@ fn every_field_comes_back() {
 }
 
 fn comes_back<R: Timed + PartialEq>(row: R) {
-    assert_eq!([row, row].into_iter().collect::<Track<R>>().iter().collect::<Vec<_>>(), [row, row]);
+    let values: Track<R> = [row, row].into_iter().collect();
+    let mut packed = values.clone();
+    packed.pack();
+    assert_eq!(packed, values);
+    packed.push(row);
+    assert_eq!(packed.iter().collect::<Vec<_>>(), [row, row, row]);
 }
 
 /// A hundred flows that each deliver a packet in two of three milliseconds, and see another RTT with

@@ -56,7 +56,7 @@ fn the_page_holds_the_series_of_each_flow() {
             records.samples.iter().filter(|row| row.flow == index as u32).collect();
         let same = |column: &str, value: fn(&FlowSample) -> u64| {
             let (decoded, quantum) = decode(&flow[column]);
-            let largest = rows.iter().map(|row| value(row)).max().unwrap();
+            let largest = rows.iter().map(&value).max().unwrap();
             assert!(quantum == 1 || quantum as u64 * 1_000_000 <= largest, "{column}: {quantum}");
             assert_eq!(decoded.len(), rows.len(), "{column}");
             for (decoded, row) in decoded.iter().zip(&rows) {

@@ -30,18 +30,14 @@ pub fn rendered(errors: &Errors, problem: &Problem, colour: bool) -> String {
         return printable(&line, |_| false).into_owned();
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-    let (message, help) = (
-        printable(&problem.message, |_| false),
-        printable(&problem.help, |_| false),
-    );
+    let (message, help) =
+        (printable(&problem.message, |_| false), printable(&problem.help, |_| false));
     let here = AnnotationKind::Primary.span(problem.span.clone());
     let snippet = Snippet::source(visible(&source.text))
         .path(printable(&source.name, |_| false))
         .annotation(here);
-    let report = Level::ERROR
-        .primary_title(message)
-        .element(snippet)
-        .element(Level::HELP.message(help));
+    let report =
+        Level::ERROR.primary_title(message).element(snippet).element(Level::HELP.message(help));
     renderer.term_width(WIDTH).render(&[report]) + "\n"
 }
 
