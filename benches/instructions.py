@@ -25,8 +25,8 @@ CASES = {
     "ii": (10, 30, 1152),
     "ii-loss": (10, 20, 2460),
     "iv": (3, 5, 1446),
-    "v": (3, 5, 1907),
-    "multipath": (10, 20, 1745),
+    "v": (3, 5, 1875),
+    "multipath": (10, 20, 1725),
 }
 
 # Maximum cost of a packet of a connection over two paths, relative to a packet of one flow

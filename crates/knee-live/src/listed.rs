@@ -92,7 +92,8 @@ mod tests {
         };
         let lists = Lists([list(2000, 2100), list(1000, 1100)]);
         let not_before = |last_ack_ms: u32, written_after: u64| {
-            let info = TcpInfo { last_ack_ms, ..TcpInfo::default() };
+            let mut info = TcpInfo::default();
+            info.last_ack_ms = last_ack_ms;
             let found = lists.unlisted(&info, ms(written_after), ms(3000));
             assert_eq!(found.not_after_ns, ms(3000));
             found.not_before_ns / 1_000_000

@@ -48,7 +48,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 }
 
 /// Returns the bits per second between the first and the last of these rows.
-fn goodput(rows: &[&FlowSample]) -> f64 {
+fn goodput(rows: &[FlowSample]) -> f64 {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let bytes = (last.delivered_bytes - first.delivered_bytes) as f64;
     bytes * 8e9 / (last.time_ns - first.time_ns) as f64
