@@ -16,7 +16,9 @@ interval.
 """
 
 import argparse
+import csv
 import ctypes
+import itertools
 import json
 import re
 import socket
@@ -91,6 +93,14 @@ def grown(name, memory):
     return [] if is_flat else [f"the memory of {name} grew from {first} to {last} kB"]
 
 
+def verdicts(text):
+    """Returns the verdicts of the table that has them, one for each class of sizes."""
+    rows = list(csv.reader(text.splitlines()))
+    begin = next((at for at, row in enumerate(rows) if "verdict" in row), len(rows) - 1)
+    table = itertools.takewhile(lambda row: len(row) == len(rows[begin]), rows[begin + 1:])
+    return [row[rows[begin].index("verdict")] for row in table]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("knee", nargs="?", default=ROOT / "target/release/knee")
@@ -128,6 +138,12 @@ def main():
                 time.sleep(1)
             said.seek(0)
             text = said.read()
+        if not (folder / "blocks").exists():
+            over.set()
+            clients.join()
+            observe.terminate()
+            observe.wait()
+            raise SystemExit(text)
         seconds = time.monotonic() - began
         over.set()
         clients.join()
@@ -152,8 +168,9 @@ def main():
     wrong = [each for name, kb in memory.items() for each in grown(name, kb)]
     if run.returncode != 0:
         wrong.append(f"knee steer run ended with {run.returncode}")
-    if "no effect" not in text:
-        wrong.append("the verdict is not: no effect")
+    found = verdicts(text)
+    if set(found) != {"no effect"}:
+        wrong.append(f"the verdicts are not: no effect, but: {', '.join(found) or 'none'}")
     if lost or heard + told["lost_reports"] != closes:
         wrong.append(f"{closes} closes, {heard} reports, {lost} lost")
     out = {(number - 2 * PAIRS) // 3 for number in void if number >= 2 * PAIRS}

@@ -233,7 +233,7 @@ fn next<T: DataType>(
     Ok((values, present))
 }
 
-/// Number of strings that are found at once, a power of two.
+/// Number of strings that are found without a search, a power of two.
 const RECENT: usize = 512;
 
 /// Interns repeated strings. They repeat as slices of the same memory, so comparing addresses is

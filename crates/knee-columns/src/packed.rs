@@ -20,7 +20,7 @@ pub struct Packed {
     before: Before,
 }
 
-/// A complete block, or the begin of the open one.
+/// A complete block, or the beginning of the open one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Block {
     /// First integer of the first row.

@@ -3,6 +3,8 @@
 use crate::files::listed;
 use knee_record::Error;
 use std::collections::BTreeSet;
+#[cfg(feature = "upload")]
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +23,7 @@ pub struct Stored {
     /// Files that wait to be stored.
     pub waiting: u64,
     /// Files that were removed before they were stored, because of the limit on their size.
-    pub never: u64,
+    pub removed_before: u64,
     /// Attempts that failed.
     pub failures: u64,
     /// Error of the last attempt, if it failed.
@@ -73,14 +75,16 @@ impl Queue {
         let mut state = self.state();
         if !state.stored.remove(path) {
             state.waiting.remove(&(stamp.to_string(), path.to_path_buf()));
-            state.told.never += 1;
+            state.told.removed_before += 1;
         }
     }
 
-    /// The oldest file that waits.
+    /// The oldest file that waits, or the oldest after `after`, if there is one.
     #[cfg(feature = "upload")]
-    pub(crate) fn next(&self) -> Option<(String, PathBuf)> {
-        self.state().waiting.first().cloned()
+    pub(crate) fn next(&self, after: Option<&(String, PathBuf)>) -> Option<(String, PathBuf)> {
+        let waiting = &self.state().waiting;
+        let later = |after| waiting.range((Bound::Excluded(after), Bound::Unbounded)).next();
+        after.and_then(later).or_else(|| waiting.first()).cloned()
     }
 
     /// Notes that a file is stored; `bytes` were transferred for it, none if it was there already.
@@ -96,13 +100,17 @@ impl Queue {
         // It may have been removed meanwhile.
         if state.waiting.remove(&place) {
             state.stored.insert(place.1);
+        } else {
+            state.told.removed_before = state.told.removed_before.saturating_sub(1);
         }
     }
 
     /// Notes that somebody else has removed a file that waits.
     #[cfg(feature = "upload")]
     pub(crate) fn gone(&self, place: &(String, PathBuf)) {
-        self.state().waiting.remove(place);
+        let mut state = self.state();
+        state.waiting.remove(place);
+        state.told.trouble = None;
     }
 
     /// Notes a failed attempt.
@@ -156,7 +164,7 @@ mod tests {
         let is_there: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
         assert_eq!(is_there, [false, true, false, true, true]);
         let told = queue.told();
-        assert_eq!((told.waiting, told.never, told.files), (3, 1, 0), "{told:?}");
+        assert_eq!((told.waiting, told.removed_before, told.files), (3, 1, 0), "{told:?}");
     }
 
     #[test]

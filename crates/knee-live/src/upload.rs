@@ -116,6 +116,8 @@ impl Upload {
                     _ = stop.wait_for(|order| *order == Order::Stop) => {}
                 }
             });
+            // A call of the system that does not return must not delay the end.
+            runtime.shutdown_background();
         })?;
         Ok(Upload { queue, order, thread: Some(thread) })
     }
@@ -155,8 +157,13 @@ impl Target {
         let wrong = |problem: String| UploadError::Address { text: address.to_string(), problem };
         let url: Url =
             address.parse().map_err(|error: url::ParseError| wrong(error.to_string()))?;
-        if !url.username().is_empty() && url.password().is_some() {
-            return Err(wrong("it contains a password, which belongs into the environment".into()));
+        if url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+            // They may be secrets, so they are not repeated.
+            let host = url.host_str().unwrap_or_default();
+            let text = format!("{}://{host}{}", url.scheme(), url.path());
+            let problem = "it had a password, a query or a fragment; credentials belong into the \
+                           environment";
+            return Err(UploadError::Address { text, problem: problem.to_string() });
         }
         let (scheme, folder) =
             ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
@@ -198,24 +205,34 @@ impl Target {
         }
         let store = self.store.clone();
         let mut writer = BufWriter::with_capacity(store, place, PART_BYTES).with_max_concurrency(1);
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            match file.read(&mut piece)? {
-                0 => break,
-                read => writer.write_all(&piece[..read]).await?,
-            }
+        if let Err(error) = copy(&mut file, &mut writer).await {
+            // The store would keep the parts that arrived.
+            let _ = writer.abort().await;
+            return Err(error);
         }
         writer.shutdown().await?;
         Ok(Some(len))
     }
 }
 
-/// Stores what waits, the oldest first, and pauses after failures.
+async fn copy(file: &mut File, writer: &mut BufWriter) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(()),
+            read => writer.write_all(&piece[..read]).await?,
+        }
+    }
+}
+
+/// Stores what waits, the oldest first. After a failure it pauses and goes on with the next file, so
+/// that one which cannot be stored does not hold up the others.
 async fn store_all(target: &Target, queue: &Queue, mut orders: watch::Receiver<Order>) {
     let mut pause = PAUSE;
+    let mut failed = None;
     loop {
         orders.mark_unchanged();
-        let Some((stamp, path)) = queue.next() else {
+        let Some((stamp, path)) = queue.next(failed.as_ref()) else {
             // An observer adds files without an order.
             let _ = timeout(PAUSE, orders.changed()).await;
             continue;
@@ -224,15 +241,16 @@ async fn store_all(target: &Target, queue: &Queue, mut orders: watch::Receiver<O
             Ok(bytes) => {
                 queue.stored(stamp, path, bytes);
                 pause = PAUSE;
+                failed = None;
             }
             Err(error) if is_gone(&error, &path) => queue.gone(&(stamp, path)),
             Err(error) => {
                 queue.failed(error.to_string());
                 tokio::select! {
-                    () = sleep(spread(pause, &stamp)) => {}
-                    _ = orders.changed() => {}
+                    () = sleep(spread(pause, &stamp)) => pause = (pause * 2).min(PAUSE_MAX),
+                    _ = orders.changed() => pause = PAUSE,
                 }
-                pause = (pause * 2).min(PAUSE_MAX);
+                failed = Some((stamp, path));
             }
         }
     }

@@ -70,16 +70,39 @@ fn what_cannot_be_stored_waits() {
     assert!(told.trouble.is_some() && path.exists(), "{told:?}");
 }
 
+/// A file that cannot be stored does not hold up the others.
+#[test]
+fn one_that_cannot_be_stored_holds_up_no_other() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [first, second] = [1, 2].map(|second| file(from.path(), second, 1000));
+    let place = |path: &Path| to.path().join("host=edge-1").join(path.file_name().unwrap());
+    // A folder that is not empty has the name of the first.
+    fs::create_dir_all(place(&first).join("taken")).unwrap();
+    let told = begin(from.path(), to.path()).finish(Duration::from_secs(5));
+    assert!(told.files == 1 && told.waiting == 1 && told.trouble.is_some(), "{told:?}");
+    assert!(place(&second).is_file() && first.exists());
+}
+
 #[test]
 fn addresses_are_checked() {
     for (address, part) in [
         ("bucket/observed", "relative URL"),
         ("ftp://host/observed", "nable to recognise"),
         ("memory:///observed", "no known kind"),
-        ("s3://key:secret@bucket/observed", "belongs into the environment"),
     ] {
         let error = upload_place(address).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains(address), "{error}");
+    }
+    // Secrets are not repeated.
+    for address in [
+        "s3://key:secret@bucket/observed",
+        "s3://:secret@bucket/observed",
+        "az://container/observed?sig=secret",
+        "s3://bucket/observed#secret",
+    ] {
+        let error = upload_place(address).unwrap_err().to_string();
+        assert!(error.contains("belong into the environment"), "{error}");
+        assert!(error.contains("/observed") && !error.contains("secret"), "{error}");
     }
     upload_place("file:///tmp").unwrap();
 }

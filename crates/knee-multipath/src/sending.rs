@@ -155,9 +155,7 @@ impl<S: Source> Sending<S> {
     /// Whether new data waits but the shared window is full.
     #[inline]
     pub fn is_blocked(&self) -> bool {
-        let unsent = self.chunks.unsent();
-        let left = self.window_end.saturating_sub(self.chunks.head_offset());
-        unsent > 0 && left < self.mss.min(unsent)
+        self.chunks.unsent() > 0 && !self.has_new()
     }
 
     /// Returns the bytes written and not yet given to any path.
@@ -180,13 +178,13 @@ impl<S: Source> Sending<S> {
 
     /// Removes a path, with all data that it held.
     pub fn on_path_down(&mut self, path: usize) {
-        self.present.0 &= !(1 << path);
+        self.present.remove(path);
         self.silence.reset(path);
         for number in self.chunks.base()..self.chunks.end() {
             if let Some(chunk) = self.chunks.get_mut(number)
                 && chunk.sent_on.contains(path)
             {
-                chunk.sent_on.0 &= !(1 << path);
+                chunk.sent_on.remove(path);
                 self.strand(number);
             }
         }
@@ -220,7 +218,7 @@ impl<S: Source> Sending<S> {
         if let Some(lost) = self.chunks.get_mut(chunk)
             && lost.sent_on.contains(path)
         {
-            lost.sent_on.0 &= !(1 << path);
+            lost.sent_on.remove(path);
             self.strand(chunk);
         }
     }
@@ -535,7 +533,7 @@ impl<S: Source> Sending<S> {
     fn next_copy(&mut self, now: Time, paths: &[Path]) -> Option<Assignment<S::Piece>> {
         let (number, mut rest) = self.copies.take()?;
         let path = rest.iter().next()?;
-        rest.0 &= !(1 << path);
+        rest.remove(path);
         // It may have arrived in the meantime.
         self.chunks.get(number)?;
         self.copies = (!rest.is_empty()).then_some((number, rest));

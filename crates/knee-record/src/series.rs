@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 /// Rows of one flow, path or link that stay in memory: a minute at one sample per millisecond fits.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
-/// Rows of all flows, paths or links together that stay in memory as values, 19 MB; more are packed.
+/// Rows added to all flows, paths or links together before those that stay are packed: at most 19 MB
+/// as values.
 const VALUES_MAX: usize = 1 << 17;
 
 /// Rows of a time series, ascending in time. When one flow, path or link has too many rows, every
@@ -17,8 +18,9 @@ const VALUES_MAX: usize = 1 << 17;
 pub struct Series<R: Timed> {
     parts: BTreeMap<(u32, u16), Part<R>>,
     rows_max: usize,
-    /// Number of rows that were added, until they are packed.
-    values: usize,
+    values_max: usize,
+    /// Number of rows that were added.
+    added: usize,
 }
 
 /// The rows of one flow, path or link.
@@ -37,22 +39,22 @@ struct Part<R: Timed> {
 
 impl<R: Timed> Default for Series<R> {
     fn default() -> Series<R> {
-        Series::of_at_most(ROWS_MAX)
+        Series::of_at_most(ROWS_MAX, VALUES_MAX)
     }
 }
 
 impl<R: Timed> Series<R> {
-    fn of_at_most(rows_max: usize) -> Series<R> {
-        Series { parts: BTreeMap::new(), rows_max, values: 0 }
+    fn of_at_most(rows_max: usize, values_max: usize) -> Series<R> {
+        Series { parts: BTreeMap::new(), rows_max, values_max, added: 0 }
     }
 
     /// Adds a row.
     pub fn push(&mut self, row: R) {
-        if self.values == VALUES_MAX {
+        if self.added == self.values_max {
             self.parts.values_mut().for_each(|part| part.kept.pack());
         }
-        self.values = self.values.saturating_add(1);
-        let is_packed = self.values > VALUES_MAX;
+        self.added = self.added.saturating_add(1);
+        let is_packed = self.added > self.values_max;
         let part = self.parts.entry(row.of()).or_insert_with(|| Part::new(is_packed));
         if part.kept.len() >= self.rows_max && row.time_ns() != part.now_ns {
             part.thin();
@@ -107,8 +109,17 @@ mod tests {
     use proptest::prelude::*;
 
     /// Builds a series with one row per instant for each flow, from its start to before its end.
+    /// It is the same whenever rows are packed.
     fn series(rows_max: usize, flows: &[(u64, u64)]) -> Vec<FlowSample> {
-        let mut series = Series::of_at_most(rows_max);
+        let [values, packed, mixed] =
+            [VALUES_MAX, 0, 10].map(|values_max| series_of(rows_max, values_max, flows));
+        assert_eq!(packed, values);
+        assert_eq!(mixed, values);
+        values
+    }
+
+    fn series_of(rows_max: usize, values_max: usize, flows: &[(u64, u64)]) -> Vec<FlowSample> {
+        let mut series = Series::of_at_most(rows_max, values_max);
         for time_ns in 0..flows.iter().map(|(_, end)| *end).max().unwrap_or(0) {
             for (flow, (start, end)) in flows.iter().enumerate() {
                 if (*start..*end).contains(&time_ns) {

@@ -127,6 +127,7 @@ impl<R: Timed> Track<R> {
 
     /// Packs the rows, and those that will be added.
     pub fn pack(&mut self) {
+        const { assert!(R::WIDTH <= WIDTH_MAX) }
         if let Kept::Values(values) = &mut self.0 {
             let values = std::mem::take(values);
             self.0 = Kept::Packed { rows: Packed::new(R::WIDTH), texts: Vec::new() };
@@ -293,6 +294,11 @@ impl<R: Timed> Rows<R> {
     /// Adds a row, which must not be earlier than the others of its series.
     pub fn push(&mut self, row: R) {
         self.tracks.entry(row.of()).or_default().push(row);
+    }
+
+    /// Packs all rows, and those that will be added to the same series.
+    pub fn pack(&mut self) {
+        self.tracks.values_mut().for_each(Track::pack);
     }
 
     /// Removes all rows.

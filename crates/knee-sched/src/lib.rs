@@ -230,7 +230,8 @@ pub trait Scheduler: Send {
         false
     }
     /// Whether it gives the head of new data to a path whenever that path is the only
-    /// one that is ready, and active. Then it need not be called.
+    /// one that is ready, and active. Then it need not be called. Counts only together
+    /// with [`keeps_choice`](Self::keeps_choice).
     fn takes_only_choice(&self) -> bool {
         false
     }

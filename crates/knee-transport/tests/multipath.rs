@@ -260,7 +260,11 @@ impl Network {
             }
             Event::Ack { path, generation, ack, details, data } => {
                 if self.paths[path].present && self.paths[path].generation == generation {
-                    self.sender.on_ack(now, path, &ack, details.as_ref(), data);
+                    let may_send = self.sender.on_ack(now, path, &ack, details.as_ref(), data);
+                    if !may_send {
+                        let next = self.sender.poll_transmit(now);
+                        assert!(!matches!(next, MultipathTransmit::Segment(..)), "{next:?}");
+                    }
                 }
             }
             Event::Wake if self.armed == self.now => self.wake(),

@@ -9,7 +9,7 @@ use std::iter;
 
 /// Maximum number of errors shown for a file.
 const SHOWN_MAX: usize = 50;
-/// Width of a report for an unknown terminal, columns.
+/// Width of the quoted lines, columns.
 const WIDTH: usize = 100;
 
 /// Prints all errors to standard error.

@@ -23,7 +23,6 @@ use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
 use knee_sched::{PATHS_MAX, Path, Scheduler};
 use knee_units::Time;
 use overflow::Overflow;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of a datagram that every path must carry: an ACK and the longest other frame. QUIC's
@@ -194,13 +193,10 @@ struct PathState {
 impl PathState {
     fn both(&self) -> PathUse {
         let (own, peer) = (self.own_use, self.peer_use);
-        // The end that wants the higher cost says what follows from it.
-        let overflows = match own.cost.cmp(&peer.cost) {
-            Ordering::Less => peer.overflows,
-            Ordering::Equal => own.overflows || peer.overflows,
-            Ordering::Greater => own.overflows,
-        };
         let cost = own.cost.max(peer.cost);
+        // An end to which the path is dear must agree.
+        let agrees = |end: PathUse| end.cost == 0 || end.overflows;
+        let overflows = cost > 0 && agrees(own) && agrees(peer);
         PathUse { quiet: own.quiet || peer.quiet, cost, overflows }
     }
 }

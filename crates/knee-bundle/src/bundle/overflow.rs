@@ -24,7 +24,7 @@ struct Full {
 /// Which dear paths help at present.
 #[derive(Debug, Default)]
 pub(super) struct Overflow {
-    /// The cheapest paths, those with the next one that helps, and so on.
+    /// First the cheapest paths; each further level adds the next that helps.
     full: [Full; PATHS_MAX],
     /// Cost up to which paths help.
     helps: Option<u8>,
@@ -65,11 +65,15 @@ impl Overflow {
     }
 
     fn help(&mut self, now: Time, waits: bool, states: &[PathState], paths: &mut [Path]) {
-        for full in &mut self.full {
+        for level in 0..self.full.len() {
             let has_room = paths.iter().any(|path| path.status == Status::Active && path.ready);
-            let is_full = full.note(now, waits, has_room);
+            let is_full = self.full[level].note(now, waits, has_room);
             let next = if is_full { cheapest(states, paths) } else { None };
-            let Some(cost) = next else { return };
+            let Some(cost) = next else {
+                // What was full with paths that no longer help says nothing later.
+                self.full[level + 1..].fill(Full::default());
+                return;
+            };
             self.helps = Some(cost);
             if has_room {
                 return;
@@ -92,4 +96,26 @@ fn may_help(path: &Path, state: &PathState) -> Option<u8> {
 
 fn cheapest(states: &[PathState], paths: &[Path]) -> Option<u8> {
     paths.iter().zip(states).filter_map(|(path, state)| may_help(path, state)).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path helps only if each end that gave it a cost agrees, whichever cost is higher.
+    #[test]
+    fn the_end_that_pays_agrees() {
+        let overflows = |own: (u8, bool), peer: (u8, bool)| {
+            let given = |(cost, overflows)| PathUse { quiet: false, cost, overflows };
+            let state =
+                PathState { own_use: given(own), peer_use: given(peer), ..Default::default() };
+            state.both().overflows
+        };
+        assert!(overflows((1, true), (0, false)) && overflows((0, false), (1, true)));
+        assert!(overflows((1, true), (2, true)));
+        for peer in [(0, true), (1, true), (255, true)] {
+            assert!(!overflows((1, false), peer) && !overflows(peer, (1, false)), "{peer:?}");
+        }
+        assert!(!overflows((0, false), (0, false)), "a path without a cost is no backup");
+    }
 }

@@ -233,8 +233,11 @@ impl Sender {
         let [(from, to), others @ ..] = details.sack;
         let [(known_from, known_to), known_others @ ..] = self.previous_sack;
         if from == known_from && others == known_others {
-            // The latest block has grown, the usual case, or there is nothing
-            // new. The part reported before is known.
+            if to == known_to {
+                return;
+            }
+            // The latest block has grown, the usual case. The part reported
+            // before is known.
             self.previous_sack[0].1 = to;
             return self.take_growth(now, known_to, to, progress);
         }

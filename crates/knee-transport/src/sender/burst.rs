@@ -38,12 +38,16 @@ impl Sender {
         if alone || admitted.in_flight == 0 || admitted.waiting < mss {
             return Ok(self.send_alone(now, &admitted));
         }
-        let of_burst = self.pacer.left(now);
-        let fits = admitted.room.min(admitted.waiting);
-        let all = u64::from(of_burst) * mss <= fits;
-        let count = if all { of_burst } else { (fits / mss) as u32 };
+        let count = self.full_segments(now, admitted.room.min(admitted.waiting));
         let push = self.ends(&admitted, count);
         Ok(self.send_burst(now, admitted.in_flight, count, push))
+    }
+
+    /// Returns how many full segments of the current burst fit into `room` bytes.
+    #[inline(always)]
+    fn full_segments(&self, now: Time, room: u64) -> u32 {
+        let (left, mss) = (self.pacer.left(now), u64::from(self.mss));
+        if u64::from(left) * mss <= room { left } else { (room / mss) as u32 }
     }
 
     /// Sends a single segment, after which much may change.
@@ -94,10 +98,7 @@ impl Sender {
         if alone || in_flight == 0 || waiting < mss {
             return None;
         }
-        let of_burst = self.pacer.left(now);
-        let room = window.saturating_sub(in_flight).min(waiting);
-        let all = u64::from(of_burst) * mss <= room;
-        let count = if all { of_burst } else { (room / mss) as u32 };
+        let count = self.full_segments(now, window.saturating_sub(in_flight).min(waiting));
         let bytes = u64::from(count) * mss;
         debug_assert!(count > 0, "there was room at another time");
         self.written += bytes;

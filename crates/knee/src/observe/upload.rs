@@ -10,7 +10,7 @@ pub use without::{Upload, begin, check};
 
 /// What became of the files, for the summary.
 pub fn words(stored: &Stored) -> String {
-    let Stored { files, waiting, never, .. } = stored;
+    let Stored { files, waiting, removed_before, .. } = stored;
     let mut words = format!("stored   {files} files\n");
     if *waiting > 0 {
         let why = stored.trouble.as_deref().unwrap_or("the time was too short");
@@ -19,9 +19,11 @@ pub fn words(stored: &Stored) -> String {
              --upload in this folder stores them.\n"
         );
     }
-    if *never > 0 {
-        words +=
-            &format!("lost     {never} files were removed before they were stored, by --limit\n");
+    if *removed_before > 0 {
+        words += &format!(
+            "lost     {removed_before} files were removed before they were known to be stored, by \
+             --limit\n"
+        );
     }
     words
 }
@@ -32,7 +34,7 @@ pub fn json(stored: &Stored) -> Value {
         "files": stored.files,
         "bytes": stored.bytes,
         "waiting": stored.waiting,
-        "removed_before": stored.never,
+        "removed_before": stored.removed_before,
         "failures": stored.failures,
         "error": stored.trouble,
     })
@@ -122,7 +124,8 @@ mod storing {
             let trouble = self.storing.told().trouble;
             match &trouble {
                 Some(trouble) if !self.is_failing => screen::say(&format!(
-                    "Not stored: {trouble}. It is tried again; the files stay here."
+                    "Not stored: {trouble}. It is tried again; until then the files stay in the \
+                     folder, within --limit. Causes: docs/observe.md."
                 )),
                 None if self.is_failing => screen::say("Files are stored again."),
                 _ => {}
@@ -132,6 +135,13 @@ mod storing {
 
         /// Stores what is left, as far as it is possible soon.
         pub fn finish(self) -> Stored {
+            let waiting = self.storing.told().waiting;
+            if waiting > 0 {
+                screen::say(&format!(
+                    "Storing the last files ({waiting}), for at most {} s.",
+                    PATIENCE.as_secs()
+                ));
+            }
             self.storing.finish(PATIENCE)
         }
     }
@@ -146,7 +156,9 @@ mod storing {
             ),
             UploadError::Settings { .. } => Failure::Usage(
                 what,
-                "check the environment, such as AWS_REGION; docs/observe.md".to_string(),
+                "check the environment, such as AWS_REGION, and install ca-certificates if the host \
+                 has none; docs/observe.md"
+                    .to_string(),
             ),
             UploadError::System(_) => Failure::Internal(what),
         }
