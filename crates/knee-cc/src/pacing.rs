@@ -13,8 +13,7 @@ const LARGEST_BURST: u64 = 65_536;
 /// Caches the last result, because the rate often stays the same.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendQuantum {
-    rate: u64,
-    min_rtt: Time,
+    budget: u32,
     mss: u32,
     segments: u32,
 }
@@ -23,9 +22,9 @@ impl SendQuantum {
     /// Returns the segments that may be sent at once at `rate` payload bytes per second.
     #[inline]
     pub(crate) fn segments(&mut self, rate: u64, min_rtt: Time, mss: u32, floor: u32) -> u32 {
-        if (rate, min_rtt, mss) != (self.rate, self.min_rtt, self.mss) {
-            let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST);
-            *self = SendQuantum { rate, min_rtt, mss, segments: budget as u32 / mss.max(1) };
+        let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST) as u32;
+        if budget != self.budget || mss != self.mss {
+            *self = SendQuantum { budget, mss, segments: budget / mss.max(1) };
         }
         self.segments.max(floor)
     }
