@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.
 CASES = {
-    "ii": (10, 30, 1152),
-    "ii-loss": (10, 20, 2460),
-    "iv": (3, 5, 1446),
-    "v": (3, 5, 1875),
-    "multipath": (10, 20, 1725),
+    "ii": (10, 30, 1162),
+    "ii-loss": (10, 20, 2480),
+    "iv": (3, 5, 1453),
+    "v": (3, 5, 1882),
+    "multipath": (10, 20, 1732),
 }
 
 # Maximum cost of a packet of a connection over two paths, relative to a packet of one flow
