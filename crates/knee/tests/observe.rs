@@ -38,7 +38,7 @@ fn wrong_arguments() -> Result<(), Skipped> {
         #[cfg(feature = "upload")]
         ("observe --upload bucket/observed", "write s3://BUCKET/PATH"),
         #[cfg(feature = "upload")]
-        ("observe --upload s3://key:secret@bucket/observed", "belongs into the environment"),
+        ("observe --upload s3://key:secret@bucket/observed", "belong into the environment"),
         #[cfg(not(feature = "upload"))]
         ("observe --upload s3://bucket/observed", "--features upload"),
     ] {
