@@ -386,4 +386,6 @@ pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
 pub use knee_units::Ecn;
 pub use phase::intern as intern_phase;
-pub use registry::{Build, Entry, Registry, build, check, controllers, not_in_kernel, settings};
+pub use registry::{
+    Build, Entry, Prepared, Registry, build, check, controllers, not_in_kernel, settings,
+};

@@ -21,6 +21,9 @@ pub enum Build {
 /// A controller as the registry knows it.
 pub type Entry = knee_registry::Entry<Build>;
 
+/// A controller with its parameters, of which any number can be built.
+pub type Prepared<'a> = knee_registry::Prepared<'a, Build>;
+
 /// Controllers by name: those of this crate, and those that a program registers.
 pub type Registry = knee_registry::Registry<Build>;
 
@@ -77,7 +80,6 @@ impl knee_registry::Build for Build {
                 advice: "write it in packets".to_owned(),
             });
         }
-        <Build as knee_registry::Build>::check(entry, settings)?;
         match &entry.build {
             Build::BuiltIn(build) => Ok(build(settings, init)),
             Build::Given(factory) => factory.build(entry, settings, init),

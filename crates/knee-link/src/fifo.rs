@@ -146,6 +146,13 @@ impl<P: Packet> Fifo<P> {
         self.ring[self.place(self.first)].packet.as_ref()
     }
 
+    /// Returns the packet `behind` places after the oldest, unread.
+    #[inline]
+    pub fn upcoming(&self, behind: usize) -> &Option<P> {
+        let number = self.first + behind;
+        if number < self.next { &self.ring[self.place(number)].packet } else { &None }
+    }
+
     /// Removes the next packet that has left the queue by `now`, arrived or
     /// not, and returns it with its arrival time.
     pub fn pop_departed(&mut self, now: Time) -> Option<(Time, P)> {

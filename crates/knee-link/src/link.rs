@@ -241,6 +241,16 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Returns the packet that is delivered `behind` places after the next, if
+    /// that is certain, without reading its memory.
+    #[inline]
+    pub fn upcoming(&self, behind: usize) -> &Option<P> {
+        match &self.extras {
+            Extras::Features(_) | Extras::Ends(_) => &None,
+            _ => self.core.fifo.upcoming(behind),
+        }
+    }
+
     /// Returns a packet dropped after entry, with the time and the reason: by
     /// CoDel, by an overflow of FQ-CoDel, because the link went down. It has
     /// already been counted. Call this until it returns `None` after each

@@ -19,11 +19,10 @@ pub trait Build: Clone + fmt::Debug + Sized + 'static {
     /// Wraps a program's factory.
     fn given(factory: Given<Self>) -> Self;
 
-    /// Builds an algorithm.
+    /// Builds an algorithm from settings that [`check`](Self::check) accepts.
     ///
     /// # Errors
-    /// If parameters contradict each other or need something that is not known here, or if the
-    /// factory refuses.
+    /// If parameters need something that is not known here, or if the factory refuses.
     fn build(
         entry: &Entry<Self>,
         settings: &Settings,
@@ -74,6 +73,23 @@ impl<B: Build> Clone for Given<B> {
 impl<B: Build> fmt::Debug for Given<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Given")
+    }
+}
+
+/// An algorithm with its parameters, of which any number can be built.
+#[derive(Debug)]
+pub struct Prepared<'a, B: 'static> {
+    entry: &'a Entry<B>,
+    settings: Settings,
+}
+
+impl<B: Build> Prepared<'_, B> {
+    /// Builds the algorithm.
+    ///
+    /// # Errors
+    /// The errors of [`Build::build`].
+    pub fn build(&self, init: B::Init) -> Result<B::Built, SelectionError> {
+        B::build(self.entry, &self.settings, init)
     }
 }
 
@@ -133,8 +149,16 @@ impl<B: Build> Registry<B> {
     /// If the name or a parameter is unknown, or a value is of the wrong kind or out of range; and
     /// the errors of [`Build::build`].
     pub fn build(&self, selection: &Selection, init: B::Init) -> Result<B::Built, SelectionError> {
-        let (entry, settings) = self.0.resolve(selection)?;
-        B::build(entry, &settings, init)
+        self.prepare(selection)?.build(init)
+    }
+
+    /// Reads `selection`, to build its algorithm many times.
+    ///
+    /// # Errors
+    /// The errors of [`check`](Self::check).
+    pub fn prepare(&self, selection: &Selection) -> Result<Prepared<'_, B>, SelectionError> {
+        let (entry, settings) = self.resolve(selection)?;
+        Ok(Prepared { entry, settings })
     }
 
     /// Returns the entry that `selection` names, and all its parameters.

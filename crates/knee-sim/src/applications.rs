@@ -34,6 +34,8 @@ pub struct FlowState {
     /// Names of workload and controller, as in rows of connections.
     pub workload: Arc<str>,
     pub controller: Arc<str>,
+    /// Which of the run's controllers that is.
+    pub prepared: usize,
     /// Whether the application is notified of deliveries.
     pub watches: bool,
     /// Propagation delay from the receiving to the sending end.
@@ -138,7 +140,10 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn add_flow(&mut self, index: usize) -> Result<(), SimulationError> {
         let scenario = self.scenario;
         let plan = &scenario.flows[index];
-        self.algorithms.controllers.check(&plan.controller)?;
+        // A group of flows has one controller.
+        if index == 0 || scenario.flows[index - 1].controller != plan.controller {
+            self.controllers.push(self.algorithms.controllers.prepare(&plan.controller)?);
+        }
         if let Some(multipath) = &plan.multipath {
             self.algorithms.schedulers.check(&multipath.scheduler)?;
         }
@@ -147,6 +152,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let positions = 0..plan.paths.len();
         let ways_back = plan.paths.iter().map(|path| scenario.way_back(*path));
         self.flows.push(FlowState {
+            prepared: self.controllers.len() - 1,
             watches: application.wants_deliveries(),
             application,
             armed: Armed::NOTHING,

@@ -5,6 +5,7 @@
 //! finished transfers are reused once none of their packets is in the network.
 
 use crate::SimulationError;
+use crate::ahead::{EVENTS_AHEAD, MANY_SLOTS};
 use crate::log::{Event, PacketLog};
 use crate::queue::{Armed, SOURCES_MAX};
 use crate::recorder::Sums;
@@ -104,6 +105,10 @@ impl<L: PacketLog> Simulation<'_, L> {
             Some(index) => index,
             None => {
                 self.slots.push(slot.clone());
+                if self.slots.len() == MANY_SLOTS {
+                    self.looks_ahead = true;
+                    self.queue.know_ahead(EVENTS_AHEAD);
+                }
                 self.slots.len() as u32 - 1
             }
         };
@@ -231,9 +236,10 @@ impl<L: PacketLog> Simulation<'_, L> {
             initial_window: u64::from(transport.initial_window) * u64::from(transport.mss),
             rng,
         };
-        let Algorithms { controllers, .. } = self.algorithms;
-        controllers.build(&plan.controller, init.clone()).unwrap_or_else(|refused| {
+        let prepared = &self.controllers[self.flows[flow].prepared];
+        prepared.build(init.clone()).unwrap_or_else(|refused| {
             self.failed.get_or_insert(refused.into());
+            let Algorithms { controllers, .. } = self.algorithms;
             stand_in(|default| controllers.build(default, init), "reno")
         })
     }

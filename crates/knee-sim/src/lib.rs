@@ -3,6 +3,7 @@
 //! The same binary, scenario and seed give byte-identical records. What this
 //! crate never does: read a clock, use threads inside a run, print.
 
+mod ahead;
 mod applications;
 mod closing;
 mod connections;

@@ -70,6 +70,8 @@ pub struct EventQueue {
     /// The earliest keys, in descending order.
     near: [u128; NEAR_MAX],
     near_len: usize,
+    /// Number of keys in the list at which it is refilled.
+    refill_at: usize,
     /// Current limit on the number of keys in the list.
     near_room: usize,
     /// Keys at or after this time do not go into the list.
@@ -87,6 +89,7 @@ impl Default for EventQueue {
         EventQueue {
             near: [0; NEAR_MAX],
             near_len: 0,
+            refill_at: 0,
             near_room: ALONE_MAX,
             bound: Time::MAX,
             wheel: Wheel::default(),
@@ -183,12 +186,31 @@ impl EventQueue {
     /// Removes the earliest event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Event)> {
-        if self.near_len == 0 {
+        if self.near_len <= self.refill_at {
             self.refill();
         }
         self.near_len = self.near_len.checked_sub(1)?;
         let key = self.near[self.near_len & (NEAR_MAX - 1)];
         Some((time_of(key), Event(key as u64)))
+    }
+
+    /// From now on, the sources of that many events are known in advance.
+    pub fn know_ahead(&mut self, events: usize) {
+        debug_assert!(events <= NEAR_MAX - REFILL_MAX, "the list has no room");
+        self.refill_at = events;
+    }
+
+    /// Begins to load what the next refills need into the cache.
+    #[inline]
+    pub fn prefetch(&mut self) {
+        self.wheel.prefetch();
+    }
+
+    /// Returns the source of the event `behind` places after the next, if it is in the list.
+    #[inline]
+    pub fn upcoming(&self, behind: usize) -> Option<usize> {
+        let place = self.near_len.checked_sub(behind + 1)?;
+        Some(Event(self.near[place & (NEAR_MAX - 1)] as u64).source())
     }
 
     /// Moves the earliest keys of the wheel and the heap into the list.
@@ -207,7 +229,9 @@ impl EventQueue {
             due.drain(REFILL_MAX..).for_each(|key| self.heap.push(key));
         }
         self.set_bound(bound);
-        self.near_len = due.len();
+        // They are later than those that are left.
+        self.near.copy_within(..self.near_len, due.len());
+        self.near_len += due.len();
         for (place, key) in self.near.iter_mut().zip(due.iter().rev()) {
             *place = *key;
         }

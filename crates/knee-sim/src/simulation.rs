@@ -37,6 +37,8 @@ pub const CONNECTION: usize = 3;
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
     pub(crate) algorithms: &'a Algorithms,
+    /// The flows' controllers.
+    pub(crate) controllers: Vec<knee_cc::Prepared<'a>>,
     pub links: Vec<LinkState>,
     /// Both ends of plain connections, indexed by a slot's `ends`.
     pub senders: Vec<Sender>,
@@ -48,6 +50,9 @@ pub struct Simulation<'a, L: PacketLog> {
     pub(crate) free_connections: Vec<u32>,
     /// Connections that changed since the last sample; some may no longer exist.
     pub(crate) changed: Vec<u32>,
+    /// Whether so many slots have been in use that it pays to [look
+    /// ahead](Simulation::look_ahead).
+    pub(crate) looks_ahead: bool,
     /// Number of slots started so far, including reused ones.
     pub(crate) slots_begun: u32,
     pub flows: Vec<FlowState>,
@@ -81,6 +86,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let mut simulation = Simulation {
             scenario,
             algorithms,
+            controllers: Vec::new(),
             links,
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -90,6 +96,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             connections: Vec::new(),
             free_connections: Vec::new(),
             changed: Vec::new(),
+            looks_ahead: false,
             slots_begun: 0,
             flows: Vec::with_capacity(scenario.flows.len()),
             closed: Vec::new(),
@@ -149,6 +156,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
                 }
             }
             let source = event.source();
+            if self.looks_ahead {
+                self.look_ahead(source);
+            }
             if source < self.links.len() {
                 self.on_link(source, event);
             } else if source == SAMPLER {

@@ -2,6 +2,7 @@
 //! SOSP 1987), whose slots are not sorted.
 
 use crate::queue::time_of;
+use knee_transport::prefetch;
 use knee_units::Time;
 
 /// Duration of a slot, 2^14 ns, 16 us: a few events of a 1 Gbit/s link.
@@ -9,6 +10,8 @@ const SLOT_SHIFT: u32 = 14;
 /// Number of slots: 67 ms, longer than a delayed ACK and the pacing interval of
 /// a slow flow.
 const SLOTS: usize = 4096;
+/// Slots whose entries are loaded in advance.
+const WALK_SLOTS: u64 = 4;
 /// Index that means no entry.
 const NONE: u32 = u32::MAX;
 
@@ -33,6 +36,9 @@ pub struct Wheel {
     /// The first valid slot, by number since time zero; the `SLOTS` slots from
     /// here have a place.
     base: u64,
+    /// Where [`prefetch`](Wheel::prefetch) is: a slot, and an entry in it.
+    walked: u64,
+    walked_to: u32,
 }
 
 impl Default for Wheel {
@@ -44,6 +50,8 @@ impl Default for Wheel {
             entries: Vec::new(),
             free: NONE,
             base: 0,
+            walked: 0,
+            walked_to: NONE,
         }
     }
 }
@@ -130,6 +138,21 @@ impl Wheel {
             let next = std::mem::replace(&mut entry.next, self.free);
             self.free = index;
             index = next;
+        }
+    }
+
+    /// Begins to load one more entry of the near future into the cache, which
+    /// [`take`](Wheel::take) would otherwise wait for one after another.
+    #[inline]
+    pub fn prefetch(&mut self) {
+        if let Some(entry) = self.entries.get(self.walked_to as usize) {
+            self.walked_to = entry.next;
+        } else if self.walked < self.base + WALK_SLOTS {
+            self.walked = self.walked.max(self.base) + 1;
+            self.walked_to = self.heads[self.walked as usize % SLOTS];
+        }
+        if let Some(entry) = self.entries.get(self.walked_to as usize) {
+            prefetch(entry);
         }
     }
 

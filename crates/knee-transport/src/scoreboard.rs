@@ -1,5 +1,6 @@
 //! Segments that were sent and are not yet acknowledged cumulatively.
 
+use crate::prefetch;
 use knee_units::Time;
 
 /// Selectively acknowledged.
@@ -126,6 +127,18 @@ impl Scoreboard {
         self.next_byte - self.first_byte + self.retransmission_bytes
             - self.sacked_bytes
             - self.lost_bytes
+    }
+    /// Begins to load the segments that the next ACK removes or looks at, and the
+    /// places of those that are sent then, into the cache.
+    pub fn prefetch_ends(&self) {
+        let mask = self.ring.len().wrapping_sub(1);
+        for (from, count) in [(self.first, 4), (self.next, 2)] {
+            for number in 0..count {
+                if let Some(sent) = self.ring.get(from.wrapping_add(number) as usize & mask) {
+                    prefetch(sent);
+                }
+            }
+        }
     }
     /// Returns segment `number`, which must be outstanding.
     #[inline]

@@ -27,6 +27,7 @@ pub use transmit::{Transmit, Wait};
 use crate::ack_request::AckRequest;
 use crate::config::{AckFrequency, Config, Pacing, ReceiveWindow};
 use crate::pacing::Pacer;
+use crate::prefetch;
 use crate::prr::Reduction;
 use crate::rack::Rack;
 use crate::rate::RateSampler;
@@ -311,6 +312,12 @@ impl Sender {
     /// Returns the controller, for its state.
     pub fn controller(&self) -> &dyn Controller {
         self.controller.as_ref()
+    }
+
+    /// Begins to load what the next ACK needs beyond the sender itself into the cache.
+    pub fn prefetch_parts(&self) {
+        prefetch(self.controller.as_ref());
+        self.board.prefetch_ends();
     }
 
     /// Returns the bytes in flight.
