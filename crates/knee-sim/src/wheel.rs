@@ -5,10 +5,10 @@ use crate::queue::time_of;
 use knee_transport::prefetch;
 use knee_units::Time;
 
-/// Duration of a slot, 2^14 ns, 16 us: a few events of a 1 Gbit/s link.
-const SLOT_SHIFT: u32 = 14;
-/// Number of slots: 67 ms, longer than a delayed ACK and the pacing interval of
-/// a slow flow.
+/// Duration of a slot, 2^16 ns, 66 us: a few events of a 1 Gbit/s link.
+const SLOT_SHIFT: u32 = 16;
+/// Number of slots: 268 ms, longer than a delayed ACK, the pacing interval of a
+/// slow flow, and most retransmission timers.
 const SLOTS: usize = 4096;
 /// Slots whose entries are loaded in advance.
 const WALK_SLOTS: u64 = 4;
