@@ -16,9 +16,14 @@ const SLOT: usize = 20;
 const ENDS: usize = 12;
 const PARTS: usize = 6;
 /// Events that the queue has to know in advance for that.
-pub const EVENTS_AHEAD: usize = SLOT + 1;
+const EVENTS_AHEAD: usize = SLOT + 1;
 
 impl<L: PacketLog> Simulation<'_, L> {
+    pub(crate) fn begin_to_look_ahead(&mut self) {
+        self.looks_ahead = true;
+        self.queue.know_ahead(EVENTS_AHEAD);
+    }
+
     /// Loads what events after one of `source` need.
     #[inline(never)]
     pub(crate) fn look_ahead(&mut self, source: usize) {

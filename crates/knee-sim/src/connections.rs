@@ -5,7 +5,7 @@
 //! finished transfers are reused once none of their packets is in the network.
 
 use crate::SimulationError;
-use crate::ahead::{EVENTS_AHEAD, MANY_SLOTS};
+use crate::ahead::MANY_SLOTS;
 use crate::log::{Event, PacketLog};
 use crate::queue::{Armed, SOURCES_MAX};
 use crate::recorder::Sums;
@@ -106,8 +106,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             None => {
                 self.slots.push(slot.clone());
                 if self.slots.len() == MANY_SLOTS {
-                    self.looks_ahead = true;
-                    self.queue.know_ahead(EVENTS_AHEAD);
+                    self.begin_to_look_ahead();
                 }
                 self.slots.len() as u32 - 1
             }

@@ -116,6 +116,33 @@ mod tests {
     use super::*;
     use knee_scenario::{Embedded, Source, parse};
 
+    /// Loading state in advance affects no result, with slots that come and go.
+    #[test]
+    fn looking_ahead_changes_nothing() {
+        let text = "duration = \"20 s\"\n\
+             [link.a]\nrate = \"20 Mbit/s\"\ndelay = \"5 ms\"\nloss = \"0.5 %\"\n\
+             [link.b]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+             [path.a]\nforward = [\"a\"]\nreverse_delay = \"5 ms\"\n\
+             [path.b]\nforward = [\"b\"]\nreverse_delay = \"10 ms\"\n\
+             [[flow]]\npath = \"a\"\ncc = \"bbr\"\ncount = 3\nworkload = \"bulk\"\n\
+             [[flow]]\npaths = [\"a\", \"b\"]\ncc = \"cubic\"\nworkload = { mix = { \
+             arrival_interval = \"50 ms\", sizes = \"50 kB\" } }\n";
+        let source = Source { name: "test.toml", loader: &Embedded(&[]) };
+        let scenario = parse(text, &source, &[]).expect("the scenario is right");
+        let rows = |looks_ahead: bool| {
+            let mut run = Simulation::new(&scenario, Algorithms::built_in(), ()).expect("it fits");
+            if looks_ahead {
+                run.begin_to_look_ahead();
+            }
+            let mut nowhere = ();
+            let mut recorder = Recorder::new(&mut nowhere);
+            let end = run.run(&mut recorder, &Control::default()).expect("it runs");
+            let records = recorder.into_records(&run, end);
+            format!("{:?} {:?} {:?}", records.flows, records.links, records.transfers)
+        };
+        assert_eq!(rows(true), rows(false));
+    }
+
     /// Finished transfers take no space: there are as many slots and
     /// connections as were ever open at once, or have packets in the network.
     #[test]

@@ -278,14 +278,16 @@ mod tests {
 
     proptest! {
         /// The standard library's heap is the oracle. Times are close together
-        /// or years apart.
+        /// or years apart. What is known in advance is what comes.
         #[test]
         fn agrees_with_a_binary_heap(
+            ahead in 0usize..=NEAR_MAX - REFILL_MAX,
             operations in prop::collection::vec(
                 (0u8..5, 0u64..1000, 0u32..6, 0usize..50), 0..400
             )
         ) {
             let mut queue = EventQueue::default();
+            queue.know_ahead(ahead);
             let mut oracle = BinaryHeap::new();
             let mut last_is_queued = false;
             for (number, (kind, time, scale, source)) in operations.into_iter().enumerate() {
@@ -311,9 +313,15 @@ mod tests {
                     }
                 }
             }
+            let mut known = Vec::new();
             while let Some(Reverse((time, _, source))) = oracle.pop() {
                 let found = queue.pop().map(|(time, event)| (time, event.source()));
                 prop_assert_eq!(found, Some((time, source)));
+                prop_assert_eq!(known.first().unwrap_or(&source), &source);
+                queue.prefetch();
+                known = (0..NEAR_MAX).map_while(|behind| queue.upcoming(behind)).collect();
+                prop_assert!(known.len() >= ahead.min(oracle.len() + 1).saturating_sub(1));
+                prop_assert_eq!(queue.upcoming(known.len()), None);
             }
             prop_assert_eq!(queue.pop(), None);
         }
