@@ -73,12 +73,13 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
 
     // The actuator is dropped first, which ends steering of new connections, then everything else
     // is reverted.
-    let steered = (|| -> Result<bool, Failure> {
+    let steered = (|| -> Result<(), Failure> {
         let mut actuator = means.prepare(&policy, &mut journal)?;
         // Ends before the actuator does.
         let mut published = published(&arguments.published)?;
         let applied = actuator.apply(&plan, &mut journal)?;
         if let Some(published) = &mut published {
+            published.renew(guard.end())?;
             published.publish(&policy, &plan, None, treated(&policy))?;
         }
         let until = match arguments.duration {
@@ -92,9 +93,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         document.print(arguments.print.format(), &told(&policy, means, &plan))?;
         let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
         while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
-            if !guard.renew() {
-                return Ok(false);
-            }
+            guard.renew()?;
             if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
                 screen::complain("The policy has expired: reverting all changes.");
                 break;
@@ -129,19 +128,18 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
             if renewed.elapsed() >= STEP {
                 renewed = Instant::now();
                 tell_renewed(&mut sum, actuator.renew()?);
+                if let Some(published) = &mut published {
+                    published.renew(guard.end())?;
+                }
             }
         }
-        Ok(true)
+        Ok(())
     })();
     let returned = host.roll_back(&Journal::read(path)?)?;
     journal.clear()?;
     guard.dismiss();
     screen::say(&taken(&returned));
-    if !steered? {
-        let what = "the process that reverts all changes when this one ends is gone".to_string();
-        return Err(Failure::Host(what, "all changes were reverted; start again".to_string()));
-    }
-    Ok(Ending::Done)
+    steered.map(|()| Ending::Done)
 }
 
 /// Prepares to publish the assignment, if asked to.
