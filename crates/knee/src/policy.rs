@@ -22,8 +22,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Interval of lease renewals, and of route checks if no notification arrives.
+/// Interval of lease renewals.
 const STEP: Duration = Duration::from_secs(1);
+/// Maximum wait for changes of routes before the stop condition is checked.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum number of prefixes listed in text output; JSON contains all.
 const NAMED: usize = 8;
 
@@ -93,13 +95,22 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         document.print(arguments.print.format(), &told(&policy, means, &plan))?;
         let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
         while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
-            guard.renew()?;
             if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
                 screen::complain("The policy has expired: reverting all changes.");
                 break;
             }
-            let left = duration.map_or(STEP, |duration| duration.saturating_sub(began.elapsed()));
-            if changes.wait(STEP.min(left))? {
+            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
+            let has_changed = changes.wait(left.unwrap_or(PATIENCE).min(PATIENCE))?;
+            // Before anything else after a time in which this process did not run.
+            if renewed.elapsed() >= STEP {
+                renewed = Instant::now();
+                guard.renew()?;
+                tell_renewed(&mut sum, actuator.renew()?);
+                if let Some(published) = &mut published {
+                    published.renew(guard.end())?;
+                }
+            }
+            if has_changed {
                 plan = Plan::by(means, &policy, &host.main_table()?);
                 let mut announcing = Announcing::new(&mut *actuator, published.as_mut());
                 let applied = announcing.apply(&plan, &mut journal)?;
@@ -123,13 +134,6 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                         screen::complain(&format!("{words}: {}", places.join(", ")));
                     }
                     told_of = applied.left;
-                }
-            }
-            if renewed.elapsed() >= STEP {
-                renewed = Instant::now();
-                tell_renewed(&mut sum, actuator.renew()?);
-                if let Some(published) = &mut published {
-                    published.renew(guard.end())?;
                 }
             }
         }
