@@ -2,14 +2,18 @@
 """The live page of `knee observe` with 50 groups and an hour of minutes, in headless Chromium.
 
 Writes an hour of minutes as an observer would, starts an observer in that folder, opens and
-closes connections over loopback, and prints the page's bytes, the time to its first paint,
-how often and how fast it is updated, the memory and the processor time of the observer with
-no page open, one and nine, and the page's width on a phone. Fails if a page writes to the
-console, is wider than the phone or loads anything from another host, or if memory grows by
-more than a tenth between the halves of the time. Times are printed next to their goals, and
-decide nothing. Needs pyarrow, and a knee built with --features live.
+closes connections of all groups over loopback, and prints the page's bytes, the time to its
+first paint, how often and how fast it is updated, the memory and the processor time of the
+observer with no page open, one and nine, and the page's width on a phone. Fails if a page
+writes to the console, is wider than the phone or loads anything from another host, or if
+memory grows by more than a tenth between the halves of the time. Times are printed next to
+their goals, and decide nothing. Needs pyarrow, and a knee built with --features live.
 
-    benches/live.py KNEE [--seconds S] [--screenshots FOLDER]
+With `--speed N` the observer's clocks run N times as fast (libfaketime, the package
+faketime), so that an hour of minutes passes in an Nth of an hour; its processor time then is
+not that of a host.
+
+    benches/live.py KNEE [--seconds S] [--speed N] [--screenshots FOLDER]
 """
 
 import argparse
@@ -81,11 +85,17 @@ def minutes(folder):
 
 
 def traffic(ended):
-    """Opens and closes connections over loopback, RATE per second."""
+    """Opens and closes connections over loopback, RATE per second, of one group after another."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+    draw, turn = random.Random(2), 0
     while not ended.is_set():
-        with socket.create_connection(listener.getsockname()):
-            listener.accept()[0].close()
+        turn += 1
+        client = (f"127.1.{turn % GROUPS}.1", 0)
+        with socket.create_connection(listener.getsockname(), source_address=client) as near:
+            with listener.accept()[0] as far:
+                far.sendall(bytes(int(draw.lognormvariate(8, 1))))
+            while near.recv(1 << 16):
+                pass
         time.sleep(1 / RATE)
 
 
@@ -110,6 +120,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("knee", type=Path)
     parser.add_argument("--seconds", type=float, default=20, help="with one page open")
+    parser.add_argument("--speed", type=int, default=1, help="of the observer's clocks")
     parser.add_argument("--screenshots", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -117,8 +128,14 @@ def main():
         folder.mkdir()
         print(f"{'rows of the hour':<34} {minutes(folder):>9}")
         command = [arguments.knee.resolve(), "observe", "--page=127.0.0.1:0", "--out", folder]
+        for group in range(GROUPS):
+            command += ["--group", f"group-{group:02}=127.1.{group}.0/24"]
+        environment = dict(os.environ)
+        if arguments.speed > 1:
+            library = next(Path("/usr/lib").glob("**/faketime/libfaketimeMT.so.1"))
+            environment |= {"LD_PRELOAD": str(library), "FAKETIME": f"+0 x{arguments.speed}"}
         observer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                    text=True)
+                                    text=True, env=environment)
         ended = threading.Event()
         sender = threading.Thread(target=traffic, args=(ended,))
         try:
@@ -167,14 +184,16 @@ def look(address, process, arguments, scratch):
     print(f"{'page':<34} {size / 1e3:>9.0f} kB, answered after {waited:.0f} ms")
     print(f"{'first paint':<34} {first:>9.0f} ms, aim {FIRST_PAINT_MS_AIM} ms")
     browser.evaluate(WATCH)
-    first_half = alone(arguments.seconds / 2)
-    memory = process.memory_mb()
-    second_half = alone(arguments.seconds / 2)
-    grown = process.memory_mb() / memory
+    parts = 6
+    used = [(alone(arguments.seconds / parts), process.memory_mb()) for _ in range(parts)]
+    memory = [megabytes for _, megabytes in used]
+    grown = memory[-1] / memory[parts // 2 - 1]
     shown = browser.evaluate("window.shown")
-    print(f"{'one page: processor':<34} {(first_half + second_half) / 2:>9.1f} %, "
-          f"memory {memory:.0f} MB, then {grown:.2f} times it")
-    print(f"{'renewed in ' + str(arguments.seconds) + ' s':<34} {len(shown):>9} times")
+    print(f"{'one page: processor':<34} {sum(percent for percent, _ in used) / parts:>9.1f} %, "
+          f"memory {', '.join(f'{each:.1f}' for each in memory)} MB, "
+          f"{grown:.2f} times that of the middle")
+    print(f"{f'renewed in {arguments.seconds * arguments.speed:g} s of its clock':<34} "
+          f"{len(shown):>9} times")
     others = browser.evaluate(
         "performance.getEntriesByType('resource').map((one) => one.name)"
         f".filter((name) => !name.startsWith('{address}'))")

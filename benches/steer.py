@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures how fast a policy is applied and rolled back, and what a kill leaves behind.
 
-    benches/steer.py [KNEE] [--prefixes N] [--kills N]
-                     [--programs] [--connections N] [--open N] [--seed N]
+    benches/steer.py [KNEE] [--prefixes N] [--kills N] [--tables N]
+                     [--programs] [--connections N] [--pairs N] [--open N] [--seed N]
 
 In a network namespace of its own, with a device that leads nowhere:
 
@@ -11,13 +11,15 @@ In a network namespace of its own, with a device that leads nowhere:
   processes;
 - `knee steer apply` is killed (SIGKILL) N times, each at a random moment of its first 1.5
   s; after each kill, rules and routes with Knee's mark and the journal are checked. Fails
-  if anything is left for longer than ten seconds.
+  if anything is left for longer than ten seconds;
+- a policy is applied over N random main tables with routes of others, some with a controller or
+  a locked one (a test of knee-policy, which cargo builds).
 
 With `--programs` and a knee that has them (`--features bpf`), as root, over the loopback
-device:
+device, and for the first two over IPv4, IPv6 and IPv4-mapped IPv6:
 
 - CPU time of the kernel per short connection, both ends, alternately with the programs and
-  without;
+  without; both ends look up the policy, the accepting one gets a controller;
 - N open connections are changed, a thousand per second, and all are restored;
 - N kills as above: no connection may keep the controller, and no folder may stay in
   /sys/fs/bpf.
@@ -41,6 +43,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CLONE_NEWNET = 0x40000000
 PATIENCE = 10
+IP_BIND_ADDRESS_NO_PORT = 24
 
 
 def ip(line):
@@ -143,11 +146,25 @@ def kills(knee, folder, number, seed):
     )
 
 
-def programs(path, port):
+def tables(number):
+    line = ["cargo", "test", "--quiet", "-p", "knee-policy", "--test", "namespaces"]
+    subprocess.run([*line, "--no-run"], check=True, cwd=ROOT, capture_output=True)
+    environment = {**os.environ, "PROPTEST_CASES": str(number)}
+    took, done = timed(
+        lambda: subprocess.run(
+            [*line, "random_tables"], cwd=ROOT, env=environment, capture_output=True, text=True
+        )
+    )
+    if done.returncode or "1 passed" not in done.stdout:
+        raise SystemExit(f"random tables: {done.stdout}{done.stderr}")
+    print(f"{number} random tables in {took:.0f} s: routes of others and locked ones as before")
+
+
+def programs(path, ports):
     path.write_text(
         'name = "bench"\nactuator = "bpf"\nopen_connections = true\n'
         '[[group]]\nname = "all"\ncontroller = "reno"\nhold_out = "0%"\n'
-        f'prefixes = ["127.0.0.0/16"]\nports = [{port}]\n'
+        f'prefixes = ["127.0.0.0/16", "2001:db8:5::/48"]\nports = {ports}\n'
     )
 
 
@@ -156,11 +173,33 @@ def controller(of):
     return name.rstrip(b"\0").decode()
 
 
-def connection(server, client):
-    near = socket.socket()
-    near.bind((client, 0))
-    near.connect(server.getsockname())
-    return near, server.accept()[0]
+class Family:
+    """A server, and its clients."""
+
+    def __init__(self, name):
+        self.name = name
+        self.is_v6 = name == "IPv6"
+        if name == "IPv4":
+            self.server = socket.create_server(("127.0.0.1", 0), backlog=4096)
+        else:
+            # An IPv4 client is an IPv4-mapped one here.
+            self.server = socket.create_server(
+                ("::", 0), family=socket.AF_INET6, backlog=4096, dualstack_ipv6=True
+            )
+        self.port = self.server.getsockname()[1]
+
+    def connect(self, client):
+        """Connects from the client of this number, below 200."""
+        near = socket.socket(socket.AF_INET6 if self.is_v6 else socket.AF_INET)
+        # The port is chosen by both ends, as without an address: in turns ports are used again.
+        near.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+        near.bind((f"2001:db8:5::{client + 1:x}" if self.is_v6 else f"127.0.{client + 1}.1", 0))
+        near.connect(("2001:db8::1" if self.is_v6 else "127.0.0.1", self.port))
+        return near
+
+    def pair(self, client=0):
+        near = self.connect(client)
+        return near, self.server.accept()[0]
 
 
 def until(holds, what):
@@ -187,39 +226,53 @@ def stopped(knee, folder, process):
     return took, json.loads(done.stdout)
 
 
-def cost(knee, folder, server, number):
-    """Measures the kernel's CPU time per connection, alternately with and without."""
+def cost(knee, folder, family, number, pairs):
+    """Measures the CPU time per connection in pairs of turns with and without, in both orders.
+
+    The kernel's part of a process's time is estimated from samples, the whole is exact: so the
+    difference is that of the whole, and only what it is compared with is the kernel's part.
+    """
 
     def one_turn():
-        began = resource.getrusage(resource.RUSAGE_SELF).ru_stime
+        kernel = resource.getrusage(resource.RUSAGE_SELF).ru_stime
+        whole = time.process_time()
         for _ in range(number):
-            near, far = connection(server, "127.0.0.2")
+            near, far = family.pair()
             near.send(b"x")
             far.recv(1)
             near.close()
             far.close()
-        return (resource.getrusage(resource.RUSAGE_SELF).ru_stime - began) / number * 1e6
+        kernel = resource.getrusage(resource.RUSAGE_SELF).ru_stime - kernel
+        return (time.process_time() - whole) / number * 1e6, kernel / number * 1e6
+
+    def with_programs():
+        process = applied(knee, folder)
+        took = one_turn()
+        stopped(knee, folder, process)
+        return took
 
     one_turn()
-    without, with_them = [], []
-    for turn in range(20):
+    kernels, differences = [], []
+    for turn in range(pairs):
         if turn % 2:
-            process = applied(knee, folder)
-            with_them.append(one_turn())
-            stopped(knee, folder, process)
+            more, (base, kernel) = with_programs()[0], one_turn()
         else:
-            without.append(one_turn())
-    pairs = [b - a for a, b in zip(without, with_them)]
-    base, more = statistics.median(without), statistics.median(pairs)
-    spread = statistics.stdev(pairs) / len(pairs) ** 0.5
+            base, kernel = one_turn()
+            more = with_programs()[0]
+        kernels.append(kernel)
+        differences.append(more - base)
+    base, more = statistics.median(kernels), statistics.median(differences)
+    # Of a median, with the robust estimate of the deviation.
+    apart = statistics.median(abs(each - more) for each in differences)
+    error = 1.2533 * 1.4826 * apart / pairs**0.5
     print(
-        f"{number} short connections, 10 pairs in turns: {base:.1f} us of the kernel's CPU each, "
-        f"{more:+.2f} us with the programs (standard error {spread:.2f}), {100 * more / base:+.1f} %; "
-        f"at 5000 a second {more * 0.5:+.2f} % of a processor"
+        f"{family.name}: {number} short connections, {pairs} pairs of turns: {base:.1f} us of the "
+        f"kernel's CPU each, {more:+.2f} us with the programs (standard error {error:.2f}), "
+        f"{100 * more / base:+.1f} %; at 5000 a second {more * 0.5:+.2f} % of a processor"
     )
 
 
-def accepted(server, number):
+def accepted(family, number):
     """Opens connections in a second process, so that each process holds one end."""
     reader, writer = os.pipe()
     client = os.fork()
@@ -227,14 +280,11 @@ def accepted(server, number):
         os.close(writer)
         held = []
         for n in range(number):
-            near = socket.socket()
-            near.bind((f"127.0.{n % 200 + 1}.1", 0))
-            near.connect(server.getsockname())
-            held.append(near)
+            held.append(family.connect(n % 200))
         os.read(reader, 1)
         os._exit(0)
     os.close(reader)
-    ends = [server.accept()[0] for _ in range(number)]
+    ends = [family.server.accept()[0] for _ in range(number)]
 
     def release():
         os.close(writer)
@@ -245,10 +295,10 @@ def accepted(server, number):
     return ends, release
 
 
-def open_connections(knee, folder, server, number):
-    default = controller(connection(server, "127.0.0.2")[1])
+def open_connections(knee, folder, family, number):
+    default = controller(family.pair()[1])
     assert default != "reno", "the default here is what the bench would give"
-    ends, release = accepted(server, number)
+    ends, release = accepted(family, number)
     counts = lambda: sum(controller(far) == "reno" for far in ends)
     process = applied(knee, folder)
     changed = until(lambda: counts() == number, "open connections are changed")
@@ -256,17 +306,17 @@ def open_connections(knee, folder, server, number):
     assert counts() == 0 and all(controller(far) == default for far in ends)
     release()
     print(
-        f"{number} open connections: changed in {changed:.1f} s, {back['connections']} returned "
+        f"{family.name}: {number} open connections: changed in {changed:.1f} s, {back['connections']} returned "
         f"in {took:.2f} s by knee steer rollback, all as before"
     )
 
 
-def program_kills(knee, folder, server, number, seed):
+def program_kills(knee, folder, family, number, seed):
     draw, journal = random.Random(seed), folder / "journal"
     pins = Path("/sys/fs/bpf/knee-steer") / "".join(
         letter for letter in os.readlink("/proc/self/ns/net") if letter.isdigit()
     )
-    pairs = [connection(server, "127.0.0.3") for _ in range(200)]
+    pairs = [family.pair(3) for _ in range(200)]
     default = controller(pairs[0][1])
     as_before = lambda: all(controller(far) == default for _, far in pairs)
     empty = lambda: not journal.exists() or journal.stat().st_size == 0
@@ -276,7 +326,7 @@ def program_kills(knee, folder, server, number, seed):
         time.sleep(draw.uniform(0, 1.5))
         process.kill()
         process.wait()
-        near, far = connection(server, "127.0.0.3")
+        near, far = family.pair(3)
         assert controller(far) == default, "a connection after the kill"
         near.close()
         far.close()
@@ -291,15 +341,20 @@ def program_kills(knee, folder, server, number, seed):
 
 
 def by_programs(knee, folder, arguments):
-    server = socket.create_server(("127.0.0.1", 0), backlog=4096)
-    programs(folder / "policy.toml", server.getsockname()[1])
+    ip("address add 2001:db8::1/128 dev lo nodad")
+    lines = [f"address add 2001:db8:5::{n + 1:x}/128 dev lo nodad\n" for n in range(200)]
+    subprocess.run(["ip", "-batch", "-"], check=True, input="".join(lines), text=True)
+    families = [Family(name) for name in ("IPv4", "IPv6", "IPv4-mapped IPv6")]
+    programs(folder / "policy.toml", [family.port for family in families])
     line = [knee, "steer", "plan", folder / "policy.toml", "--format", "json"]
     subprocess.run(line, check=True, capture_output=True)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    cost(knee, folder, server, arguments.connections)
-    open_connections(knee, folder, server, arguments.open)
-    program_kills(knee, folder, server, arguments.kills, arguments.seed)
+    for family in families:
+        cost(knee, folder, family, arguments.connections, arguments.pairs)
+    for family in families:
+        open_connections(knee, folder, family, arguments.open)
+    program_kills(knee, folder, families[0], arguments.kills, arguments.seed)
 
 
 def main():
@@ -309,8 +364,10 @@ def main():
     parser.add_argument("knee", nargs="?", default=ROOT / "target/release/knee", type=Path)
     parser.add_argument("--prefixes", type=int, default=20_000)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--tables", type=int, default=500)
     parser.add_argument("--programs", action="store_true", help="the rows of BPF programs too")
     parser.add_argument("--connections", type=int, default=5000, help="in a turn")
+    parser.add_argument("--pairs", type=int, default=20, help="of turns with and without")
     parser.add_argument("--open", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -319,6 +376,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         prefixes(knee, Path(folder), arguments.prefixes)
         kills(knee, Path(folder), arguments.kills, arguments.seed)
+        if arguments.tables:
+            tables(arguments.tables)
         if arguments.programs:
             by_programs(knee, Path(folder), arguments)
 

@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Maximum size of the file; 100,000 prefixes have some 10 MB.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -58,17 +59,23 @@ impl Assignments {
 
     /// Looks for a change at `now_ns`, and returns whether there is one.
     pub fn look(&mut self, now_ns: u64) -> Result<bool, LiveError> {
-        let identity = match fs::metadata(&self.path) {
-            Ok(about) => Some(identity(&about)),
+        let about = match fs::metadata(&self.path) {
+            Ok(about) => Some(about),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(self.wrong(&error.to_string())),
         };
-        let is_same = identity.is_some() && identity == self.found.as_ref().map(|it| it.identity);
+        let known = self.found.as_ref().map(|found| found.identity);
+        let same = about.filter(|about| Some(identity(about)) == known);
+        let is_same = same.is_some();
         let mut has_ended = false;
         if let Some(found) = self.found.as_mut().filter(|found| found.is_in_force) {
-            if is_same && is_held(&found.file)? {
-                self.alive_ns = now_ns;
-                return Ok(false);
+            if let Some(about) = same
+                && is_held(&found.file)?
+            {
+                self.alive_ns = now_ns.min(end_ns(&about));
+                if self.alive_ns == now_ns {
+                    return Ok(false);
+                }
             }
             (found.is_in_force, has_ended) = (false, true);
             if let Some(last) = self.epochs.last_mut() {
@@ -78,7 +85,7 @@ impl Assignments {
         if is_same {
             return Ok(has_ended);
         }
-        let Some((found, assignment)) = self.read()? else {
+        let Some((found, assignment)) = self.read(now_ns)? else {
             self.found = None;
             return Ok(has_ended);
         };
@@ -96,15 +103,16 @@ impl Assignments {
         Ok(has_ended || is_in_force)
     }
 
-    /// Reads the file, if there is one. It is in force as long as a process holds it.
-    fn read(&self) -> Result<Option<(Found, Assignment)>, LiveError> {
+    /// Reads the file, if there is one. It is in force as long as a process holds it, until its end.
+    fn read(&self, now_ns: u64) -> Result<Option<(Found, Assignment)>, LiveError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.wrong(&error.to_string())),
         };
         let wrong = |error: io::Error| self.wrong(&error.to_string());
-        let identity = identity(&file.metadata().map_err(wrong)?);
+        let about = file.metadata().map_err(wrong)?;
+        let identity = identity(&about);
         let mut text = Vec::new();
         (&mut file).take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(wrong)?;
         let assignment: Assignment =
@@ -113,7 +121,7 @@ impl Assignments {
             let problem = format!("it is of the schema {:?}", assignment.schema);
             return Err(self.wrong(&problem));
         }
-        let is_in_force = is_held(&file)?;
+        let is_in_force = is_held(&file)? && now_ns <= end_ns(&about);
         Ok(Some((Found { file, identity, is_in_force }, assignment)))
     }
 
@@ -135,6 +143,12 @@ fn identity(about: &Metadata) -> (u64, u64) {
     (about.dev(), about.ino())
 }
 
+/// When an assignment ends, nanoseconds since the boot.
+fn end_ns(about: &Metadata) -> u64 {
+    let end = about.modified().ok().and_then(|end| end.duration_since(UNIX_EPOCH).ok());
+    end.map_or(0, |end| u64::try_from(end.as_nanos()).unwrap_or(u64::MAX))
+}
+
 fn is_held(file: &File) -> Result<bool, LiveError> {
     Ok(is_locked(file).map_err(|error| HostError::call("look at a lock", error))?)
 }
@@ -145,9 +159,10 @@ mod tests {
     use knee_steer::{AssignedGroup, AssignedPlace};
     use nix::fcntl::{Flock, FlockArg};
     use std::io::Write;
+    use std::time::Duration;
 
-    /// Writes an assignment of one group, and holds its file.
-    fn publish(path: &Path, from_ns: u64) -> Flock<File> {
+    /// Writes an assignment of one group with this end, and holds its file.
+    fn publish(path: &Path, from_ns: u64, end_ns: u64) -> Flock<File> {
         let group = AssignedGroup {
             name: "web".into(),
             arms: ["A".into(), "B".into()],
@@ -170,7 +185,12 @@ mod tests {
         };
         let mut file = File::create_new(path).unwrap();
         file.write_all(&serde_json::to_vec(&assignment).unwrap()).unwrap();
+        put_off(&file, end_ns);
         Flock::lock(file, FlockArg::LockExclusive).unwrap()
+    }
+
+    fn put_off(file: &File, end_ns: u64) {
+        file.set_modified(UNIX_EPOCH + Duration::from_nanos(end_ns)).unwrap();
     }
 
     fn block_at(assignments: &Assignments, ns: u64) -> Option<u64> {
@@ -186,16 +206,43 @@ mod tests {
         let path = folder.path().join("assignment");
         let mut assignments = Assignments::new(&path);
         assert!(!assignments.look(1).unwrap());
-        let first = publish(&path, 2);
+        let first = publish(&path, 2, 99);
         assert!(assignments.look(3).unwrap() && !assignments.look(4).unwrap());
         let first = first.unlock().unwrap();
         // A change once, not twice.
         assert!(assignments.look(5).unwrap() && !assignments.look(6).unwrap());
         fs::remove_file(&path).unwrap();
         drop(first);
-        let _next = publish(&path, 7);
+        let _next = publish(&path, 7, 99);
         assert!(assignments.look(8).unwrap(), "the next file is not taken");
         let blocks = [2, 4, 5, 6, 7, 8].map(|ns| block_at(&assignments, ns));
         assert_eq!(blocks, [Some(2), Some(2), None, None, Some(7), Some(7)]);
+    }
+
+    /// An assignment ends although its file is still held, exactly when it says, and does not begin
+    /// again: only a new file does.
+    #[test]
+    fn what_is_not_put_off_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("assignment");
+        let mut assignments = Assignments::new(&path);
+        let first = publish(&path, 10, 20);
+        assert!(assignments.look(12).unwrap() && !assignments.look(20).unwrap());
+        put_off(&first, 30);
+        assert!(!assignments.look(25).unwrap());
+        assert!(assignments.look(40).unwrap() && !assignments.look(41).unwrap());
+        let blocks = [10, 25, 30, 31, 40].map(|ns| block_at(&assignments, ns));
+        assert_eq!(blocks, [Some(10), Some(10), Some(10), None, None]);
+        put_off(&first, 60);
+        assert!(!assignments.look(45).unwrap() && block_at(&assignments, 44).is_none());
+        fs::remove_file(&path).unwrap();
+        // Of a process that was stopped when it was about to publish.
+        let late = publish(&path, 46, 30);
+        assert!(!assignments.look(47).unwrap() && block_at(&assignments, 47).is_none());
+        fs::remove_file(&path).unwrap();
+        drop(late);
+        let _next = publish(&path, 50, 60);
+        assert!(assignments.look(51).unwrap());
+        assert_eq!(block_at(&assignments, 51), Some(50));
     }
 }

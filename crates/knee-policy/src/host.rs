@@ -110,6 +110,9 @@ impl Host {
     }
 }
 
+/// Controllers of routes, by table and destination; `None` for a throw route.
+pub(crate) type Made<'a> = BTreeMap<(u32, IpNet), BTreeSet<Option<&'a str>>>;
+
 /// The routes of these tables.
 pub(crate) fn routes_of(
     routes: &mut Routes,
@@ -127,13 +130,14 @@ pub(crate) fn key(route: &Route) -> (u32, IpNet) {
     (route.table(), route.destination())
 }
 
-/// Recorded controllers of routes; the last line about a route applies.
-pub(crate) fn made(recorded: &Recorded) -> BTreeMap<(u32, IpNet), Option<&str>> {
-    let mut made = BTreeMap::new();
+/// Recorded controllers of routes. A route may have any of them: the process may have been killed
+/// before it carried out the last line.
+pub(crate) fn made(recorded: &Recorded) -> Made<'_> {
+    let mut made = Made::new();
     for entry in &recorded.entries {
         match entry {
             Entry::Route { table, to, controller } => {
-                made.insert((*table, *to), controller.as_deref());
+                made.entry((*table, *to)).or_default().insert(controller.as_deref());
             }
             Entry::Gone { table, to } => {
                 made.remove(&(*table, *to));
@@ -159,12 +163,12 @@ pub(crate) fn tables(recorded: &Recorded) -> impl Iterator<Item = u32> {
     })
 }
 
-pub(crate) fn is_as_made(route: &Route, made: &BTreeMap<(u32, IpNet), Option<&str>>) -> bool {
-    route.protocol() == PROTOCOL
-        && made.get(&key(route)).is_some_and(|controller| match controller {
-            None => route.is_throw(),
-            Some(name) => route.controller() == Some(name),
-        })
+pub(crate) fn is_as_made(route: &Route, made: &Made<'_>) -> bool {
+    let is = |controller: &Option<&str>| match controller {
+        None => route.is_throw(),
+        Some(_) => route.controller() == *controller,
+    };
+    route.protocol() == PROTOCOL && made.get(&key(route)).is_some_and(|each| each.iter().any(is))
 }
 
 /// Folders of the BPF file system that a journal names.

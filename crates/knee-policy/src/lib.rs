@@ -15,7 +15,8 @@
 //!
 //! On a host that accepts only signed policies, [`TrustedKeys`] and [`Versions`] determine which.
 //!
-//! A [`Publication`] tells other programs of this host who is assigned what.
+//! A [`Publication`] tells other programs of this host who is assigned what, and a [`Lease`] until
+//! when.
 //!
 //! [`HostDefault`] is the controller of connections that no policy names. It is set only on
 //! explicit request.
@@ -29,6 +30,7 @@ mod error;
 mod experiment;
 mod host;
 mod journal;
+mod lease;
 mod place;
 mod plan;
 mod policy;
@@ -52,6 +54,7 @@ pub use experiment::{
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};
 pub use knee_host::{Choice, cgroup_root};
+pub use lease::{LEASE, Lease};
 pub use place::{Placed, What};
 pub use plan::{Kept, Plan, Planned, Why};
 pub use policy::{Policy, PolicyFile, PolicyGroup, Stage, TABLE};

@@ -1,16 +1,13 @@
 //! Actuator that uses BPF programs (`bpf/steer.bpf.c`).
 
 use crate::actuator::{Actuator, Applied, Renewed};
-use crate::{Entry, Journal, Placed, Plan, Policy, PolicyError, What};
+use crate::{Entry, Journal, LEASE, Placed, Plan, Policy, PolicyError, What};
 use ipnet::IpNet;
 use knee_host::bpf::{BpfError, Place, Steering};
 use knee_host::{Choice, return_marked, unpin_marks};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-/// Lease of the programs: they stop steering this long after the last renewal.
-const LEASE: Duration = Duration::from_secs(60);
 /// Maximum number of open connections changed per second, since each must find its rate anew.
 const OPEN_MAX: u64 = 1000;
 

@@ -12,6 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The first bytes of each file that is written here.
 const OURS: &[u8] = br#"{"schema":"knee-assignment/"#;
@@ -19,10 +20,12 @@ const OURS: &[u8] = br#"{"schema":"knee-assignment/"#;
 /// A file with the [`Assignment`] in force, readable by all users. It is removed before each change
 /// and at the end, and written after a change, so that whoever finds it knows what has been
 /// assigned until then. It is locked (flock(2)) by this process, so that a killed process leaves
-/// nothing that looks valid.
+/// nothing that looks valid, and has an end, so that a stopped one does neither.
 #[derive(Debug)]
 pub struct Publication {
     path: PathBuf,
+    /// When what is published ends, since the boot.
+    end: Duration,
     file: Option<Flock<File>>,
 }
 
@@ -42,10 +45,21 @@ impl Publication {
             }
             Ok(_) => return Err(PolicyError::NotAssignment { path: path.to_path_buf() }),
         }
-        Ok(Publication { path: path.to_path_buf(), file: None })
+        Ok(Publication { path: path.to_path_buf(), end: Duration::ZERO, file: None })
     }
 
-    /// Publishes an assignment that is in force.
+    /// Sets the end of what is or will be published, time since the boot ([`crate::Lease::end`]).
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::Records`].
+    pub fn renew(&mut self, end: Duration) -> Result<(), PolicyError> {
+        self.end = end;
+        let marked = self.file.as_ref().map_or(Ok(()), |file| mark(file, end));
+        marked.map_err(|source| failed("renew", &self.path, source))
+    }
+
+    /// Publishes an assignment that is in force until the end of the last [`Publication::renew`].
     ///
     /// # Errors
     ///
@@ -97,6 +111,7 @@ impl Publication {
         let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock)
             .map_err(|(_, error)| io::Error::from(error))?;
         file.write_all(&serde_json::to_vec(assignment)?)?;
+        mark(&file, self.end)?;
         fs::rename(&next, &self.path)?;
         self.file = Some(file);
         Ok(())
@@ -190,6 +205,12 @@ fn places(plan: &Plan) -> Vec<AssignedPlace> {
         Some(AssignedPlace { group: planned.group, prefix, port, part, arm: arm(what) })
     });
     of_programs.chain(of_routes).collect()
+}
+
+/// Sets the end of an assignment, time since the boot, in place of the file's time of modification:
+/// a system call replaces it as a whole, and whoever looks at the file finds it.
+fn mark(file: &File, end: Duration) -> io::Result<()> {
+    file.set_modified(UNIX_EPOCH + end)
 }
 
 /// Whether a file is an assignment, of any version, or empty.

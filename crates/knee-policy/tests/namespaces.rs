@@ -6,7 +6,7 @@
 use ipnet::IpNet;
 use knee_host::{Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
 use knee_policy::{
-    Actuator, Host, Journal, Plan, Policy, PolicyError, Recorded, RouteActuator, TABLE, Why,
+    Actuator, Entry, Host, Journal, Plan, Policy, PolicyError, Recorded, RouteActuator, TABLE, Why,
 };
 use knee_trials::{Skipped, trials, turn};
 use nix::sys::socket::{
@@ -38,6 +38,10 @@ fn wired<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         ip("address add 2001:db8::1/64 dev wire nodad");
         ip("route add default via 192.0.2.254");
         ip("route add default via 2001:db8::fe");
+        // The kernel makes the local route of an IPv6 address later, in a work queue.
+        while !ip("-6 route show table local").contains("local 2001:db8::1") {
+            std::thread::yield_now();
+        }
         Ok(work())
     });
     done.unwrap()
@@ -249,6 +253,36 @@ fn a_foreign_table_is_refused() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// A process may be killed when it has recorded a route but has not replaced the earlier one yet:
+/// either of them is removed.
+fn a_route_about_to_be_replaced_is_removed() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let other = other();
+        ip(&format!("route add 198.51.100.8/30 via 192.0.2.7 congctl {other}"));
+        let before = everything();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let policy = policy(&format!(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.100.0/24\"]\n\
+             controller = \"{other}\"\nhold_out = \"0%\"\n"
+        ));
+        let plan = applied(&policy, &path);
+        let (mut journal, _) = Journal::hold(&path).unwrap();
+        let replaced = plan.routes.iter().map(|planned| Entry::Route {
+            table: planned.route.table(),
+            to: planned.route.destination(),
+            controller: planned.route.is_throw().then(|| other.clone()),
+        });
+        journal.write(&replaced.collect::<Vec<_>>()).unwrap();
+        let recorded = journal.recorded().unwrap();
+        let returned = Host::open().unwrap().roll_back(&recorded).unwrap();
+        assert_eq!((returned.routes, returned.left), (2, vec![]));
+        assert_eq!(everything(), before);
+    });
+    Ok(())
+}
+
 /// Random main tables and policies: connections keep their routes, and a rollback restores
 /// everything. `PROPTEST_CASES=500` tries that many cases.
 fn random_tables_keep_their_ways() -> Result<(), Skipped> {
@@ -387,6 +421,7 @@ fn main() -> ExitCode {
         what_is_somebody_else_s_stays,
         changes_are_followed,
         a_foreign_table_is_refused,
+        a_route_about_to_be_replaced_is_removed,
         random_tables_keep_their_ways,
         the_journal_is_safe,
     ])

@@ -5,7 +5,9 @@
 #![expect(clippy::disallowed_methods, reason = "connections are given time to be accepted")]
 
 use knee_host::bpf::{Place, Steering};
-use knee_host::{Choice, Marked, Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
+use knee_host::{
+    Choice, Marked, Namespace, Route, Routes, Routing, TABLE_MAIN, since_boot, sysctl,
+};
 use knee_live::{Groups, Live, Observer, Reports, Settings};
 use knee_policy::{
     Actuator, Announcing, Block, Experiment, Host, Journal, Plan, Policy, PolicyError,
@@ -496,6 +498,13 @@ fn observed(path: &Path, work: impl FnOnce(&Live)) -> Vec<ConnectionRecord> {
     files.flat_map(|file| knee_record::read_connections(file).unwrap()).collect()
 }
 
+/// A publication that does not end by itself.
+fn published(path: &Path) -> Publication {
+    let mut published = Publication::at(path).unwrap();
+    published.renew(since_boot().unwrap() + Duration::from_secs(3600)).unwrap();
+    published
+}
+
 /// The controllers that the server's ends had, by client.
 type Truth = Mutex<BTreeMap<SocketAddr, Vec<String>>>;
 
@@ -544,7 +553,7 @@ fn programs_an_observer_learns_who_is_held_out() -> Result<(), Skipped> {
         let rows = observed(&path, |live| {
             one("127.0.1.1");
             let mut applied = apply(&policy, &folder.path().join("journal"));
-            let mut published = Publication::at(&path).unwrap();
+            let mut published = published(&path);
             let groups = treated(&policy);
             published.publish(&policy, &applied.plan, None, groups).unwrap();
             // Until the observer knows that a connection began under the policy.
@@ -593,84 +602,86 @@ fn programs_an_observer_learns_who_is_held_out() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Over the blocks of an experiment, each connection that is recorded with an arm has the
-/// controller of this arm, in blocks of one controller and in halves. Each block has such
-/// connections, unless this host was too busy for it.
+/// Records a triple of blocks of this length. Each connection that is recorded with an arm has the
+/// controller of this arm, in blocks of one controller and in halves, and if no block is void, all
+/// arms are there. `false` if a block is.
+fn arms_of_blocks(block: Duration) -> bool {
+    let server = Server::on("127.0.0.1:0");
+    let policy = compared(&server.0, "reno", "cubic");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("assignment");
+    let timeline = Timeline { block, burn_in: block / 6, calibration: 0, triples: 1 };
+    let (truth, mut void) = (Truth::default(), false);
+    let rows = observed(&path, |_| {
+        let mut applied = apply(&policy, &folder.path().join("journal"));
+        let mut experiment = Experiment::begin(&policy, timeline, Vec::new(), &[]).unwrap();
+        let mut published = published(&path);
+        let began = Instant::now();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0u32.. {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let client = format!("127.0.1.{}", turn * 7 % 250 + 1);
+                    note(&truth, &server.from(&client, "127.0.0.1").1);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            loop {
+                let mut announcing = Announcing::new(&mut applied.actuator, Some(&mut published));
+                let step = experiment.step(began.elapsed(), &mut announcing).unwrap();
+                assert!(step.stopped.is_empty(), "{:?}", step.stopped);
+                void |= step.block.is_some_and(|block| block.void.is_some());
+                if !published.is_published() {
+                    let (number, groups) = experiment.assigned();
+                    published.publish(&policy, &applied.plan, Some(number), groups).unwrap();
+                }
+                if step.done {
+                    break;
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        drop(published);
+        applied.actuator.stop();
+        let recorded = applied.journal.recorded().unwrap();
+        Host::open().unwrap().roll_back(&recorded).unwrap();
+    });
+    let found = arms(&rows, truth, server.port());
+    let order = knee_steer::Design::new(policy.seed).order("web", 0);
+    let number = |treatment| {
+        let place = order.iter().position(|one| *one == treatment).unwrap() as u64;
+        BTreeSet::from([Some(place)])
+    };
+    let [control, test, half] = [Treatment::Control, Treatment::Test, Treatment::Half].map(number);
+    let of = |arm: &str, given: &str, blocks: &BTreeSet<Option<u64>>| {
+        ((arm.to_string(), given.to_string()), blocks.clone())
+    };
+    let expected = BTreeMap::from([
+        of("A", "cubic", &control),
+        of("B", "reno", &test),
+        of("half A", "cubic", &half),
+        of("half B", "reno", &half),
+    ]);
+    let with_arm: BTreeMap<_, _> =
+        found.into_iter().filter(|((arm, _), _)| !arm.is_empty()).collect();
+    let is_expected = |(one, blocks)| expected.get(one) == Some(blocks);
+    assert!(with_arm.iter().all(is_expected), "{with_arm:?}");
+    assert!(void || with_arm == expected, "{with_arm:?}");
+    !void
+}
+
+/// The arms of connections are learnt, of all blocks of an experiment. On a busy host blocks are
+/// void, so longer ones are tried.
 fn programs_an_observer_learns_the_arms() -> Result<(), Skipped> {
     let _turn = ready()?;
-    alone(|| {
-        let server = Server::on("127.0.0.1:0");
-        let policy = compared(&server.0, "reno", "cubic");
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("assignment");
-        let block = Duration::from_secs(5);
-        let timeline = Timeline { block, burn_in: block / 6, calibration: 0, triples: 1 };
-        let truth = Truth::default();
-        let mut void = BTreeSet::new();
-        let rows = observed(&path, |_| {
-            let mut applied = apply(&policy, &folder.path().join("journal"));
-            let mut experiment = Experiment::begin(&policy, timeline, Vec::new(), &[]).unwrap();
-            let mut published = Publication::at(&path).unwrap();
-            let began = Instant::now();
-            let is_over = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    for turn in 0u32.. {
-                        if is_over.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let client = format!("127.0.1.{}", turn * 7 % 250 + 1);
-                        note(&truth, &server.from(&client, "127.0.0.1").1);
-                        std::thread::sleep(Duration::from_millis(5));
-                    }
-                });
-                loop {
-                    let mut announcing =
-                        Announcing::new(&mut applied.actuator, Some(&mut published));
-                    let step = experiment.step(began.elapsed(), &mut announcing).unwrap();
-                    assert!(step.stopped.is_empty(), "{:?}", step.stopped);
-                    let block = step.block.filter(|block| block.void.is_some());
-                    void.extend(block.map(|block| Some(block.number)));
-                    if !published.is_published() {
-                        let (number, groups) = experiment.assigned();
-                        published.publish(&policy, &applied.plan, Some(number), groups).unwrap();
-                    }
-                    if step.done {
-                        break;
-                    }
-                }
-                is_over.store(true, Ordering::Relaxed);
-            });
-            drop(published);
-            applied.actuator.stop();
-            let recorded = applied.journal.recorded().unwrap();
-            Host::open().unwrap().roll_back(&recorded).unwrap();
-        });
-        let found = arms(&rows, truth, server.port());
-        let order = knee_steer::Design::new(policy.seed).order("web", 0);
-        let number = |treatment| {
-            let place = order.iter().position(|one| *one == treatment).unwrap() as u64;
-            BTreeSet::from([Some(place)])
-        };
-        let [control, test, half] =
-            [Treatment::Control, Treatment::Test, Treatment::Half].map(number);
-        let of = |arm: &str, given: &str, blocks: &BTreeSet<Option<u64>>| {
-            ((arm.to_string(), given.to_string()), blocks.clone())
-        };
-        let expected = BTreeMap::from([
-            of("A", "cubic", &control),
-            of("B", "reno", &test),
-            of("half A", "cubic", &half),
-            of("half B", "reno", &half),
-        ]);
-        let with_arm: BTreeMap<_, _> =
-            found.into_iter().filter(|((arm, _), _)| !arm.is_empty()).collect();
-        let is_expected = |(one, blocks)| expected.get(one) == Some(blocks);
-        assert!(with_arm.iter().all(is_expected), "{with_arm:?}");
-        let mut in_time = expected.iter().filter(|(_, blocks)| blocks.is_disjoint(&void));
-        assert!(in_time.all(|(one, _)| with_arm.contains_key(one)), "{with_arm:?} {void:?}");
-    });
-    Ok(())
+    let lengths = [5, 10, 20, 40].map(Duration::from_secs);
+    if lengths.into_iter().any(|block| alone(|| arms_of_blocks(block))) {
+        return Ok(());
+    }
+    Err(Skipped("this host is too busy: of four experiments each has a void block".to_string()))
 }
 
 fn main() -> ExitCode {

@@ -18,7 +18,11 @@ pub const HELD_OUT: &str = "held out";
 /// Clients without an arm: a route of an administrator names their controller.
 pub const KEPT: &str = "kept";
 
-/// Who gets what, from one change to the next.
+/// Who gets what, from one change to the next: contents of a file.
+///
+/// It is in force as long as a process holds a lock on the file (flock(2)), but not after the
+/// file's time of modification, which is no date: it is on the clock of `since_boot_ns`, and is put
+/// off about once a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// `knee-assignment/1`.

@@ -76,11 +76,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     match ended {
         Ended::Done => Ok(Ending::Done),
         Ended::Interrupted => Ok(Ending::Interrupted),
-        Ended::Alone => {
-            let what =
-                "the process that reverts all changes when this one ends is gone".to_string();
-            Err(Failure::Host(what, "all changes were reverted; start again".to_string()))
-        }
+        Ended::Lost(why) => Err(why),
     }
 }
 
@@ -103,7 +99,7 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
             file: &mut file,
             handle: &handle,
             published: None,
-            is_guarded: &mut || true,
+            renew: &mut || Ok(Duration::ZERO),
         },
     )?;
     report::document(policy, &timeline, &blocks).print_tables(arguments.print.format())?;
@@ -183,8 +179,8 @@ struct Held<'h> {
 enum Ended {
     Done,
     Interrupted,
-    /// The guard process has ended.
-    Alone,
+    /// Without a lease.
+    Lost(Failure),
 }
 
 fn carry_out(
@@ -200,6 +196,9 @@ fn carry_out(
     actuator.apply(&plan, held.journal)?;
     // Ends before the actuator does.
     let mut published = published(held.published)?;
+    if let Some(published) = &mut published {
+        published.renew(held.guard.end())?;
+    }
     let Held { guard, file, handle, .. } = held;
     let going = Going {
         plan: &plan,
@@ -207,7 +206,7 @@ fn carry_out(
         file,
         handle,
         published: published.as_mut(),
-        is_guarded: &mut || guard.renew(),
+        renew: &mut || guard.renew().map(|()| guard.end()),
     };
     proceed(policy, timeline, blocks, going)
 }
@@ -220,8 +219,8 @@ struct Going<'g> {
     handle: &'g Handle,
     /// Where others read which clients get what.
     published: Option<&'g mut Publication>,
-    /// Renews the guard process's patience; whether it still exists.
-    is_guarded: &'g mut dyn FnMut() -> bool,
+    /// Renews the lease; its end, since the boot.
+    renew: &'g mut dyn FnMut() -> Result<Duration, Failure>,
 }
 
 #[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
@@ -231,7 +230,7 @@ fn proceed(
     blocks: &mut Vec<Block>,
     going: Going<'_>,
 ) -> Result<Ended, Failure> {
-    let Going { plan, actuator, file, handle, mut published, is_guarded } = going;
+    let Going { plan, actuator, file, handle, mut published, renew } = going;
     let kept = plan.kept.iter().map(|kept| kept.prefix).collect();
     let mut experiment = Experiment::begin(policy, timeline, kept, blocks)?;
     if timeline.slot(blocks.len() as u64).is_none() {
@@ -245,11 +244,15 @@ fn proceed(
         }
         if renewed.elapsed() >= STEP {
             renewed = Instant::now();
-            if !is_guarded() {
-                return Ok(Ended::Alone);
-            }
+            let end = match renew() {
+                Ok(end) => end,
+                Err(why) => return Ok(Ended::Lost(why)),
+            };
             let done = actuator.renew()?;
             experiment.renewed(done.given, done.refused);
+            if let Some(published) = published.as_deref_mut() {
+                published.renew(end)?;
+            }
         }
         let mut announcing = Announcing::new(&mut *actuator, published.as_deref_mut());
         let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut announcing)?;

@@ -8,7 +8,8 @@
 use crate::failure::{Ending, Failure};
 use crate::policy::taken;
 use crate::screen;
-use knee_policy::{Host, Journal, PolicyError};
+use knee_host::{HostError, since_boot};
+use knee_policy::{Host, Journal, LEASE, Lease, PolicyError};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,8 +18,6 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum silence of the steering process.
-const LEASE: Duration = Duration::from_secs(60);
 /// Time for which a process that has ended may still hold the journal.
 const LAST_BREATH: Duration = Duration::from_secs(10);
 const READY: u8 = b'.';
@@ -28,6 +27,7 @@ const DISMISS: u8 = b'-';
 /// Handle of the guard process, for the steering process.
 pub struct Guard {
     process: Child,
+    lease: Lease,
 }
 
 impl Guard {
@@ -37,6 +37,7 @@ impl Guard {
     ///
     /// If the process cannot be started.
     pub fn start(journal: &Path) -> Result<Guard, Failure> {
+        let lease = Lease::begin(now()?);
         let started = std::env::current_exe().and_then(|program| {
             let mut command = Command::new(program);
             command.args(["steer", "guard", "--journal"]).arg(journal);
@@ -53,12 +54,32 @@ impl Guard {
             let what = format!("cannot start the process that reverts all changes: {error}");
             Failure::Host(what, "check the limits on processes".to_string())
         })?;
-        Ok(Guard { process })
+        Ok(Guard { process, lease })
     }
 
-    /// Renews the lease; `false` if the guard has ended.
-    pub fn renew(&mut self) -> bool {
-        self.write(RENEW)
+    /// Renews the lease.
+    ///
+    /// # Errors
+    ///
+    /// If the guard has ended, or may have reverted all changes since this process has not run for
+    /// some time. Everything must be reverted then.
+    pub fn renew(&mut self) -> Result<(), Failure> {
+        let lost = |what: &str| {
+            Failure::Host(what.to_string(), "all changes were reverted; start again".to_string())
+        };
+        if !self.lease.renew(now()?) {
+            return Err(lost("this process could not run for over 30 s"));
+        }
+        if !self.write(RENEW) {
+            return Err(lost("the process that reverts all changes when this one ends is gone"));
+        }
+        Ok(())
+    }
+
+    /// The time, since the boot, until which all that is applied stays so, whatever happens to this
+    /// process. Tell it to others only after the actuator has been renewed as well.
+    pub fn end(&self) -> Duration {
+        self.lease.end()
     }
 
     /// Tells the guard that nothing is left to revert, and waits for its end.
@@ -73,6 +94,10 @@ impl Guard {
         let input = self.process.stdin.as_mut();
         input.is_some_and(|input| input.write_all(&[byte]).is_ok())
     }
+}
+
+fn now() -> Result<Duration, Failure> {
+    Ok(since_boot().map_err(|error| HostError::call("read the clock", error))?)
 }
 
 /// Runs as the guard of the process on the standard input.

@@ -22,8 +22,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Interval of lease renewals, and of route checks if no notification arrives.
+/// Interval of lease renewals.
 const STEP: Duration = Duration::from_secs(1);
+/// Maximum wait for changes of routes before the stop condition is checked.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum number of prefixes listed in text output; JSON contains all.
 const NAMED: usize = 8;
 
@@ -73,12 +75,13 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
 
     // The actuator is dropped first, which ends steering of new connections, then everything else
     // is reverted.
-    let steered = (|| -> Result<bool, Failure> {
+    let steered = (|| -> Result<(), Failure> {
         let mut actuator = means.prepare(&policy, &mut journal)?;
         // Ends before the actuator does.
         let mut published = published(&arguments.published)?;
         let applied = actuator.apply(&plan, &mut journal)?;
         if let Some(published) = &mut published {
+            published.renew(guard.end())?;
             published.publish(&policy, &plan, None, treated(&policy))?;
         }
         let until = match arguments.duration {
@@ -92,15 +95,22 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         document.print(arguments.print.format(), &told(&policy, means, &plan))?;
         let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
         while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
-            if !guard.renew() {
-                return Ok(false);
-            }
             if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
                 screen::complain("The policy has expired: reverting all changes.");
                 break;
             }
-            let left = duration.map_or(STEP, |duration| duration.saturating_sub(began.elapsed()));
-            if changes.wait(STEP.min(left))? {
+            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
+            let has_changed = changes.wait(left.unwrap_or(PATIENCE).min(PATIENCE))?;
+            // Before anything else after a time in which this process did not run.
+            if renewed.elapsed() >= STEP {
+                renewed = Instant::now();
+                guard.renew()?;
+                tell_renewed(&mut sum, actuator.renew()?);
+                if let Some(published) = &mut published {
+                    published.renew(guard.end())?;
+                }
+            }
+            if has_changed {
                 plan = Plan::by(means, &policy, &host.main_table()?);
                 let mut announcing = Announcing::new(&mut *actuator, published.as_mut());
                 let applied = announcing.apply(&plan, &mut journal)?;
@@ -126,22 +136,14 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                     told_of = applied.left;
                 }
             }
-            if renewed.elapsed() >= STEP {
-                renewed = Instant::now();
-                tell_renewed(&mut sum, actuator.renew()?);
-            }
         }
-        Ok(true)
+        Ok(())
     })();
     let returned = host.roll_back(&Journal::read(path)?)?;
     journal.clear()?;
     guard.dismiss();
     screen::say(&taken(&returned));
-    if !steered? {
-        let what = "the process that reverts all changes when this one ends is gone".to_string();
-        return Err(Failure::Host(what, "all changes were reverted; start again".to_string()));
-    }
-    Ok(Ending::Done)
+    steered.map(|()| Ending::Done)
 }
 
 /// Prepares to publish the assignment, if asked to.

@@ -342,6 +342,92 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// What a process publishes ends before its guard reverts what a stopped one has applied: of the
+/// connections from then on none is recorded with an arm, also when the process continues. It then
+/// ends.
+#[cfg(feature = "bpf")]
+fn programs_of_a_stopped_process_give_no_arms() -> Result<(), Skipped> {
+    use nix::sys::socket::{getsockopt, sockopt};
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+    use std::net::{TcpListener, TcpStream};
+    let _turn = turn()?;
+    if let Some(lack) = knee_policy::programs_lack() {
+        return Err(Skipped::lack(lack));
+    }
+    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap();
+    let other = if default == "reno" { "cubic" } else { "reno" };
+    host(|folder| {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = server.local_addr().unwrap();
+        let text = format!(
+            "name = \"edge\"\nactuator = \"bpf\"\n[[group]]\nname = \"all\"\n\
+             prefixes = [\"127.0.0.0/24\"]\nports = [{}]\ncontroller = \"{other}\"\n\
+             hold_out = \"0%\"\n",
+            place.port()
+        );
+        fs::write(folder.join("policy.toml"), text).unwrap();
+        let (given, kept) = (RefCell::default(), RefCell::default());
+        let connect = || {
+            let near = TcpStream::connect(place).unwrap();
+            let name = getsockopt(&server.accept().unwrap().0, sockopt::TcpCongestion).unwrap();
+            let is_given = name.to_string_lossy().trim_end_matches('\0') == other;
+            let port = near.local_addr().unwrap().port();
+            let ports: &RefCell<BTreeMap<u16, u32>> = if is_given { &given } else { &kept };
+            *ports.borrow_mut().entry(port).or_insert(0) += 1;
+            is_given
+        };
+        let line = "observe --bpf --assignment assignment.json --addresses --out observed";
+        let observer = knee(folder, line).spawn().unwrap();
+        until("it observes", || {
+            connect();
+            fs::read_dir(folder.join("observed")).is_ok_and(|files| files.count() > 0)
+        });
+        let process = RefCell::new(apply(folder));
+        until("it is published", || folder.join("assignment.json").exists());
+        assert!((0..20).all(|_| connect()));
+        let pid = Pid::from_raw(i32::try_from(process.borrow().id()).unwrap());
+        kill(pid, Signal::SIGSTOP).unwrap();
+        // Twice the lease of both the programs and the guard.
+        for _ in 0..2 * 120 {
+            sleep(Duration::from_millis(500));
+            if !connect() {
+                break;
+            }
+        }
+        assert!(!(0..20).any(|_| connect()), "the lease has expired");
+        // Long enough for the observer to record them before it sees an end of the file.
+        sleep(Duration::from_secs(2));
+        kill(pid, Signal::SIGCONT).unwrap();
+        until("it ends", || {
+            connect();
+            process.borrow_mut().try_wait().unwrap().is_some()
+        });
+        assert_eq!(process.borrow_mut().wait().unwrap().code(), Some(3));
+        assert!(!(0..20).any(|_| connect()) && !folder.join("assignment.json").exists());
+        sleep(Duration::from_secs(1));
+        kill(Pid::from_raw(i32::try_from(observer.id()).unwrap()), Signal::SIGTERM).unwrap();
+        let observed = observer.wait_with_output().unwrap();
+        assert!(observed.status.success(), "{observed:?}");
+        let files = fs::read_dir(folder.join("observed")).unwrap().map(|file| file.unwrap().path());
+        let rows: Vec<_> = files
+            .filter(|file| file.to_string_lossy().contains("connections-"))
+            .flat_map(|file| knee_record::read_connections(&file).unwrap())
+            .filter(|row| row.local_port == Some(place.port()))
+            .collect();
+        // A port that was used twice says nothing.
+        let (given, kept) = (given.into_inner(), kept.into_inner());
+        let is_of = |ports: &BTreeMap<u16, u32>, others: &BTreeMap<u16, u32>, port: Option<u16>| {
+            port.is_some_and(|port| ports.contains_key(&port) && !others.contains_key(&port))
+        };
+        let with_arm = || rows.iter().filter(|row| !row.arm.is_empty());
+        let treated = with_arm().filter(|row| is_of(&given, &kept, row.remote_port)).count();
+        let wrong = with_arm().filter(|row| is_of(&kept, &given, row.remote_port)).count();
+        assert!(treated >= 20 && wrong == 0, "{treated} {wrong} of {}", rows.len());
+    });
+    Ok(())
+}
+
 /// An experiment killed within a block leaves nothing behind and can be continued; its limits apply
 /// unless overridden.
 #[cfg(feature = "bpf")]
@@ -437,6 +523,12 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// Without BPF programs in this build there is nothing to see.
+#[cfg(not(feature = "bpf"))]
+fn programs_of_a_stopped_process_give_no_arms() -> Result<(), Skipped> {
+    Err(Skipped("this build of Knee has no BPF programs".to_string()))
+}
+
 /// Without BPF programs in this build, a policy that requires them is refused with the reason.
 #[cfg(not(feature = "bpf"))]
 fn programs_go_with_their_process() -> Result<(), Skipped> {
@@ -514,6 +606,7 @@ fn an_experiment_in_stages() -> Result<(), Skipped> {
 fn main() -> ExitCode {
     knee_trials::run(trials![
         programs_go_with_their_process,
+        programs_of_a_stopped_process_give_no_arms,
         programs_go_on_with_an_experiment,
         an_experiment_in_stages,
         wrong_policies,
