@@ -258,6 +258,10 @@ impl<S: Source> Chunks<S> {
     /// Discards the chunks before byte `acknowledged`.
     #[inline]
     pub fn forget_before(&mut self, acknowledged: u64) {
+        // No chunk is longer than the MSS, so at least so many end before.
+        let Some(first) = self.first() else { return };
+        let certain = acknowledged.saturating_sub(first.offset) / u64::from(self.mss);
+        self.ring.skip(certain);
         self.ring.pop_while(|chunk| {
             let before = chunk.offset + u64::from(chunk.len) <= acknowledged;
             debug_assert!(chunk.given || !before, "what was never sent cannot be acknowledged");

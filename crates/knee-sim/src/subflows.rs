@@ -178,22 +178,22 @@ impl<L: PacketLog> Simulation<'_, L> {
         let (segment, ecn) = (packet.to_segment(), packet.ecn());
         let mapping = |number| sender.mapping(path, number);
         let arrival = receiver.on_segment(now, path, &segment, ecn, rtt, mapping);
-        let deadline = receiver.timer(path);
         self.delivered_packets += u64::from(arrival.subflow_segments);
         if L::WRITES {
             self.log_arrival(connection, path, packet, &arrival);
         }
         self.note_change(home as usize);
+        let tells = arrival.delivered_bytes > 0 && self.slots[home as usize].watched;
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
         } else {
-            self.arm(index, ACKNOWLEDGEMENT, deadline);
+            self.arm(index, ACKNOWLEDGEMENT, arrival.timer);
         }
         for other in arrival.window_updates.iter() {
             let slot = self.multi(connection).slots[other];
             self.send_subflow_ack(slot as usize, connection, other);
         }
-        if arrival.delivered_bytes > 0 && self.slots[home as usize].watched {
+        if tells {
             self.tell_delivered(connection, arrival.delivered_bytes);
         }
         self.leave_network(index);
@@ -251,9 +251,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let details = extra.has_details.then_some(&extra.details);
         let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
         let sender = &mut multi.sender;
-        let may_send = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
-        let timers = || (sender.subflow_timer(path), sender.silence_timer(path));
-        let waits_for = (!may_send).then(timers);
+        let waits_for = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         if L::WRITES {
             let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
             self.note(packet.flow, Event::AckReceive { packet, in_flight });
@@ -261,10 +259,10 @@ impl<L: PacketLog> Simulation<'_, L> {
         let home = self.connections[connection].home as usize;
         match waits_for {
             None => self.pump_multi(connection),
-            Some((retransmission, silence)) => {
+            Some(timers) => {
                 self.note_change(home);
-                self.arm(index, RETRANSMISSION, retransmission);
-                self.arm(home, CONNECTION, silence);
+                self.arm(index, RETRANSMISSION, timers.subflow);
+                self.arm(home, CONNECTION, timers.silence);
             }
         }
         if self.slots[home].closing {
@@ -335,10 +333,10 @@ impl<L: PacketLog> Simulation<'_, L> {
         let mut timer = Time::MAX;
         for path in self.multi(connection).sender.take_touched().iter() {
             let MultipathEnds { sender, slots, .. } = self.multi(connection);
-            let (slot, deadline) = (slots[path], sender.subflow_timer(path));
-            timer = timer.min(sender.silence_timer(path));
+            let (slot, timers) = (slots[path], sender.timers(path));
+            timer = timer.min(timers.silence);
             if slot != NONE {
-                self.arm(slot as usize, RETRANSMISSION, deadline);
+                self.arm(slot as usize, RETRANSMISSION, timers.subflow);
             }
         }
         self.arm(home, CONNECTION, timer);

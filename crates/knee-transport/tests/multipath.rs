@@ -260,8 +260,9 @@ impl Network {
             }
             Event::Ack { path, generation, ack, details, data } => {
                 if self.paths[path].present && self.paths[path].generation == generation {
-                    let may_send = self.sender.on_ack(now, path, &ack, details.as_ref(), data);
-                    if !may_send {
+                    let waits = self.sender.on_ack(now, path, &ack, details.as_ref(), data);
+                    if let Some(timers) = waits {
+                        assert_eq!(timers, self.sender.timers(path));
                         let next = self.sender.poll_transmit(now);
                         assert!(!matches!(next, MultipathTransmit::Segment(..)), "{next:?}");
                     }

@@ -14,12 +14,13 @@
 mod receiver;
 mod sender;
 mod transmit;
+mod views;
 
 use crate::config::ReceiveWindow;
 use knee_multipath::SharedWindow;
 
 pub use receiver::{MultipathArrival, MultipathReceiver};
-pub use sender::MultipathSender;
+pub use sender::{MultipathSender, PathTimers};
 pub use transmit::MultipathTransmit;
 
 /// The peer's acknowledgement of the connection's data.

@@ -19,6 +19,8 @@ pub struct MultipathArrival {
     pub subflow_bytes: u64,
     /// Whether an ACK of the subflow is due now.
     pub ack_now: bool,
+    /// When a delayed ACK of the subflow is due; [`Time::MAX`] if none is.
+    pub timer: Time,
     /// Other subflows on which an ACK is due now because the shared window has opened.
     pub window_updates: PathSet,
 }
@@ -74,30 +76,26 @@ impl MultipathReceiver {
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
         let arrival = subflow.on_segment(now, segment, ecn);
-        let next = subflow.next();
-        let mut delivered_bytes = 0;
-        let mut take = |mapping: Option<(u64, u16)>| {
-            if let Some((offset, len)) = mapping {
-                delivered_bytes += self.reassembly.insert(now, offset, u64::from(len)).delivered;
-            }
-        };
-        if arrival.delivered_segments == 1 {
-            take(mapping(next.wrapping_sub(1)));
+        let (next, timer) = (subflow.next(), subflow.timer());
+        let delivered_bytes = if arrival.delivered_segments == 1 {
+            take(&mut self.reassembly, now, mapping(next.wrapping_sub(1)))
         } else {
-            (1..=arrival.delivered_segments)
-                .rev()
-                .for_each(|back| take(mapping(next.wrapping_sub(back))));
+            take_all(&mut self.reassembly, now, next, arrival.delivered_segments, mapping)
+        };
+        let mut opened = false;
+        if delivered_bytes > 0 {
+            if self.window.is_tuned() {
+                // The application reads immediately.
+                self.window.on_read(now, self.reassembly.next(), rtt());
+            }
+            opened = self.has_opened();
         }
-        if delivered_bytes > 0 && self.window.is_tuned() {
-            // The application reads immediately.
-            self.window.on_read(now, self.reassembly.next(), rtt());
-        }
-        let opened = delivered_bytes > 0 && self.has_opened();
         MultipathArrival {
             delivered_bytes,
             subflow_segments: arrival.delivered_segments,
             subflow_bytes: arrival.delivered_bytes,
             ack_now: arrival.ack_now || opened,
+            timer,
             window_updates: if opened { self.others_in_use(path) } else { PathSet::default() },
         }
     }
@@ -155,4 +153,24 @@ impl MultipathReceiver {
     pub fn reassembly(&self) -> &Reassembly {
         &self.reassembly
     }
+}
+
+/// Takes the data of a segment; returns the bytes that this hands to the application.
+#[inline(always)]
+fn take(reassembly: &mut Reassembly, now: Time, mapping: Option<(u64, u16)>) -> u64 {
+    let Some((offset, len)) = mapping else { return 0 };
+    reassembly.insert(now, offset, u64::from(len)).delivered
+}
+
+/// Takes the data of the `count` segments before `next`.
+#[inline(never)]
+fn take_all(
+    reassembly: &mut Reassembly,
+    now: Time,
+    next: u32,
+    count: u32,
+    mapping: impl Fn(u32) -> Option<(u64, u16)>,
+) -> u64 {
+    let numbers = (1..=count).rev().map(|back| next.wrapping_sub(back));
+    numbers.map(|number| take(reassembly, now, mapping(number))).sum()
 }

@@ -1,6 +1,6 @@
 //! The sending end over TCP subflows.
 
-use super::transmit::Views;
+use super::views::Views;
 use super::{DataAck, shared_window};
 use crate::config::{Config, ReceiveWindow};
 use crate::sender::Sender;
@@ -42,6 +42,15 @@ impl Subflow {
     }
 }
 
+/// Deadlines of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathTimers {
+    /// When [`MultipathSender::on_subflow_timer`] is due; [`Time::MAX`] for never.
+    pub subflow: Time,
+    /// When [`MultipathSender::on_timer`] is due because of the path; [`Time::MAX`] for never.
+    pub silence: Time,
+}
+
 /// The sending end of a connection over several TCP subflows.
 pub struct MultipathSender {
     pub(super) sending: Sending<ByteCount>,
@@ -49,8 +58,6 @@ pub struct MultipathSender {
     pub(super) views: Views,
     /// Paths that sent or received something since their timers were last read.
     pub(super) touched: PathSet,
-    /// The path that was last given data, if nothing has happened since.
-    pub(super) undisturbed: Option<usize>,
     config: Config,
     coupled: bool,
     established: bool,
@@ -80,7 +87,6 @@ impl MultipathSender {
             subflows: (0..paths).map(|_| None).collect(),
             views: Views::new(paths),
             touched: PathSet::default(),
-            undisturbed: None,
             config: Config { receive_window: ReceiveWindow::Unlimited, ..*config },
             coupled: false,
             established: false,
@@ -135,9 +141,9 @@ impl MultipathSender {
         self.established
     }
 
-    /// Processes an ACK that arrived on a path. Returns whether there may be something
-    /// to send; if not, only timers of this path may have changed, and it does not count
-    /// as [touched](Self::take_touched).
+    /// Processes an ACK that arrived on a path. If there is certainly nothing to send,
+    /// nothing changed but the timers of this path: they are returned, and it does not
+    /// count as [touched](Self::take_touched).
     #[inline(always)]
     pub fn on_ack(
         &mut self,
@@ -146,11 +152,11 @@ impl MultipathSender {
         ack: &Ack,
         details: Option<&AckDetails>,
         data: DataAck,
-    ) -> bool {
+    ) -> Option<PathTimers> {
         if self.coupled {
             self.show_peers(path);
         }
-        let Some(subflow) = &mut self.subflows[path] else { return true };
+        let Some(subflow) = &mut self.subflows[path] else { return None };
         let is_update = subflow.is_window_update(ack, details, data);
         subflow.window_end = subflow.window_end.max(data.window_end);
         if !is_update {
@@ -168,22 +174,16 @@ impl MultipathSender {
         self.sending.on_credit(data.window_end);
         // First, because data that it releases is then not processed packet by packet.
         self.sending.on_data_ack(data.next);
-        let first = subflow.sender.first();
-        let mut number = subflow.mappings.first() as u32;
-        subflow.mappings.pop_while(|mapping| {
-            let delivered = number != first;
-            if delivered {
-                self.sending.on_delivered(mapping.chunk);
-                number = number.wrapping_add(1);
-            }
-            delivered
+        let delivered = subflow.sender.first().wrapping_sub(subflow.mappings.first() as u32);
+        subflow.mappings.pop_run(delivered, |mapping| {
+            self.sending.on_delivered(mapping.chunk);
         });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
-        if self.still_waits(now, path) {
-            return false;
+        if self.views.still_wait(now, path, subflow) && self.sending.waits_for_room() {
+            return Some(timers(&self.sending, path, &subflow.sender));
         }
         self.touched.insert(path);
-        true
+        None
     }
 
     /// Records a possible event on every path.
@@ -205,10 +205,18 @@ impl MultipathSender {
         }
     }
 
-    /// Returns when a subflow's timer is due; [`Time::MAX`] for never.
+    /// Returns the timers of a path.
     #[inline]
+    pub fn timers(&self, path: usize) -> PathTimers {
+        match &self.subflows[path] {
+            Some(subflow) => timers(&self.sending, path, &subflow.sender),
+            None => PathTimers { subflow: Time::MAX, silence: Time::MAX },
+        }
+    }
+
+    /// Returns when a subflow's timer is due; [`Time::MAX`] for never.
     pub fn subflow_timer(&self, path: usize) -> Time {
-        self.subflows[path].as_ref().map_or(Time::MAX, |subflow| subflow.sender.timer())
+        self.timers(path).subflow
     }
 
     /// Processes the expiry of a subflow's timer.
@@ -231,19 +239,9 @@ impl MultipathSender {
         std::mem::take(&mut self.touched)
     }
 
-    /// Returns when [`on_timer`](Self::on_timer) is due because of this path;
-    /// [`Time::MAX`] for never.
-    #[inline]
-    pub fn silence_timer(&self, path: usize) -> Time {
-        let Some(Subflow { sender, .. }) = &self.subflows[path] else { return Time::MAX };
-        let (rtt, in_flight) = (sender.rtt(), sender.in_flight());
-        let (srtt, rtt_variation) = (rtt.smoothed(), rtt.deviation());
-        self.sending.timer_of(path, &Path { srtt, rtt_variation, in_flight, ..Path::default() })
-    }
-
     /// Returns when [`on_timer`](Self::on_timer) is due because of any path.
     pub fn timer_of_all(&self) -> Time {
-        (0..self.subflows.len()).map(|path| self.silence_timer(path)).min().unwrap_or(Time::MAX)
+        (0..self.subflows.len()).map(|path| self.timers(path).silence).min().unwrap_or(Time::MAX)
     }
 
     /// Processes the expiry of the connection's own timer: a path may have fallen silent.
@@ -285,4 +283,12 @@ impl MultipathSender {
     pub fn counters(&self) -> &MultipathCounters {
         self.sending.counters()
     }
+}
+
+#[inline(always)]
+fn timers(sending: &Sending<ByteCount>, path: usize, sender: &Sender) -> PathTimers {
+    let (rtt, in_flight) = (sender.rtt(), sender.in_flight());
+    let (srtt, rtt_variation) = (rtt.smoothed(), rtt.deviation());
+    let view = Path { srtt, rtt_variation, in_flight, ..Path::default() };
+    PathTimers { subflow: sender.timer(), silence: sending.timer_of(path, &view) }
 }
