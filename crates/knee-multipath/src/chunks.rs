@@ -255,6 +255,16 @@ impl<S: Source> Chunks<S> {
         self.waiting -= gone;
     }
 
+    /// Records that a path has reported chunks delivered, of which some may be released.
+    #[inline]
+    pub fn mark_delivered(&mut self, chunks: Range<u64>) {
+        for number in chunks.start.max(self.base())..chunks.end {
+            if let Some(chunk) = self.ring.get_mut(number) {
+                chunk.delivered = true;
+            }
+        }
+    }
+
     /// Discards the chunks before byte `acknowledged`.
     #[inline]
     pub fn forget_before(&mut self, acknowledged: u64) {

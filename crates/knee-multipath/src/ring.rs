@@ -81,17 +81,6 @@ impl<T: Copy> Ring<T> {
         self.first = self.next.min(self.first + count);
     }
 
-    /// Removes the first `count` entries, or all if there are fewer, and shows each.
-    #[inline]
-    pub fn pop_run(&mut self, count: u32, mut show: impl FnMut(&T)) {
-        let end = self.next.min(self.first + u64::from(count));
-        let mask = self.places.len().wrapping_sub(1);
-        for number in self.first..end {
-            show(&self.places[number as usize & mask]);
-        }
-        self.first = end;
-    }
-
     /// Removes the first entries for which `is_over` holds, until one for which it
     /// does not.
     #[inline]

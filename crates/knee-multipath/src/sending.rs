@@ -14,6 +14,7 @@ use crate::source::{ByteCount, Source};
 use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, Status, View};
 use knee_units::Time;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Number of outstanding packets, from the oldest, that are searched for one
 /// that another path would deliver sooner.
@@ -252,15 +253,17 @@ impl<S: Source> Sending<S> {
     /// Returns when [`on_timer`](Self::on_timer) is due because of any of the
     /// paths in their current state; [`Time::MAX`] for never.
     pub fn timer(&self, paths: &[Path]) -> Time {
-        let each = paths.iter().enumerate().map(|(path, view)| self.timer_of(path, view));
-        each.min().unwrap_or(Time::MAX)
+        let of = |(path, view): (usize, &Path)| {
+            self.timer_of(path, view.srtt, view.rtt_variation, view.in_flight)
+        };
+        paths.iter().enumerate().map(of).min().unwrap_or(Time::MAX)
     }
 
-    /// Returns when [`on_timer`](Self::on_timer) is due because of this path in its
-    /// current state; [`Time::MAX`] for never.
-    #[inline]
-    pub fn timer_of(&self, path: usize, view: &Path) -> Time {
-        self.silence.deadline_of(path, view)
+    /// Returns when [`on_timer`](Self::on_timer) is due because of a path with this RTT
+    /// and these bytes in flight; [`Time::MAX`] for never.
+    #[inline(always)]
+    pub fn timer_of(&self, path: usize, srtt: Time, rtt_variation: Time, in_flight: u64) -> Time {
+        self.silence.deadline_of(path, srtt, rtt_variation, in_flight)
     }
 
     /// Detects paths that have fallen silent; the data they hold is to be sent on others.
@@ -638,6 +641,16 @@ impl<S: Source> Sending<S> {
 }
 
 impl Sending<ByteCount> {
+    /// Called when a path reports the arrival of successive packets, the last of which
+    /// ends at byte `end`. Only for data [released](Release::Cumulative) by data ACKs.
+    #[inline(always)]
+    pub fn on_delivered_run(&mut self, chunks: Range<u64>, end: u64) {
+        debug_assert_eq!(self.release, Release::Cumulative);
+        if end > self.acknowledged {
+            self.chunks.mark_delivered(chunks);
+        }
+    }
+
     /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
     /// which must be certain: full packets. Returns the number and offset of the first.
     #[inline]

@@ -574,7 +574,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
                 let path = usize::from(position);
                 let mapping = multi.sender.mapping(path, segment.number);
                 let is_data = segment.kind == knee_transport::SegmentKind::Data;
-                let offset = mapping.filter(|_| is_data).map(|(offset, _)| offset);
+                let data = mapping.and_then(|mapping| mapping.data(segment.number));
+                let offset = data.filter(|_| is_data).map(|(offset, _)| offset);
                 (multi.subflow(path), offset)
             }
         };

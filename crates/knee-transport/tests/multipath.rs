@@ -191,7 +191,8 @@ impl Network {
             match self.sender.poll_transmit(time(self.now)) {
                 MultipathTransmit::Segment(path, segment) => {
                     let generation = self.paths[path].generation;
-                    if let Some((offset, len)) = self.sender.mapping(path, segment.number)
+                    if let Some(mapping) = self.sender.mapping(path, segment.number)
+                        && let Some((offset, len)) = mapping.data(segment.number)
                         && segment.len > 0
                     {
                         let given = self.given.entry((path, generation, segment.number));

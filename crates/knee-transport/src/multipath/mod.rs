@@ -11,6 +11,7 @@
 //! fallback to TCP, and MP_FAIL. Joining takes a handshake of the subflow after
 //! the first one is established; address advertisement takes no time.
 
+mod mapping;
 mod receiver;
 mod sender;
 mod transmit;
@@ -19,6 +20,7 @@ mod views;
 use crate::config::ReceiveWindow;
 use knee_multipath::SharedWindow;
 
+pub use mapping::Mapping;
 pub use receiver::{MultipathArrival, MultipathReceiver};
 pub use sender::{MultipathSender, PathTimers};
 pub use transmit::MultipathTransmit;

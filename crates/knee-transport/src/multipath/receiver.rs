@@ -1,5 +1,6 @@
 //! The receiving end over TCP subflows.
 
+use super::mapping::Mapping;
 use super::{DataAck, shared_window};
 use crate::config::Config;
 use crate::receiver::Receiver;
@@ -25,11 +26,36 @@ pub struct MultipathArrival {
     pub window_updates: PathSet,
 }
 
+/// The receiving end of a subflow.
+#[derive(Clone, Debug)]
+struct Incoming {
+    receiver: Receiver,
+    /// The mapping of the segment that it delivered last.
+    mapping: Mapping,
+}
+
+impl Incoming {
+    /// Returns the data of a segment that `find` knows the mapping of.
+    #[inline(always)]
+    fn data<'m>(
+        &mut self,
+        segment: u32,
+        find: impl Fn(u32) -> Option<&'m Mapping>,
+    ) -> Option<(u64, u16)> {
+        let known = self.mapping.data(segment);
+        if known.is_some() {
+            return known;
+        }
+        self.mapping = *find(segment)?;
+        self.mapping.data(segment)
+    }
+}
+
 /// The receiving end of a connection over several TCP subflows.
 #[derive(Clone, Debug)]
 pub struct MultipathReceiver {
     config: Config,
-    subflows: Vec<Option<Receiver>>,
+    subflows: Vec<Option<Incoming>>,
     reassembly: Reassembly,
     window: SharedWindow,
     /// End of the window in the last ACK on any subflow.
@@ -52,7 +78,8 @@ impl MultipathReceiver {
 
     /// Starts a subflow on a path; data held by an earlier one is discarded.
     pub fn on_path_up(&mut self, path: usize) {
-        self.subflows[path] = Some(Receiver::new(&self.config));
+        self.subflows[path] =
+            Some(Incoming { receiver: Receiver::new(&self.config), mapping: Mapping::default() });
     }
 
     /// Removes the subflow on a path.
@@ -60,27 +87,26 @@ impl MultipathReceiver {
         self.subflows[path] = None;
     }
 
-    /// Processes a segment that arrived on a path. `mapping` returns, for a
-    /// segment of the subflow, its first byte within the connection and its
-    /// length (the data sequence mapping, RFC 8684, section 3.3.1). `rtt` is
-    /// that of the slowest path.
+    /// Processes a segment that arrived on a path. `mapping` returns the mapping of a
+    /// segment of the subflow. `rtt` is that of the slowest path.
     #[inline]
-    pub fn on_segment(
+    pub fn on_segment<'m>(
         &mut self,
         now: Time,
         path: usize,
         segment: &Segment,
         ecn: Ecn,
         rtt: impl FnOnce() -> Time,
-        mapping: impl Fn(u32) -> Option<(u64, u16)>,
+        mapping: impl Fn(u32) -> Option<&'m Mapping>,
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
-        let arrival = subflow.on_segment(now, segment, ecn);
-        let (next, timer) = (subflow.next(), subflow.timer());
+        let arrival = subflow.receiver.on_segment(now, segment, ecn);
+        let (next, timer) = (subflow.receiver.next(), subflow.receiver.timer());
         let delivered_bytes = if arrival.delivered_segments == 1 {
-            take(&mut self.reassembly, now, mapping(next.wrapping_sub(1)))
+            take(&mut self.reassembly, now, subflow.data(next.wrapping_sub(1), mapping))
         } else {
-            take_all(&mut self.reassembly, now, next, arrival.delivered_segments, mapping)
+            let count = arrival.delivered_segments;
+            take_all(&mut self.reassembly, now, subflow, count, mapping)
         };
         let mut opened = false;
         if delivered_bytes > 0 {
@@ -116,7 +142,9 @@ impl MultipathReceiver {
     fn others_in_use(&self, path: usize) -> PathSet {
         let mut others = PathSet::default();
         for (index, subflow) in self.subflows.iter().enumerate() {
-            if index != path && subflow.as_ref().is_some_and(|it| it.delivered_segments() > 0) {
+            if index != path
+                && subflow.as_ref().is_some_and(|it| it.receiver.delivered_segments() > 0)
+            {
                 others.insert(index);
             }
         }
@@ -128,7 +156,7 @@ impl MultipathReceiver {
     #[inline]
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
         self.announced = self.announced.max(self.data_ack().window_end);
-        self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))
+        self.subflows[path].as_mut().map(|subflow| subflow.receiver.make_ack(details))
     }
 
     /// Returns the acknowledgement of the connection's data, sent with every ACK.
@@ -141,12 +169,12 @@ impl MultipathReceiver {
     /// Returns when a delayed ACK of a subflow is due; [`Time::MAX`] if none is.
     #[inline]
     pub fn timer(&self, path: usize) -> Time {
-        self.subflows[path].as_ref().map_or(Time::MAX, Receiver::timer)
+        self.subflows[path].as_ref().map_or(Time::MAX, |subflow| subflow.receiver.timer())
     }
 
     /// Returns the subflow of a path, if there is one.
     pub fn subflow(&self, path: usize) -> Option<&Receiver> {
-        self.subflows[path].as_ref()
+        self.subflows[path].as_ref().map(|subflow| &subflow.receiver)
     }
 
     /// Returns the reassembly buffer of the connection.
@@ -157,20 +185,21 @@ impl MultipathReceiver {
 
 /// Takes the data of a segment; returns the bytes that this hands to the application.
 #[inline(always)]
-fn take(reassembly: &mut Reassembly, now: Time, mapping: Option<(u64, u16)>) -> u64 {
-    let Some((offset, len)) = mapping else { return 0 };
+fn take(reassembly: &mut Reassembly, now: Time, data: Option<(u64, u16)>) -> u64 {
+    let Some((offset, len)) = data else { return 0 };
     reassembly.insert(now, offset, u64::from(len)).delivered
 }
 
-/// Takes the data of the `count` segments before `next`.
+/// Takes the data of the last `count` segments that a subflow delivered.
 #[inline(never)]
-fn take_all(
+fn take_all<'m>(
     reassembly: &mut Reassembly,
     now: Time,
-    next: u32,
+    subflow: &mut Incoming,
     count: u32,
-    mapping: impl Fn(u32) -> Option<(u64, u16)>,
+    mapping: impl Fn(u32) -> Option<&'m Mapping>,
 ) -> u64 {
-    let numbers = (1..=count).rev().map(|back| next.wrapping_sub(back));
-    numbers.map(|number| take(reassembly, now, mapping(number))).sum()
+    let next = subflow.receiver.next();
+    let segments = (1..=count).rev().map(|back| next.wrapping_sub(back));
+    segments.map(|segment| take(reassembly, now, subflow.data(segment, &mapping))).sum()
 }

@@ -1,5 +1,6 @@
 //! The sending end over TCP subflows.
 
+use super::mapping::{Mapping, Mappings};
 use super::views::Views;
 use super::{DataAck, shared_window};
 use crate::config::{Config, ReceiveWindow};
@@ -7,26 +8,16 @@ use crate::sender::Sender;
 use crate::wire::{Ack, AckDetails};
 use knee_cc::{Controller, Peer};
 use knee_multipath::{
-    ByteCount, CapacityMeter, MultipathCounters, Release, Ring, Sending, Settings, SilenceRule,
+    ByteCount, CapacityMeter, MultipathCounters, Release, Sending, Settings, SilenceRule,
 };
-use knee_sched::{PATHS_MAX, Path, PathSet, Scheduler};
+use knee_sched::{PATHS_MAX, PathSet, Scheduler};
 use knee_units::Time;
-
-/// The mapping of a subflow segment to the connection's data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mapping {
-    pub chunk: u64,
-    pub offset: u64,
-    pub len: u16,
-}
 
 /// TCP state of one path.
 pub(super) struct Subflow {
     pub sender: Sender,
     pub backup: bool,
-    /// The mapping of each segment, from the first unacknowledged, by its
-    /// number, which wraps in the subflow.
-    pub mappings: Ring<Mapping>,
+    pub mappings: Mappings,
     pub capacity: CapacityMeter,
     /// End of the shared window in the last ACK.
     window_end: u64,
@@ -101,7 +92,7 @@ impl MultipathSender {
         self.subflows[path] = Some(Subflow {
             sender,
             backup,
-            mappings: Ring::default(),
+            mappings: Mappings::default(),
             capacity: CapacityMeter::default(),
             window_end: 0,
         });
@@ -174,9 +165,8 @@ impl MultipathSender {
         self.sending.on_credit(data.window_end);
         // First, because data that it releases is then not processed packet by packet.
         self.sending.on_data_ack(data.next);
-        let delivered = subflow.sender.first().wrapping_sub(subflow.mappings.first() as u32);
-        subflow.mappings.pop_run(delivered, |mapping| {
-            self.sending.on_delivered(mapping.chunk);
+        subflow.mappings.acknowledge(subflow.sender.first(), |chunks, end| {
+            self.sending.on_delivered_run(chunks, end);
         });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
         if self.views.still_wait(now, path, subflow) && self.sending.waits_for_room() {
@@ -251,15 +241,10 @@ impl MultipathSender {
         self.note_change();
     }
 
-    /// Returns the first byte within the connection and the length of an
-    /// unacknowledged segment of a subflow.
+    /// Returns the mapping of an unacknowledged segment of a subflow.
     #[inline]
-    pub fn mapping(&self, path: usize, number: u32) -> Option<(u64, u16)> {
-        let subflow = self.subflows[path].as_ref()?;
-        let first = subflow.mappings.first();
-        let behind_first = number.wrapping_sub(first as u32);
-        let mapping = subflow.mappings.get(first + u64::from(behind_first))?;
-        Some((mapping.offset, mapping.len))
+    pub fn mapping(&self, path: usize, segment: u32) -> Option<&Mapping> {
+        self.subflows[path].as_ref()?.mappings.find(segment)
     }
 
     /// Returns the sender of a path, if the path is up.
@@ -289,6 +274,6 @@ impl MultipathSender {
 fn timers(sending: &Sending<ByteCount>, path: usize, sender: &Sender) -> PathTimers {
     let (rtt, in_flight) = (sender.rtt(), sender.in_flight());
     let (srtt, rtt_variation) = (rtt.smoothed(), rtt.deviation());
-    let view = Path { srtt, rtt_variation, in_flight, ..Path::default() };
-    PathTimers { subflow: sender.timer(), silence: sending.timer_of(path, &view) }
+    let silence = sending.timer_of(path, srtt, rtt_variation, in_flight);
+    PathTimers { subflow: sender.timer(), silence }
 }

@@ -1,6 +1,7 @@
 //! What a connection sends, and when.
 
-use super::sender::{Mapping, MultipathSender};
+use super::mapping::Mapping;
+use super::sender::MultipathSender;
 use super::views::Views;
 use crate::sender::{Burst, Transmit, Wait};
 use crate::wire::Segment;
@@ -203,12 +204,8 @@ impl MultipathSender {
         let subflow = self.subflows[path].as_mut()?;
         let burst = subflow.sender.send_mapped(now, waiting, unsent)?;
         let (chunk, offset) = self.sending.assign_run(now, path, burst.count);
-        let len = burst.first.len;
-        subflow.mappings.push_run(burst.count, |behind| Mapping {
-            chunk: chunk + behind,
-            offset: offset + behind * u64::from(len),
-            len,
-        });
+        let Segment { number: segment, len, .. } = burst.first;
+        subflow.mappings.push(Mapping { chunk, offset, segment, count: burst.count, len });
         self.views.undisturbed = Some(path);
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
@@ -225,7 +222,8 @@ impl MultipathSender {
         let subflow = subflow.expect("a path that is ready has a subflow");
         let is_last = self.sending.unsent() == 0;
         let segment = subflow.sender.send(now, len, is_last);
-        subflow.mappings.push(Mapping { chunk, offset, len });
+        let number = segment.number;
+        subflow.mappings.push(Mapping { chunk, offset, segment: number, count: 1, len });
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
         // Sending changes nothing else in the view.

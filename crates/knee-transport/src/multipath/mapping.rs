@@ -1,0 +1,106 @@
+//! Which data of the connection the segments of a subflow carry.
+
+use knee_multipath::Ring;
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Segments of a subflow that carry consecutive packets of the connection, all of one
+/// length: a data sequence mapping (RFC 8684, section 3.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// Number of the first packet within the connection.
+    pub(super) chunk: u64,
+    /// Its first byte within the connection.
+    pub(super) offset: u64,
+    /// Number of the segment that carries it, which wraps.
+    pub(super) segment: u32,
+    /// Number of segments.
+    pub(super) count: u32,
+    /// Bytes of each.
+    pub(super) len: u16,
+}
+
+impl Mapping {
+    #[inline(always)]
+    fn covers(&self, segment: u32) -> bool {
+        segment.wrapping_sub(self.segment) < self.count
+    }
+
+    /// Returns the first byte within the connection and the length of a segment; `None`
+    /// if it has another mapping.
+    #[inline(always)]
+    pub fn data(&self, segment: u32) -> Option<(u64, u16)> {
+        let behind = segment.wrapping_sub(self.segment);
+        let offset = self.offset + u64::from(behind) * u64::from(self.len);
+        self.covers(segment).then_some((offset, self.len))
+    }
+}
+
+/// The mappings of a subflow's unacknowledged segments.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    ring: Ring<Mapping>,
+    /// The first unacknowledged segment.
+    first: u32,
+    /// Where the mapping after the one found last is in the ring.
+    likely: Cell<u64>,
+}
+
+impl Mappings {
+    /// Appends the mapping of the next segments.
+    #[inline(always)]
+    pub fn push(&mut self, mapping: Mapping) {
+        self.ring.push(mapping);
+    }
+
+    /// Removes the segments before `first`. Reports their packets, as ranges that end at
+    /// a byte of the connection.
+    #[inline(always)]
+    pub fn acknowledge(&mut self, first: u32, mut report: impl FnMut(Range<u64>, u64)) {
+        while self.first != first
+            && let Some(mapping) = self.ring.get(self.ring.first())
+        {
+            let from = self.first.wrapping_sub(mapping.segment);
+            let to = first.wrapping_sub(mapping.segment).min(mapping.count);
+            let chunks = mapping.chunk + u64::from(from)..mapping.chunk + u64::from(to);
+            let end = mapping.offset + u64::from(to) * u64::from(mapping.len);
+            self.first = mapping.segment.wrapping_add(to);
+            if to == mapping.count {
+                self.ring.pop();
+            }
+            report(chunks, end);
+        }
+    }
+
+    /// Returns the mapping of an unacknowledged segment: usually the one after the
+    /// mapping that was found last.
+    #[inline]
+    pub fn find(&self, segment: u32) -> Option<&Mapping> {
+        let likely = self.likely.get();
+        match self.ring.get(likely) {
+            Some(mapping) if mapping.covers(segment) => {
+                self.likely.set(likely + 1);
+                Some(mapping)
+            }
+            _ => self.search(segment),
+        }
+    }
+
+    #[inline(never)]
+    fn search(&self, segment: u32) -> Option<&Mapping> {
+        let start = self.ring.get(self.ring.first())?.segment;
+        let behind = |segment: u32| segment.wrapping_sub(start);
+        let (mut low, mut high) = (self.ring.first(), self.ring.next());
+        while low < high {
+            let middle = low.midpoint(high);
+            let mapping = self.ring.get(middle)?;
+            if behind(mapping.segment.wrapping_add(mapping.count)) <= behind(segment) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.likely.set(low + 1);
+        self.ring.get(low).filter(|mapping| mapping.covers(segment))
+    }
+}
