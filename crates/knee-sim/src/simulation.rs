@@ -255,10 +255,18 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline(always)]
     fn advance(&mut self, packet: &Packet) {
         match self.topology.routes.step(packet.hop) {
+            Step::Receiver if self.is_subflow(packet.flow) => self.on_subflow_segment(packet),
             Step::Receiver => self.on_segment(packet),
+            Step::Sender if self.is_subflow(packet.flow) => self.on_subflow_ack(packet),
             Step::Sender => self.on_ack(packet),
             Step::Link(link) => self.enter_next(link, *packet),
         }
+    }
+
+    /// Whether a slot is of a path of a multipath connection.
+    #[inline]
+    fn is_subflow(&self, slot: u32) -> bool {
+        self.slots[slot as usize].ends == MULTIPATH
     }
 
     /// Puts a packet on the first link of its route.
@@ -334,9 +342,6 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     fn on_segment(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let ends = self.slots[index].ends;
-        if ends == MULTIPATH {
-            return self.on_subflow_segment(index, packet);
-        }
         self.note(packet.flow, Event::Receive { packet });
         let receiver = &mut self.receivers[ends as usize];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.ecn());
@@ -422,9 +427,6 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     fn on_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let slot = &self.slots[index];
-        if slot.ends == MULTIPATH {
-            return self.on_subflow_ack(index, packet);
-        }
         let details = packet.extra().map(|slot| &self.extras.take(slot).details);
         let sender = &mut self.senders[slot.ends as usize];
         sender.on_ack(self.now, &packet.to_ack(), details);

@@ -157,7 +157,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    pub(crate) fn on_subflow_segment(&mut self, index: usize, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn on_subflow_segment(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
         let Slot { connection, position, .. } = self.slots[index];
         if connection == NONE {
             self.note(packet.flow, Event::Discard { packet });
@@ -238,7 +240,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.put_ack(index, &ack, Some(slot));
     }
 
-    pub(crate) fn on_subflow_ack(&mut self, index: usize, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn on_subflow_ack(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
         let Slot { connection, position, .. } = self.slots[index];
         let extra = packet.extra().map(|slot| self.extras.take(slot));
         let (Some(extra), false) = (extra, connection == NONE) else {
