@@ -32,11 +32,36 @@ pub struct Chunk<P> {
     pub queued: bool,
 }
 
+/// Chunks of one length that were given to a path together.
+#[derive(Clone, Copy, Debug)]
+struct Burst<P> {
+    first: Chunk<P>,
+    count: u32,
+}
+
+impl<P> Burst<P> {
+    /// Returns the byte after its last one.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.first.offset + u64::from(self.count) * u64::from(self.first.len)
+    }
+}
+
 /// All unreleased chunks, by number.
+///
+/// Most are sent in bursts and acknowledged before anything is to be decided about
+/// them. So bursts are divided into chunks, and acknowledged chunks discarded, only
+/// before chunks are accessed: by [`settle`](Chunks::settle).
 #[derive(Clone, Debug)]
 pub struct Chunks<S: Source> {
     source: S,
     ring: Ring<Chunk<S::Piece>>,
+    /// Bursts whose chunks follow those in the ring.
+    bursts: Ring<Burst<S::Piece>>,
+    /// Number of the next chunk to be cut.
+    next: u64,
+    /// All chunks before this byte are released.
+    released: u64,
     /// The waiting chunks.
     runs: Runs,
     /// Bytes cut.
@@ -48,7 +73,17 @@ pub struct Chunks<S: Source> {
 
 impl<S: Source> Chunks<S> {
     pub fn new(source: S, mss: u16) -> Chunks<S> {
-        Chunks { source, ring: Ring::default(), runs: Runs::default(), cut: 0, waiting: 0, mss }
+        Chunks {
+            source,
+            ring: Ring::default(),
+            bursts: Ring::default(),
+            next: 0,
+            released: 0,
+            runs: Runs::default(),
+            cut: 0,
+            waiting: 0,
+            mss,
+        }
     }
 
     pub fn source(&self) -> &S {
@@ -61,7 +96,8 @@ impl<S: Source> Chunks<S> {
 
     /// Whether nothing waits and everything cut has been released.
     pub fn is_empty(&self) -> bool {
-        self.ring.is_empty() && self.source.waiting() == 0
+        let nothing_sent = self.ring.is_empty() && self.bursts.is_empty();
+        (nothing_sent || self.released >= self.cut) && self.source.waiting() == 0
     }
 
     /// Returns the waiting bytes.
@@ -84,7 +120,7 @@ impl<S: Source> Chunks<S> {
 
     #[inline]
     pub fn end(&self) -> u64 {
-        self.ring.next()
+        self.next
     }
 
     /// Returns the first unreleased chunk.
@@ -113,10 +149,19 @@ impl<S: Source> Chunks<S> {
         self.get(self.head()).map_or(self.cut, |chunk| chunk.offset)
     }
 
+    #[inline(always)]
+    fn push(&mut self, chunk: Chunk<S::Piece>) {
+        if !self.bursts.is_empty() {
+            self.settle();
+        }
+        self.ring.push(chunk);
+        self.next += 1;
+    }
+
     fn cut_one(&mut self) -> bool {
         let Some((piece, len)) = self.source.cut(self.mss) else { return false };
         debug_assert!(len > 0 && len <= self.mss, "a piece of {len} bytes");
-        self.ring.push(Chunk {
+        self.push(Chunk {
             piece,
             offset: self.cut,
             sent_at: Time::ZERO,
@@ -148,7 +193,7 @@ impl<S: Source> Chunks<S> {
         debug_assert!(len > 0 && len <= self.mss, "a piece of {len} bytes");
         let chunk = Chunk::given(now, piece, self.cut, len, path, held);
         let number = self.end();
-        self.ring.push(chunk);
+        self.push(chunk);
         self.cut += u64::from(len);
         Some((number, chunk))
     }
@@ -258,6 +303,7 @@ impl<S: Source> Chunks<S> {
     /// Records that a path has reported chunks delivered, of which some may be released.
     #[inline]
     pub fn mark_delivered(&mut self, chunks: Range<u64>) {
+        self.settle();
         for number in chunks.start.max(self.base())..chunks.end {
             if let Some(chunk) = self.ring.get_mut(number) {
                 chunk.delivered = true;
@@ -265,18 +311,47 @@ impl<S: Source> Chunks<S> {
         }
     }
 
-    /// Discards the chunks before byte `acknowledged`.
+    /// Releases the chunks before byte `acknowledged`.
     #[inline]
-    pub fn forget_before(&mut self, acknowledged: u64) {
-        // No chunk is longer than the MSS, so at least so many end before.
-        let Some(first) = self.first() else { return };
-        let certain = acknowledged.saturating_sub(first.offset) / u64::from(self.mss);
-        self.ring.skip(certain);
+    pub fn release_before(&mut self, acknowledged: u64) {
+        self.released = acknowledged;
+    }
+
+    /// Makes every unreleased chunk accessible by number, and no other.
+    #[inline]
+    pub fn settle(&mut self) {
+        let released = self.released;
         self.ring.pop_while(|chunk| {
-            let before = chunk.offset + u64::from(chunk.len) <= acknowledged;
-            debug_assert!(chunk.given || !before, "what was never sent cannot be acknowledged");
-            before
+            let over = chunk.offset + u64::from(chunk.len) <= released;
+            debug_assert!(chunk.given || !over, "what was never sent cannot be acknowledged");
+            over
         });
+        if !self.bursts.is_empty() {
+            self.divide_bursts();
+        }
+    }
+
+    #[inline(never)]
+    fn divide_bursts(&mut self) {
+        self.discard_bursts();
+        while let Some(Burst { first, count }) = self.bursts.pop() {
+            let len = u64::from(first.len);
+            self.ring
+                .push_run(count, |behind| Chunk { offset: first.offset + behind * len, ..first });
+        }
+        let released = self.released;
+        self.ring.pop_while(|chunk| chunk.offset + u64::from(chunk.len) <= released);
+    }
+
+    /// Discards the bursts that are released, if the chunks before them are gone.
+    fn discard_bursts(&mut self) {
+        while self.ring.is_empty()
+            && let Some(burst) = self.bursts.get(self.bursts.first())
+            && burst.end() <= self.released
+        {
+            self.ring.pass(burst.count);
+            self.bursts.pop();
+        }
     }
 
     /// Discards the chunks before the first undelivered one; returns its first byte.
@@ -303,9 +378,21 @@ impl Chunks<ByteCount> {
         let (len, offset, number) = (u64::from(self.mss), self.cut, self.end());
         self.source.cut_bytes(u64::from(count) * len);
         self.cut += u64::from(count) * len;
-        let chunk = Chunk::given(now, (), offset, self.mss, path, 0);
-        self.ring.push_run(count, |behind| Chunk { offset: offset + behind * len, ..chunk });
+        self.next += u64::from(count);
+        let first = Chunk::given(now, (), offset, self.mss, path, 0);
+        if self.bursts.room() == 0 {
+            self.make_room();
+        }
+        self.bursts.push(Burst { first, count });
         (number, offset)
+    }
+
+    /// Discards released bursts, so that their ring need not grow.
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let released = self.released;
+        self.ring.pop_while(|chunk| chunk.offset + u64::from(chunk.len) <= released);
+        self.discard_bursts();
     }
 }
 
@@ -442,7 +529,8 @@ mod tests {
                     Step::Acknowledge(percent) => {
                         let sent = plain.chunks.iter().take_while(|chunk| !chunk.1);
                         let sent: u64 = sent.map(|chunk| chunk.0).sum();
-                        chunks.forget_before(sent * percent / 100);
+                        chunks.release_before(sent * percent / 100);
+                        chunks.settle();
                         (None, None)
                     }
                     Step::Withdraw => {

@@ -172,6 +172,7 @@ impl<S: Source> Sending<S> {
 
     /// Makes a path available.
     pub fn on_path_up(&mut self, path: usize) {
+        self.chunks.settle();
         self.present.insert(path);
         self.repeat_from[path] = self.chunks.base();
         self.silence.reset(path);
@@ -179,6 +180,7 @@ impl<S: Source> Sending<S> {
 
     /// Removes a path, with all data that it held.
     pub fn on_path_down(&mut self, path: usize) {
+        self.chunks.settle();
         self.present.remove(path);
         self.silence.reset(path);
         for number in self.chunks.base()..self.chunks.end() {
@@ -239,7 +241,7 @@ impl<S: Source> Sending<S> {
     pub fn on_data_ack(&mut self, next: u64) {
         if next > self.acknowledged {
             self.acknowledged = next;
-            self.chunks.forget_before(next);
+            self.chunks.release_before(next);
         }
     }
 
@@ -268,6 +270,7 @@ impl<S: Source> Sending<S> {
 
     /// Detects paths that have fallen silent; the data they hold is to be sent on others.
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
+        self.chunks.settle();
         while let Some(path) = self.silence.take_silent(now, paths) {
             self.counters.suspicions += 1;
             for number in self.chunks.base()..self.chunks.end() {
@@ -319,6 +322,7 @@ impl<S: Source> Sending<S> {
     /// called again after each assignment has been carried out.
     #[inline(always)]
     pub fn assign(&mut self, now: Time, paths: &[Path]) -> Option<Assignment<S::Piece>> {
+        self.chunks.settle();
         self.kept = None;
         self.overdue_at = Time::MAX;
         if self.copies.is_some()
@@ -642,8 +646,9 @@ impl<S: Source> Sending<S> {
 
 impl Sending<ByteCount> {
     /// Called when a path reports the arrival of successive packets, the last of which
-    /// ends at byte `end`. Only for data [released](Release::Cumulative) by data ACKs.
-    #[inline(always)]
+    /// ends at byte `end`: not necessarily at once, but before a decision that it may
+    /// affect. Only for data [released](Release::Cumulative) by data ACKs.
+    #[inline]
     pub fn on_delivered_run(&mut self, chunks: Range<u64>, end: u64) {
         debug_assert_eq!(self.release, Release::Cumulative);
         if end > self.acknowledged {

@@ -1,5 +1,6 @@
 //! Which data of the connection the segments of a subflow carry.
 
+use crate::before;
 use knee_multipath::Ring;
 use std::cell::Cell;
 use std::ops::Range;
@@ -21,6 +22,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Returns the byte of the connection after the first `count` segments.
+    #[inline]
+    fn end(&self, count: u32) -> u64 {
+        self.offset + u64::from(count) * u64::from(self.len)
+    }
+
     #[inline(always)]
     fn covers(&self, segment: u32) -> bool {
         segment.wrapping_sub(self.segment) < self.count
@@ -36,26 +43,41 @@ impl Mapping {
     }
 }
 
-/// The mappings of a subflow's unacknowledged segments.
+/// The mappings of a subflow's segments, at least of the unacknowledged ones.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     ring: Ring<Mapping>,
-    /// The first unacknowledged segment.
+    /// The first segment whose acknowledgement was not reported.
     first: u32,
     /// Where the mapping after the one found last is in the ring.
     likely: Cell<u64>,
 }
 
 impl Mappings {
-    /// Appends the mapping of the next segments.
+    /// Appends the mapping of the next segments. `first` is the first unacknowledged
+    /// segment; the connection's data before byte `released` is acknowledged.
     #[inline(always)]
-    pub fn push(&mut self, mapping: Mapping) {
+    pub fn push(&mut self, mapping: Mapping, first: u32, released: u64) {
+        if self.ring.room() == 0 {
+            self.discard(first, released);
+        }
         self.ring.push(mapping);
     }
 
-    /// Removes the segments before `first`. Reports their packets, as ranges that end at
-    /// a byte of the connection.
-    #[inline(always)]
+    /// Removes mappings that need not be reported, so that the ring need not grow.
+    #[inline(never)]
+    fn discard(&mut self, first: u32, released: u64) {
+        self.ring.pop_while(|mapping| {
+            let after = mapping.segment.wrapping_add(mapping.count);
+            let over = !before(first, after) && mapping.end(mapping.count) <= released;
+            self.first = if over { after } else { self.first };
+            over
+        });
+    }
+
+    /// Reports the packets of segments before `first`, as ranges that end at a byte of
+    /// the connection, and removes them.
+    #[inline]
     pub fn acknowledge(&mut self, first: u32, mut report: impl FnMut(Range<u64>, u64)) {
         while self.first != first
             && let Some(mapping) = self.ring.get(self.ring.first())
@@ -63,7 +85,7 @@ impl Mappings {
             let from = self.first.wrapping_sub(mapping.segment);
             let to = first.wrapping_sub(mapping.segment).min(mapping.count);
             let chunks = mapping.chunk + u64::from(from)..mapping.chunk + u64::from(to);
-            let end = mapping.offset + u64::from(to) * u64::from(mapping.len);
+            let end = mapping.end(to);
             self.first = mapping.segment.wrapping_add(to);
             if to == mapping.count {
                 self.ring.pop();

@@ -87,6 +87,7 @@ impl MultipathSender {
 
     /// Starts a subflow on a path.
     pub fn on_path_up(&mut self, path: usize, backup: bool, controller: Box<dyn Controller>) {
+        self.settle();
         let sender = Sender::new(&self.config, controller);
         self.coupled |= sender.is_coupled();
         self.subflows[path] = Some(Subflow {
@@ -102,6 +103,7 @@ impl MultipathSender {
 
     /// Removes the subflow on a path, with all its data.
     pub fn on_path_down(&mut self, path: usize) {
+        self.settle();
         self.subflows[path] = None;
         self.sending.on_path_down(path);
         self.note_change();
@@ -163,17 +165,23 @@ impl MultipathSender {
             capacity.on_ack(now, sender.delivered(), sender.last_acked_sent_at(), srtt, mss);
         }
         self.sending.on_credit(data.window_end);
-        // First, because data that it releases is then not processed packet by packet.
         self.sending.on_data_ack(data.next);
-        subflow.mappings.acknowledge(subflow.sender.first(), |chunks, end| {
-            self.sending.on_delivered_run(chunks, end);
-        });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
         if self.views.still_wait(now, path, subflow) && self.sending.waits_for_room() {
             return Some(timers(&self.sending, path, &subflow.sender));
         }
         self.touched.insert(path);
         None
+    }
+
+    /// Tells the connection which packets its paths have delivered. It needs that only
+    /// before decisions; what the peer has acknowledged by then costs nothing.
+    pub(super) fn settle(&mut self) {
+        for subflow in self.subflows.iter_mut().flatten() {
+            subflow.mappings.acknowledge(subflow.sender.first(), |chunks, end| {
+                self.sending.on_delivered_run(chunks, end);
+            });
+        }
     }
 
     /// Records a possible event on every path.
@@ -237,6 +245,7 @@ impl MultipathSender {
     /// Processes the expiry of the connection's own timer: a path may have fallen silent.
     pub fn on_timer(&mut self, now: Time) {
         (0..self.subflows.len()).for_each(|path| self.refresh_path(now, path));
+        self.settle();
         self.sending.on_timer(now, &self.views.paths);
         self.note_change();
     }

@@ -172,6 +172,7 @@ impl MultipathSender {
 
     #[inline(never)]
     fn assign_any(&mut self, now: Time) -> Option<Assignment<()>> {
+        self.settle();
         self.show_outdated();
         let assignment = self.sending.assign(now, &self.views.paths)?;
         self.views.undisturbed = Some(assignment.path);
@@ -205,7 +206,8 @@ impl MultipathSender {
         let burst = subflow.sender.send_mapped(now, waiting, unsent)?;
         let (chunk, offset) = self.sending.assign_run(now, path, burst.count);
         let Segment { number: segment, len, .. } = burst.first;
-        subflow.mappings.push(Mapping { chunk, offset, segment, count: burst.count, len });
+        let mapping = Mapping { chunk, offset, segment, count: burst.count, len };
+        subflow.mappings.push(mapping, subflow.sender.first(), self.sending.acknowledged());
         self.views.undisturbed = Some(path);
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
@@ -222,8 +224,8 @@ impl MultipathSender {
         let subflow = subflow.expect("a path that is ready has a subflow");
         let is_last = self.sending.unsent() == 0;
         let segment = subflow.sender.send(now, len, is_last);
-        let number = segment.number;
-        subflow.mappings.push(Mapping { chunk, offset, segment: number, count: 1, len });
+        let mapping = Mapping { chunk, offset, segment: segment.number, count: 1, len };
+        subflow.mappings.push(mapping, subflow.sender.first(), self.sending.acknowledged());
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
         // Sending changes nothing else in the view.
