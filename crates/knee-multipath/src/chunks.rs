@@ -151,7 +151,7 @@ impl<S: Source> Chunks<S> {
 
     #[inline(always)]
     fn push(&mut self, chunk: Chunk<S::Piece>) {
-        if !self.bursts.is_empty() {
+        if !self.bursts.is_empty() || self.ring.room() == 0 {
             self.settle();
         }
         self.ring.push(chunk);
@@ -378,12 +378,16 @@ impl Chunks<ByteCount> {
         let (len, offset, number) = (u64::from(self.mss), self.cut, self.end());
         self.source.cut_bytes(u64::from(count) * len);
         self.cut += u64::from(count) * len;
-        self.next += u64::from(count);
         let first = Chunk::given(now, (), offset, self.mss, path, 0);
-        if self.bursts.room() == 0 {
-            self.make_room();
+        if count == 1 && self.bursts.is_empty() {
+            self.push(first);
+        } else {
+            if self.bursts.room() == 0 {
+                self.make_room();
+            }
+            self.bursts.push(Burst { first, count });
+            self.next += u64::from(count);
         }
-        self.bursts.push(Burst { first, count });
         (number, offset)
     }
 

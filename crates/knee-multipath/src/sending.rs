@@ -476,7 +476,7 @@ impl<S: Source> Sending<S> {
 
     /// Returns the oldest packet that is outstanding and was never given to this
     /// path, among those before the first waiting one.
-    #[inline]
+    #[inline(always)]
     fn find_repeat(&mut self, path: usize) -> Option<u64> {
         let from = &mut self.repeat_from[path];
         *from = (*from).max(self.chunks.base());

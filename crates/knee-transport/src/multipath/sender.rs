@@ -176,6 +176,7 @@ impl MultipathSender {
 
     /// Tells the connection which packets its paths have delivered. It needs that only
     /// before decisions; what the peer has acknowledged by then costs nothing.
+    #[inline]
     pub(super) fn settle(&mut self) {
         for subflow in self.subflows.iter_mut().flatten() {
             subflow.mappings.acknowledge(subflow.sender.first(), |chunks, end| {
