@@ -378,7 +378,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[cold]
     fn send_divided(&mut self, index: usize, part: &knee_transport::Ack, times: u32) {
         for _ in 0..times {
-            self.put_ack(index, part, None);
+            self.put_ack(index, part, None, 0);
         }
         self.send_whole_ack(index);
     }
@@ -386,27 +386,30 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     fn send_whole_ack(&mut self, index: usize) {
         let receiver = &mut self.receivers[self.slots[index].ends as usize];
-        let extra = receiver.has_details().then(|| {
-            let (slot, extra) = self.extras.place();
-            receiver.fill_details(&mut extra.details);
-            slot
-        });
+        let (mut extra, mut option_bytes) = (None, 0);
+        if receiver.has_details() {
+            let (slot, filled) = self.extras.place();
+            receiver.fill_details(&mut filled.details);
+            (extra, option_bytes) = (Some(slot), filled.details.option_bytes());
+        }
         let ack = receiver.make_plain_ack();
-        self.put_ack(index, &ack, extra);
+        self.put_ack(index, &ack, extra, option_bytes);
     }
 
-    /// Puts an ACK on the wire; `extra` is the slot of its extra contents.
+    /// Puts an ACK on the wire. `extra` is the slot of its extra contents, of which
+    /// `option_bytes` are on the wire.
     #[inline(always)]
-    pub(crate) fn put_ack(&mut self, index: usize, ack: &knee_transport::Ack, extra: Option<u32>) {
+    pub(crate) fn put_ack(
+        &mut self,
+        index: usize,
+        ack: &knee_transport::Ack,
+        extra: Option<u32>,
+        option_bytes: u32,
+    ) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
-        let (hop, hash, mut size) = (slot.route.reverse, slot.hash, u32::from(slot.header));
-        if ack.syn {
-            size = SYN_BYTES;
-        }
-        if let Some(extra) = extra {
-            size += self.extras.get(extra).details.option_bytes();
-        }
+        let (hop, hash) = (slot.route.reverse, slot.hash);
+        let size = option_bytes + if ack.syn { SYN_BYTES } else { u32::from(slot.header) };
         let packet = Packet::ack(index as u32, hash, hop, self.next_id(), size, ack, extra);
         if L::WRITES {
             self.log_ack(index, &packet);

@@ -228,16 +228,19 @@ impl<L: PacketLog> Simulation<'_, L> {
         let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
         let receiver = &mut multi.receiver;
         let (slot, extra) = self.extras.place();
+        extra.data = receiver.data_ack();
         let Some((ack, has_details)) = receiver.make_ack(path, &mut extra.details) else {
             self.extras.take(slot);
             return;
         };
-        if !has_details {
+        extra.has_details = has_details;
+        let mut option_bytes = 0;
+        if has_details {
+            option_bytes = extra.details.option_bytes();
+        } else {
             extra.details = AckDetails::default();
         }
-        extra.has_details = has_details;
-        extra.data = receiver.data_ack();
-        self.put_ack(index, &ack, Some(slot));
+        self.put_ack(index, &ack, Some(slot), option_bytes);
     }
 
     #[inline(never)]
@@ -335,12 +338,15 @@ impl<L: PacketLog> Simulation<'_, L> {
     /// Schedules the timers of a connection whose paths had events.
     fn arm_multi(&mut self, connection: usize, home: usize) {
         let mut timer = Time::MAX;
-        for path in self.multi(connection).sender.take_touched().iter() {
+        let (touched, sent) = self.multi(connection).sender.take_touched();
+        for path in touched.union(sent).iter() {
             let MultipathEnds { sender, slots, .. } = self.multi(connection);
-            let (slot, timers) = (slots[path], sender.timers(path));
-            timer = timer.min(timers.silence);
+            let (slot, deadline) = (slots[path], sender.subflow_timer(path));
+            if touched.contains(path) {
+                timer = timer.min(sender.timers(path).silence);
+            }
             if slot != NONE {
-                self.arm(slot as usize, RETRANSMISSION, timers.subflow);
+                self.arm(slot as usize, RETRANSMISSION, deadline);
             }
         }
         self.arm(home, CONNECTION, timer);

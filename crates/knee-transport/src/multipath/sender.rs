@@ -49,6 +49,8 @@ pub struct MultipathSender {
     pub(super) views: Views,
     /// Paths that sent or received something since their timers were last read.
     pub(super) touched: PathSet,
+    /// Paths on which bursts were sent since then, while an answer was expected.
+    pub(super) sent: PathSet,
     config: Config,
     coupled: bool,
     established: bool,
@@ -78,6 +80,7 @@ impl MultipathSender {
             subflows: (0..paths).map(|_| None).collect(),
             views: Views::new(paths),
             touched: PathSet::default(),
+            sent: PathSet::default(),
             config: Config { receive_window: ReceiveWindow::Unlimited, ..*config },
             coupled: false,
             established: false,
@@ -214,8 +217,9 @@ impl MultipathSender {
     }
 
     /// Returns when a subflow's timer is due; [`Time::MAX`] for never.
+    #[inline]
     pub fn subflow_timer(&self, path: usize) -> Time {
-        self.timers(path).subflow
+        self.subflows[path].as_ref().map_or(Time::MAX, |subflow| subflow.sender.timer())
     }
 
     /// Processes the expiry of a subflow's timer.
@@ -232,10 +236,11 @@ impl MultipathSender {
         self.views.doubt_paced(now);
     }
 
-    /// Returns the paths whose timers may have changed since the last call.
+    /// Returns the paths whose timers may have changed since the last call; in addition
+    /// those of which only the subflow's timer may have.
     #[inline]
-    pub fn take_touched(&mut self) -> PathSet {
-        std::mem::take(&mut self.touched)
+    pub fn take_touched(&mut self) -> (PathSet, PathSet) {
+        (std::mem::take(&mut self.touched), std::mem::take(&mut self.sent))
     }
 
     /// Returns when [`on_timer`](Self::on_timer) is due because of any path.

@@ -210,7 +210,7 @@ impl MultipathSender {
         subflow.mappings.push(mapping, subflow.sender.first(), self.sending.acknowledged());
         self.views.undisturbed = Some(path);
         self.views.paced_until[path] = Time::MAX;
-        self.touched.insert(path);
+        self.sent.insert(path);
         self.views.show_room(now, path, subflow);
         self.views.outdated.insert(path);
         Some((path, burst))
