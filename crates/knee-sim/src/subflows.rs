@@ -256,14 +256,18 @@ impl<L: PacketLog> Simulation<'_, L> {
         let path = usize::from(position);
         let now = self.now;
         let details = extra.has_details.then_some(&extra.details);
-        let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
+        let Connection { home, ends: Ends::Multipath(multi), .. } =
+            &mut self.connections[connection]
+        else {
+            return;
+        };
+        let home = *home as usize;
         let sender = &mut multi.sender;
         let waits_for = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         if L::WRITES {
             let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
             self.note(packet.flow, Event::AckReceive { packet, in_flight });
         }
-        let home = self.connections[connection].home as usize;
         match waits_for {
             None => self.pump_multi(connection),
             Some(timers) => {

@@ -55,7 +55,7 @@ impl Incoming {
 #[derive(Clone, Debug)]
 pub struct MultipathReceiver {
     config: Config,
-    subflows: Vec<Option<Incoming>>,
+    subflows: [Option<Box<Incoming>>; PATHS_MAX],
     reassembly: Reassembly,
     window: SharedWindow,
     /// End of the window in the last ACK on any subflow.
@@ -69,7 +69,7 @@ impl MultipathReceiver {
         let window = shared_window(config.receive_window);
         MultipathReceiver {
             config: *config,
-            subflows: vec![None; paths],
+            subflows: [const { None }; PATHS_MAX],
             reassembly: Reassembly::default(),
             announced: window.bytes(),
             window,
@@ -78,8 +78,9 @@ impl MultipathReceiver {
 
     /// Starts a subflow on a path; data held by an earlier one is discarded.
     pub fn on_path_up(&mut self, path: usize) {
-        self.subflows[path] =
-            Some(Incoming { receiver: Receiver::new(&self.config), mapping: Mapping::default() });
+        let receiver = Receiver::new(&self.config);
+        let mapping = Mapping::default();
+        self.subflows[path] = Some(Box::new(Incoming { receiver, mapping }));
     }
 
     /// Removes the subflow on a path.

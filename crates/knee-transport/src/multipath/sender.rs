@@ -45,7 +45,7 @@ pub struct PathTimers {
 /// The sending end of a connection over several TCP subflows.
 pub struct MultipathSender {
     pub(super) sending: Sending<ByteCount>,
-    pub(super) subflows: Vec<Option<Subflow>>,
+    pub(super) subflows: [Option<Box<Subflow>>; PATHS_MAX],
     pub(super) views: Views,
     /// Paths that sent or received something since their timers were last read.
     pub(super) touched: PathSet,
@@ -77,7 +77,7 @@ impl MultipathSender {
         };
         MultipathSender {
             sending: Sending::new(settings, ByteCount::default(), scheduler),
-            subflows: (0..paths).map(|_| None).collect(),
+            subflows: [const { None }; PATHS_MAX],
             views: Views::new(paths),
             touched: PathSet::default(),
             sent: PathSet::default(),
@@ -93,13 +93,13 @@ impl MultipathSender {
         self.settle();
         let sender = Sender::new(&self.config, controller);
         self.coupled |= sender.is_coupled();
-        self.subflows[path] = Some(Subflow {
+        self.subflows[path] = Some(Box::new(Subflow {
             sender,
             backup,
             mappings: Mappings::default(),
             capacity: CapacityMeter::default(),
             window_end: 0,
-        });
+        }));
         self.sending.on_path_up(path);
         self.note_change();
     }
@@ -163,7 +163,7 @@ impl MultipathSender {
             self.views.doubt_all();
         }
         if self.looks_ahead {
-            let Subflow { sender, capacity, .. } = subflow;
+            let Subflow { sender, capacity, .. } = &mut **subflow;
             let (srtt, mss) = (sender.rtt().smoothed(), u64::from(self.config.mss));
             capacity.on_ack(now, sender.delivered(), sender.last_acked_sent_at(), srtt, mss);
         }
@@ -201,7 +201,7 @@ impl MultipathSender {
                 *peer = subflow.sender.peer();
             }
         }
-        let count = self.subflows.len();
+        let count = self.path_count();
         if let Some(subflow) = &mut self.subflows[path] {
             subflow.sender.on_peers(&peers[..count], path);
         }
@@ -245,12 +245,12 @@ impl MultipathSender {
 
     /// Returns when [`on_timer`](Self::on_timer) is due because of any path.
     pub fn timer_of_all(&self) -> Time {
-        (0..self.subflows.len()).map(|path| self.timers(path).silence).min().unwrap_or(Time::MAX)
+        (0..self.path_count()).map(|path| self.timers(path).silence).min().unwrap_or(Time::MAX)
     }
 
     /// Processes the expiry of the connection's own timer: a path may have fallen silent.
     pub fn on_timer(&mut self, now: Time) {
-        (0..self.subflows.len()).for_each(|path| self.refresh_path(now, path));
+        (0..self.path_count()).for_each(|path| self.refresh_path(now, path));
         self.settle();
         self.sending.on_timer(now, &self.views.paths);
         self.note_change();
@@ -269,8 +269,9 @@ impl MultipathSender {
     }
 
     /// Returns the number of paths, up or not.
+    #[inline]
     pub fn path_count(&self) -> usize {
-        self.subflows.len()
+        self.views.paths.len()
     }
 
     /// Returns the largest smoothed RTT of the paths that are up.

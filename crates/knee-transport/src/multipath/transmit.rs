@@ -252,7 +252,7 @@ impl MultipathSender {
         if !self.views.ready.is_empty() {
             self.tell_idle();
         }
-        let paced_until = self.views.paced_until[..self.subflows.len()].iter();
+        let paced_until = self.views.paced_until[..self.path_count()].iter();
         let held = paced_until.fold(self.sending.overdue_at(), |held, at| held.min(*at));
         if held == Time::MAX { Wait::ForEvent } else { Wait::Until(held) }
     }
