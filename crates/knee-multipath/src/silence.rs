@@ -12,8 +12,8 @@ pub struct SilenceRule {
     /// Smallest contribution of the RTT variation to a probe timeout: the
     /// possible lateness of a clock or timer.
     pub floor: Time,
-    /// Number of probe timeouts, in hundredths.
-    pub timeouts_percent: u64,
+    /// Number of probe timeouts, in halves.
+    pub timeouts_halves: u64,
 }
 
 impl SilenceRule {
@@ -22,14 +22,14 @@ impl SilenceRule {
     pub const TCP: SilenceRule = SilenceRule {
         ack_delay: Time::from_millis(40),
         floor: Time::from_millis(1),
-        timeouts_percent: 150,
+        timeouts_halves: 3,
     };
 
     /// Returns how long an answer on a path may take.
     #[inline]
     fn patience(&self, srtt: Time, rtt_variation: Time) -> Time {
         let timeout = srtt + (rtt_variation * 4).max(self.floor) + self.ack_delay;
-        timeout * self.timeouts_percent / 100
+        timeout * self.timeouts_halves / 2
     }
 }
 

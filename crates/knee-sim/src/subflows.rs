@@ -54,7 +54,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let reinjection = multipath.reinjection;
         MultipathEnds {
             sender: MultipathSender::new(&plan.transport, paths, reinjection, scheduler),
-            receiver: MultipathReceiver::new(&plan.transport, paths),
+            receiver: MultipathReceiver::new(&plan.transport),
             slots: [NONE; PATHS_MAX],
             begins: [0; PATHS_MAX],
             gone: Totals::default(),
@@ -288,30 +288,37 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
         self.note_change(home);
-        let wait =
-            if L::WRITES { self.pump_segments(connection) } else { self.pump_bursts(connection) };
-        if let Wait::Until(time) = wait {
+        if let Wait::Until(time) = self.pump_segments(connection) {
             self.arm(home, PACING, time);
         }
         self.arm_multi(connection, home);
     }
 
+    /// Sends in bursts, unless each segment is logged, with the sender's state at that time.
     #[inline(always)]
-    fn pump_bursts(&mut self, connection: usize) -> Wait {
+    fn pump_segments(&mut self, connection: usize) -> Wait {
         let now = self.now;
         loop {
             let multi = self.multi(connection);
-            let (path, burst) = match multi.sender.poll_burst(now) {
-                Ok(sent) => sent,
-                Err(wait) => return wait,
-            };
-            let slot = multi.slots[path] as usize;
-            let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
-            if burst.count == 1 {
-                let only = Segment { push: burst.push, ..burst.first };
-                self.put_alone(slot, &only, ecn);
-            } else {
-                self.put_burst(slot, &burst, ecn);
+            if !L::WRITES {
+                if let Some((path, burst)) = multi.sender.poll_burst(now) {
+                    let slot = multi.slots[path] as usize;
+                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
+                    self.put_burst(slot, &burst, ecn);
+                    continue;
+                }
+                if let Some(wait) = multi.sender.poll_wait() {
+                    return wait;
+                }
+            }
+            match multi.sender.poll_transmit(now) {
+                MultipathTransmit::Segment(path, segment) => {
+                    let slot = multi.slots[path] as usize;
+                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
+                    self.put_alone(slot, &segment, ecn);
+                }
+                MultipathTransmit::At(time) => return Wait::Until(time),
+                MultipathTransmit::Nothing => return Wait::ForEvent,
             }
         }
     }
@@ -319,24 +326,6 @@ impl<L: PacketLog> Simulation<'_, L> {
     #[inline(never)]
     fn put_alone(&mut self, slot: usize, segment: &Segment, ecn: Ecn) {
         self.put_segment(slot, segment, ecn);
-    }
-
-    /// Sends segment by segment, so that each is logged with the sender's state at
-    /// that time.
-    fn pump_segments(&mut self, connection: usize) -> Wait {
-        let now = self.now;
-        loop {
-            let multi = self.multi(connection);
-            match multi.sender.poll_transmit(now) {
-                MultipathTransmit::Segment(path, segment) => {
-                    let slot = multi.slots[path] as usize;
-                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
-                    self.put_segment(slot, &segment, ecn);
-                }
-                MultipathTransmit::At(time) => return Wait::Until(time),
-                MultipathTransmit::Nothing => return Wait::ForEvent,
-            }
-        }
     }
 
     /// Schedules the timers of a connection whose paths had events.

@@ -112,7 +112,7 @@ impl Network {
         Network {
             paths: paths.iter().map(path).collect(),
             sender: MultipathSender::new(&config, paths.len(), true, scheduler),
-            receiver: MultipathReceiver::new(&config, paths.len()),
+            receiver: MultipathReceiver::new(&config),
             queue: BinaryHeap::new(),
             events: BTreeMap::new(),
             next_event: 0,

@@ -31,7 +31,7 @@ struct Ends {
 
 impl Ends {
     fn new() -> Ends {
-        let mut receiver = MultipathReceiver::new(&config(), 3);
+        let mut receiver = MultipathReceiver::new(&config());
         for path in 0..3 {
             receiver.on_path_up(path);
         }

@@ -63,9 +63,8 @@ pub struct MultipathReceiver {
 }
 
 impl MultipathReceiver {
-    /// Creates a receiver for `paths` paths that has received nothing.
-    pub fn new(config: &Config, paths: usize) -> MultipathReceiver {
-        debug_assert!(paths <= PATHS_MAX);
+    /// Creates a receiver that has received nothing.
+    pub fn new(config: &Config) -> MultipathReceiver {
         let window = shared_window(config.receive_window);
         MultipathReceiver {
             config: *config,

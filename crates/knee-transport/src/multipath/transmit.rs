@@ -22,6 +22,7 @@ pub enum MultipathTransmit {
 
 impl MultipathSender {
     /// Returns what to send now.
+    #[inline(never)]
     pub fn poll_transmit(&mut self, now: Time) -> MultipathTransmit {
         if let Some((path, segment)) = self.refresh_ready(now) {
             return MultipathTransmit::Segment(path, segment);
@@ -38,33 +39,37 @@ impl MultipathSender {
         }
     }
 
-    /// Returns the segments that successive calls of
-    /// [`poll_transmit`](Self::poll_transmit) would return, and their path: as many
-    /// of a burst as are certain to be sent now. Must be called again until it
-    /// returns what to wait for.
+    /// Returns segments of new data that successive calls of
+    /// [`poll_transmit`](Self::poll_transmit) would return, and their path: as many of a
+    /// burst as are certain to be sent now.
     #[inline(always)]
-    pub fn poll_burst(&mut self, now: Time) -> Result<(usize, Burst), Wait> {
-        if let Some((path, segment)) = self.refresh_ready(now) {
-            return Ok((path, Burst::of_one(segment)));
+    pub fn poll_burst(&mut self, now: Time) -> Option<(usize, Burst)> {
+        self.views.begin(now);
+        while let Some(path) = self.views.stale.first() {
+            if !self.refresh_calm(now, path) {
+                return None;
+            }
+            self.views.stale.remove(path);
         }
-        if let Some(sent) = self.send_burst(now) {
-            return Ok(sent);
-        }
-        let Some(assignment) = self.assign(now) else { return Err(self.note_idle()) };
-        Ok((assignment.path, Burst::of_one(self.send(now, &assignment))))
+        self.send_burst(now)
+    }
+
+    /// Returns what [`poll_transmit`](Self::poll_transmit) would say to wait for, if it is
+    /// certain after [`poll_burst`](Self::poll_burst) that no path may send.
+    #[inline(always)]
+    pub fn poll_wait(&mut self) -> Option<Wait> {
+        let Views { stale, ready, changed, .. } = &self.views;
+        let full = stale.is_empty() && ready.is_empty() && !changed;
+        (full && self.sending.waits_for_room()).then(|| self.note_idle())
     }
 
     /// Determines which paths may send, unless one of them has to send something
     /// before new data.
-    #[inline(always)]
     fn refresh_ready(&mut self, now: Time) -> Option<(usize, Segment)> {
         self.views.begin(now);
-        if self.views.stale.is_empty() { None } else { self.refresh_stale(now) }
-    }
-
-    #[inline]
-    fn refresh_stale(&mut self, now: Time) -> Option<(usize, Segment)> {
-        self.views.undisturbed = None;
+        if !self.views.stale.is_empty() {
+            self.views.undisturbed = None;
+        }
         while let Some(path) = self.views.stale.first() {
             if !self.refresh_calm(now, path) {
                 if let Some(segment) = self.poll_urgent(now, path) {
