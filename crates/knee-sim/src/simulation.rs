@@ -420,8 +420,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     /// Logs the contents of an ACK.
     fn log_ack(&mut self, index: usize, packet: &Packet) {
         let extra = packet.extra().map(|slot| *self.extras.get(slot));
-        let blocks = extra.as_ref().map_or(&[][..], |extra| extra.details.blocks());
         let multipath = self.slots[index].ends == MULTIPATH;
+        let detailed = extra.as_ref().filter(|extra| extra.has_details || !multipath);
+        let blocks = detailed.map_or(&[][..], |extra| extra.details.blocks());
         let data = extra.as_ref().filter(|_| multipath).map(|extra| extra.data);
         self.note(packet.flow, Event::AckSend { packet, blocks, data });
     }

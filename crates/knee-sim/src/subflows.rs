@@ -12,7 +12,7 @@ use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{
     MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
 };
-use knee_transport::{AckDetails, Segment, Sender, TimerKind, Wait};
+use knee_transport::{Segment, Sender, TimerKind, Wait};
 use knee_units::{Ecn, Time};
 
 /// Both ends of a multipath connection.
@@ -184,8 +184,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         if L::WRITES {
             self.log_arrival(connection, path, packet, &arrival);
         }
+        let watched = self.slots[home as usize].watched;
         self.note_change(home as usize);
-        let tells = arrival.delivered_bytes > 0 && self.slots[home as usize].watched;
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
         } else {
@@ -195,7 +195,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             let slot = self.multi(connection).slots[other];
             self.send_subflow_ack(slot as usize, connection, other);
         }
-        if tells {
+        if watched && arrival.delivered_bytes > 0 {
             self.tell_delivered(connection, arrival.delivered_bytes);
         }
         self.leave_network(index);
@@ -234,12 +234,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             return;
         };
         extra.has_details = has_details;
-        let mut option_bytes = 0;
-        if has_details {
-            option_bytes = extra.details.option_bytes();
-        } else {
-            extra.details = AckDetails::default();
-        }
+        let option_bytes = if has_details { extra.details.option_bytes() } else { 0 };
         self.put_ack(index, &ack, Some(slot), option_bytes);
     }
 

@@ -50,11 +50,10 @@ impl Views {
     }
 
     /// Marks the paths as stale that pacing may let send.
+    #[inline]
     pub fn doubt_paced(&mut self, now: Time) {
-        for path in 0..self.paths.len() {
-            if self.paced_until[path] <= now {
-                self.stale.insert(path);
-            }
+        for (path, until) in self.paced_until.iter().enumerate().take(self.paths.len()) {
+            self.stale.0 |= u8::from(*until <= now) << path;
         }
     }
 
