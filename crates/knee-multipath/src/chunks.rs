@@ -1,8 +1,11 @@
 //! The data of a connection at the sending end, cut into packets.
 
+mod bursts;
+
 use crate::ring::Ring;
 use crate::runs::Runs;
-use crate::source::{ByteCount, ENDLESS, Source};
+use crate::source::{ENDLESS, Source};
+use bursts::Burst;
 use knee_sched::PathSet;
 use knee_units::Time;
 use std::ops::Range;
@@ -30,21 +33,6 @@ pub struct Chunk<P> {
     pub delivered: bool,
     /// Whether it is queued for sending on another path.
     pub queued: bool,
-}
-
-/// Chunks of one length that were given to a path together.
-#[derive(Clone, Copy, Debug)]
-struct Burst<P> {
-    first: Chunk<P>,
-    count: u32,
-}
-
-impl<P> Burst<P> {
-    /// Returns the byte after its last one.
-    #[inline]
-    fn end(&self) -> u64 {
-        self.first.offset + u64::from(self.count) * u64::from(self.first.len)
-    }
 }
 
 /// All unreleased chunks, by number.
@@ -300,60 +288,6 @@ impl<S: Source> Chunks<S> {
         self.waiting -= gone;
     }
 
-    /// Records that a path has reported chunks delivered, of which some may be released.
-    #[inline]
-    pub fn mark_delivered(&mut self, chunks: Range<u64>) {
-        self.settle();
-        for number in chunks.start.max(self.base())..chunks.end {
-            if let Some(chunk) = self.ring.get_mut(number) {
-                chunk.delivered = true;
-            }
-        }
-    }
-
-    /// Releases the chunks before byte `acknowledged`.
-    #[inline]
-    pub fn release_before(&mut self, acknowledged: u64) {
-        self.released = acknowledged;
-    }
-
-    /// Makes every unreleased chunk accessible by number, and no other.
-    #[inline]
-    pub fn settle(&mut self) {
-        let released = self.released;
-        self.ring.pop_while(|chunk| {
-            let over = chunk.offset + u64::from(chunk.len) <= released;
-            debug_assert!(chunk.given || !over, "what was never sent cannot be acknowledged");
-            over
-        });
-        if !self.bursts.is_empty() {
-            self.divide_bursts();
-        }
-    }
-
-    #[inline(never)]
-    fn divide_bursts(&mut self) {
-        self.discard_bursts();
-        while let Some(Burst { first, count }) = self.bursts.pop() {
-            let len = u64::from(first.len);
-            self.ring
-                .push_run(count, |behind| Chunk { offset: first.offset + behind * len, ..first });
-        }
-        let released = self.released;
-        self.ring.pop_while(|chunk| chunk.offset + u64::from(chunk.len) <= released);
-    }
-
-    /// Discards the bursts that are released, if the chunks before them are gone.
-    fn discard_bursts(&mut self) {
-        while self.ring.is_empty()
-            && let Some(burst) = self.bursts.get(self.bursts.first())
-            && burst.end() <= self.released
-        {
-            self.ring.pass(burst.count);
-            self.bursts.pop();
-        }
-    }
-
     /// Discards the chunks before the first undelivered one; returns its first byte.
     pub fn forget_delivered(&mut self) -> u64 {
         while self.first().is_some_and(|chunk| chunk.delivered) {
@@ -367,37 +301,6 @@ impl<S: Source> Chunks<S> {
 #[inline]
 fn with_own(held: u64, len: u16) -> u32 {
     u32::try_from(held + u64::from(len)).unwrap_or(u32::MAX)
-}
-
-impl Chunks<ByteCount> {
-    /// Cuts `count` full chunks and gives them to a path at once; returns the number and
-    /// offset of the first. Valid only if no cut chunk waits and the source has as much.
-    #[inline]
-    pub fn cut_and_send_run(&mut self, now: Time, path: usize, count: u32) -> (u64, u64) {
-        debug_assert!(self.runs.is_empty(), "what waits goes first");
-        let (len, offset, number) = (u64::from(self.mss), self.cut, self.end());
-        self.source.cut_bytes(u64::from(count) * len);
-        self.cut += u64::from(count) * len;
-        let first = Chunk::given(now, (), offset, self.mss, path, 0);
-        if count == 1 && self.bursts.is_empty() {
-            self.push(first);
-        } else {
-            if self.bursts.room() == 0 {
-                self.make_room();
-            }
-            self.bursts.push(Burst { first, count });
-            self.next += u64::from(count);
-        }
-        (number, offset)
-    }
-
-    /// Discards released bursts, so that their ring need not grow.
-    #[inline(never)]
-    fn make_room(&mut self) {
-        let released = self.released;
-        self.ring.pop_while(|chunk| chunk.offset + u64::from(chunk.len) <= released);
-        self.discard_bursts();
-    }
 }
 
 impl<P> Chunk<P> {
@@ -424,6 +327,7 @@ impl<P> Chunk<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::ByteCount;
     use proptest::prelude::*;
 
     const MSS: u16 = 10;

@@ -126,3 +126,63 @@ impl Mappings {
         self.ring.get(low).filter(|mapping| mapping.covers(segment))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        /// A list of all segments is the oracle: their number, packet, first byte and length.
+        #[test]
+        fn segments_have_their_data(
+            start in any::<u32>(),
+            steps in proptest::collection::vec((1u32..5, 0u16..30, 0u32..9, any::<u32>()), 1..200),
+        ) {
+            let mut mappings = Mappings { first: start, ..Mappings::default() };
+            let mut segments: VecDeque<(u32, u64, u64, u16)> = VecDeque::new();
+            let (mut segment, mut chunk, mut offset) = (start, 0, 0);
+            let (mut released, mut reported) = (0, Vec::new());
+            let mut expected = Vec::new();
+            for (count, len, acked, any) in steps {
+                let len = len + 1;
+                let first = segments.front().map_or(segment, |it| it.0);
+                mappings.push(Mapping { chunk, offset, segment, count, len }, first, released);
+                for _ in 0..count {
+                    segments.push_back((segment, chunk, offset, len));
+                    segment = segment.wrapping_add(1);
+                    (chunk, offset) = (chunk + 1, offset + u64::from(len));
+                }
+                // The other path's packets come between.
+                chunk += u64::from(any % 3);
+                offset += u64::from(any % 3) * 7;
+                for _ in 0..acked {
+                    let Some((_, chunk, offset, len)) = segments.pop_front() else { break };
+                    expected.push((chunk, offset + u64::from(len)));
+                }
+                let first = segments.front().map_or(segment, |it| it.0);
+                if any % 4 == 0 {
+                    released = expected.last().map_or(released, |it| it.1.max(released));
+                }
+                if any % 7 == 0 {
+                    mappings.acknowledge(first, |chunks, end| reported.push((chunks, end)));
+                }
+                if let Some(at) = (any as usize).checked_rem(segments.len()) {
+                    let (segment, _, offset, len) = segments[at];
+                    let found = mappings.find(segment).and_then(|it| it.data(segment));
+                    prop_assert_eq!(found, Some((offset, len)));
+                }
+                prop_assert_eq!(mappings.find(segment), None);
+            }
+            let first = segments.front().map_or(segment, |it| it.0);
+            mappings.acknowledge(first, |chunks, end| reported.push((chunks, end)));
+            // Only what the peer has acknowledged may be missing.
+            let chunks: Vec<u64> = reported.iter().flat_map(|(chunks, _)| chunks.clone()).collect();
+            let missing = expected.iter().filter(|(chunk, _)| !chunks.contains(chunk));
+            prop_assert!(missing.clone().all(|(_, end)| *end <= released), "{missing:?}");
+            prop_assert!(chunks.iter().all(|it| expected.iter().any(|(chunk, _)| chunk == it)));
+            prop_assert!(chunks.is_sorted_by(|a, b| a < b), "one is reported twice");
+        }
+    }
+}
