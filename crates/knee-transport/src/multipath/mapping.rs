@@ -10,15 +10,15 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// Number of the first packet within the connection.
-    pub(super) chunk: u64,
+    pub chunk: u64,
     /// Its first byte within the connection.
-    pub(super) offset: u64,
+    pub offset: u64,
     /// Number of the segment that carries it, which wraps.
-    pub(super) segment: u32,
+    pub segment: u32,
     /// Number of segments.
-    pub(super) count: u32,
+    pub count: u32,
     /// Bytes of each.
-    pub(super) len: u16,
+    pub len: u16,
 }
 
 impl Mapping {
