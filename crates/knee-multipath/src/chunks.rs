@@ -1,8 +1,11 @@
 //! The data of a connection at the sending end, cut into packets.
 
+mod bursts;
+
 use crate::ring::Ring;
 use crate::runs::Runs;
-use crate::source::{ByteCount, ENDLESS, Source};
+use crate::source::{ENDLESS, Source};
+use bursts::Burst;
 use knee_sched::PathSet;
 use knee_units::Time;
 use std::ops::Range;
@@ -33,10 +36,20 @@ pub struct Chunk<P> {
 }
 
 /// All unreleased chunks, by number.
+///
+/// Most are sent in bursts and acknowledged before anything is to be decided about
+/// them. So bursts are divided into chunks, and acknowledged chunks discarded, only
+/// before chunks are accessed: by [`settle`](Chunks::settle).
 #[derive(Clone, Debug)]
 pub struct Chunks<S: Source> {
     source: S,
     ring: Ring<Chunk<S::Piece>>,
+    /// Bursts whose chunks follow those in the ring.
+    bursts: Ring<Burst<S::Piece>>,
+    /// Number of the next chunk to be cut.
+    next: u64,
+    /// All chunks before this byte are released.
+    released: u64,
     /// The waiting chunks.
     runs: Runs,
     /// Bytes cut.
@@ -48,7 +61,17 @@ pub struct Chunks<S: Source> {
 
 impl<S: Source> Chunks<S> {
     pub fn new(source: S, mss: u16) -> Chunks<S> {
-        Chunks { source, ring: Ring::default(), runs: Runs::default(), cut: 0, waiting: 0, mss }
+        Chunks {
+            source,
+            ring: Ring::default(),
+            bursts: Ring::default(),
+            next: 0,
+            released: 0,
+            runs: Runs::default(),
+            cut: 0,
+            waiting: 0,
+            mss,
+        }
     }
 
     pub fn source(&self) -> &S {
@@ -61,7 +84,8 @@ impl<S: Source> Chunks<S> {
 
     /// Whether nothing waits and everything cut has been released.
     pub fn is_empty(&self) -> bool {
-        self.ring.is_empty() && self.source.waiting() == 0
+        let nothing_sent = self.ring.is_empty() && self.bursts.is_empty();
+        (nothing_sent || self.released >= self.cut) && self.source.waiting() == 0
     }
 
     /// Returns the waiting bytes.
@@ -84,7 +108,7 @@ impl<S: Source> Chunks<S> {
 
     #[inline]
     pub fn end(&self) -> u64 {
-        self.ring.next()
+        self.next
     }
 
     /// Returns the first unreleased chunk.
@@ -113,10 +137,19 @@ impl<S: Source> Chunks<S> {
         self.get(self.head()).map_or(self.cut, |chunk| chunk.offset)
     }
 
+    #[inline(always)]
+    fn push(&mut self, chunk: Chunk<S::Piece>) {
+        if !self.bursts.is_empty() || self.ring.room() == 0 {
+            self.settle();
+        }
+        self.ring.push(chunk);
+        self.next += 1;
+    }
+
     fn cut_one(&mut self) -> bool {
         let Some((piece, len)) = self.source.cut(self.mss) else { return false };
         debug_assert!(len > 0 && len <= self.mss, "a piece of {len} bytes");
-        self.ring.push(Chunk {
+        self.push(Chunk {
             piece,
             offset: self.cut,
             sent_at: Time::ZERO,
@@ -148,7 +181,7 @@ impl<S: Source> Chunks<S> {
         debug_assert!(len > 0 && len <= self.mss, "a piece of {len} bytes");
         let chunk = Chunk::given(now, piece, self.cut, len, path, held);
         let number = self.end();
-        self.ring.push(chunk);
+        self.push(chunk);
         self.cut += u64::from(len);
         Some((number, chunk))
     }
@@ -255,16 +288,6 @@ impl<S: Source> Chunks<S> {
         self.waiting -= gone;
     }
 
-    /// Discards the chunks before byte `acknowledged`.
-    #[inline]
-    pub fn forget_before(&mut self, acknowledged: u64) {
-        self.ring.pop_while(|chunk| {
-            let before = chunk.offset + u64::from(chunk.len) <= acknowledged;
-            debug_assert!(chunk.given || !before, "what was never sent cannot be acknowledged");
-            before
-        });
-    }
-
     /// Discards the chunks before the first undelivered one; returns its first byte.
     pub fn forget_delivered(&mut self) -> u64 {
         while self.first().is_some_and(|chunk| chunk.delivered) {
@@ -278,21 +301,6 @@ impl<S: Source> Chunks<S> {
 #[inline]
 fn with_own(held: u64, len: u16) -> u32 {
     u32::try_from(held + u64::from(len)).unwrap_or(u32::MAX)
-}
-
-impl Chunks<ByteCount> {
-    /// Cuts `count` full chunks and gives them to a path at once; returns the number and
-    /// offset of the first. Valid only if no cut chunk waits and the source has as much.
-    #[inline]
-    pub fn cut_and_send_run(&mut self, now: Time, path: usize, count: u32) -> (u64, u64) {
-        debug_assert!(self.runs.is_empty(), "what waits goes first");
-        let (len, offset, number) = (u64::from(self.mss), self.cut, self.end());
-        self.source.cut_bytes(u64::from(count) * len);
-        self.cut += u64::from(count) * len;
-        let chunk = Chunk::given(now, (), offset, self.mss, path, 0);
-        self.ring.push_run(count, |behind| Chunk { offset: offset + behind * len, ..chunk });
-        (number, offset)
-    }
 }
 
 impl<P> Chunk<P> {
@@ -319,6 +327,7 @@ impl<P> Chunk<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::ByteCount;
     use proptest::prelude::*;
 
     const MSS: u16 = 10;
@@ -428,7 +437,8 @@ mod tests {
                     Step::Acknowledge(percent) => {
                         let sent = plain.chunks.iter().take_while(|chunk| !chunk.1);
                         let sent: u64 = sent.map(|chunk| chunk.0).sum();
-                        chunks.forget_before(sent * percent / 100);
+                        chunks.release_before(sent * percent / 100);
+                        chunks.settle();
                         (None, None)
                     }
                     Step::Withdraw => {

@@ -41,10 +41,16 @@ impl<T: Copy> Ring<T> {
         self.first == self.next
     }
 
+    /// Returns how many entries can be appended before it grows.
+    #[inline]
+    pub fn room(&self) -> u64 {
+        self.places.len() as u64 - (self.next - self.first)
+    }
+
     /// Appends an entry.
     #[inline]
     pub fn push(&mut self, entry: T) {
-        if self.next - self.first == self.places.len() as u64 {
+        if self.room() == 0 {
             self.grow(entry);
         }
         let place = self.place(self.next);
@@ -55,7 +61,7 @@ impl<T: Copy> Ring<T> {
     /// Appends `count` entries, made from their position behind the first of them.
     #[inline]
     pub fn push_run(&mut self, count: u32, entry: impl Fn(u64) -> T) {
-        while self.next - self.first + u64::from(count) > self.places.len() as u64 {
+        while self.room() < u64::from(count) {
             self.grow(entry(0));
         }
         let first = self.next;
@@ -73,6 +79,14 @@ impl<T: Copy> Ring<T> {
         let entry = *self.get(self.first)?;
         self.first += 1;
         Some(entry)
+    }
+
+    /// Counts `count` entries as appended and removed. Valid only if there is none.
+    #[inline]
+    pub fn pass(&mut self, count: u32) {
+        debug_assert!(self.is_empty());
+        self.next += u64::from(count);
+        self.first = self.next;
     }
 
     /// Removes the first entries for which `is_over` holds, until one for which it

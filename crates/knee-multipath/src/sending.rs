@@ -14,6 +14,7 @@ use crate::source::{ByteCount, Source};
 use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, Status, View};
 use knee_units::Time;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Number of outstanding packets, from the oldest, that are searched for one
 /// that another path would deliver sooner.
@@ -171,6 +172,7 @@ impl<S: Source> Sending<S> {
 
     /// Makes a path available.
     pub fn on_path_up(&mut self, path: usize) {
+        self.chunks.settle();
         self.present.insert(path);
         self.repeat_from[path] = self.chunks.base();
         self.silence.reset(path);
@@ -178,6 +180,7 @@ impl<S: Source> Sending<S> {
 
     /// Removes a path, with all data that it held.
     pub fn on_path_down(&mut self, path: usize) {
+        self.chunks.settle();
         self.present.remove(path);
         self.silence.reset(path);
         for number in self.chunks.base()..self.chunks.end() {
@@ -238,7 +241,7 @@ impl<S: Source> Sending<S> {
     pub fn on_data_ack(&mut self, next: u64) {
         if next > self.acknowledged {
             self.acknowledged = next;
-            self.chunks.forget_before(next);
+            self.chunks.release_before(next);
         }
     }
 
@@ -252,19 +255,22 @@ impl<S: Source> Sending<S> {
     /// Returns when [`on_timer`](Self::on_timer) is due because of any of the
     /// paths in their current state; [`Time::MAX`] for never.
     pub fn timer(&self, paths: &[Path]) -> Time {
-        let each = paths.iter().enumerate().map(|(path, view)| self.timer_of(path, view));
-        each.min().unwrap_or(Time::MAX)
+        let of = |(path, view): (usize, &Path)| {
+            self.timer_of(path, view.srtt, view.rtt_variation, view.in_flight)
+        };
+        paths.iter().enumerate().map(of).min().unwrap_or(Time::MAX)
     }
 
-    /// Returns when [`on_timer`](Self::on_timer) is due because of this path in its
-    /// current state; [`Time::MAX`] for never.
-    #[inline]
-    pub fn timer_of(&self, path: usize, view: &Path) -> Time {
-        self.silence.deadline_of(path, view)
+    /// Returns when [`on_timer`](Self::on_timer) is due because of a path with this RTT
+    /// and these bytes in flight; [`Time::MAX`] for never.
+    #[inline(always)]
+    pub fn timer_of(&self, path: usize, srtt: Time, rtt_variation: Time, in_flight: u64) -> Time {
+        self.silence.deadline_of(path, srtt, rtt_variation, in_flight)
     }
 
     /// Detects paths that have fallen silent; the data they hold is to be sent on others.
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
+        self.chunks.settle();
         while let Some(path) = self.silence.take_silent(now, paths) {
             self.counters.suspicions += 1;
             for number in self.chunks.base()..self.chunks.end() {
@@ -316,6 +322,7 @@ impl<S: Source> Sending<S> {
     /// called again after each assignment has been carried out.
     #[inline(always)]
     pub fn assign(&mut self, now: Time, paths: &[Path]) -> Option<Assignment<S::Piece>> {
+        self.chunks.settle();
         self.kept = None;
         self.overdue_at = Time::MAX;
         if self.copies.is_some()
@@ -469,7 +476,7 @@ impl<S: Source> Sending<S> {
 
     /// Returns the oldest packet that is outstanding and was never given to this
     /// path, among those before the first waiting one.
-    #[inline]
+    #[inline(always)]
     fn find_repeat(&mut self, path: usize) -> Option<u64> {
         let from = &mut self.repeat_from[path];
         *from = (*from).max(self.chunks.base());
@@ -638,6 +645,17 @@ impl<S: Source> Sending<S> {
 }
 
 impl Sending<ByteCount> {
+    /// Called when a path reports the arrival of successive packets, the last of which
+    /// ends at byte `end`: not necessarily at once, but before a decision that it may
+    /// affect. Only for data [released](Release::Cumulative) by data ACKs.
+    #[inline]
+    pub fn on_delivered_run(&mut self, chunks: Range<u64>, end: u64) {
+        debug_assert_eq!(self.release, Release::Cumulative);
+        if end > self.acknowledged {
+            self.chunks.mark_delivered(chunks);
+        }
+    }
+
     /// Makes `count` successive assignments of [`assign_same`](Self::assign_same),
     /// which must be certain: full packets. Returns the number and offset of the first.
     #[inline]

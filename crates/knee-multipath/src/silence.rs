@@ -12,8 +12,8 @@ pub struct SilenceRule {
     /// Smallest contribution of the RTT variation to a probe timeout: the
     /// possible lateness of a clock or timer.
     pub floor: Time,
-    /// Number of probe timeouts, in hundredths.
-    pub timeouts_percent: u64,
+    /// Number of probe timeouts, in halves.
+    pub timeouts_halves: u64,
 }
 
 impl SilenceRule {
@@ -22,14 +22,14 @@ impl SilenceRule {
     pub const TCP: SilenceRule = SilenceRule {
         ack_delay: Time::from_millis(40),
         floor: Time::from_millis(1),
-        timeouts_percent: 150,
+        timeouts_halves: 3,
     };
 
     /// Returns how long an answer on a path may take.
     #[inline]
-    fn patience(&self, path: &Path) -> Time {
-        let timeout = path.srtt + (path.rtt_variation * 4).max(self.floor) + self.ack_delay;
-        timeout * self.timeouts_percent / 100
+    fn patience(&self, srtt: Time, rtt_variation: Time) -> Time {
+        let timeout = srtt + (rtt_variation * 4).max(self.floor) + self.ack_delay;
+        timeout * self.timeouts_halves / 2
     }
 }
 
@@ -81,17 +81,30 @@ impl Silence {
         self.suspects.contains(path)
     }
 
-    /// Returns when a path will have been silent for too long; [`Time::MAX`] for never.
-    #[inline]
-    pub fn deadline_of(&self, path: usize, view: &Path) -> Time {
+    /// Returns when a path with this RTT and these bytes in flight will have been silent
+    /// for too long; [`Time::MAX`] for never.
+    #[inline(always)]
+    pub fn deadline_of(
+        &self,
+        path: usize,
+        srtt: Time,
+        rtt_variation: Time,
+        in_flight: u64,
+    ) -> Time {
         let since = self.waiting_since[path];
-        let waits = since < Time::MAX && view.in_flight > 0 && view.srtt > Time::ZERO;
-        if waits && !self.is_suspect(path) { since + self.rule.patience(view) } else { Time::MAX }
+        let waits = since < Time::MAX && in_flight > 0 && srtt > Time::ZERO;
+        if waits && !self.is_suspect(path) {
+            since + self.rule.patience(srtt, rtt_variation)
+        } else {
+            Time::MAX
+        }
     }
 
     /// Finds a path that has been silent for too long and marks it as suspect.
     pub fn take_silent(&mut self, now: Time, paths: &[Path]) -> Option<usize> {
-        let is_silent = |(path, view)| self.deadline_of(path, view) <= now;
+        let is_silent = |(path, view): (usize, &Path)| {
+            self.deadline_of(path, view.srtt, view.rtt_variation, view.in_flight) <= now
+        };
         let found = paths.iter().enumerate().position(is_silent)?;
         self.suspects.insert(found);
         Some(found)

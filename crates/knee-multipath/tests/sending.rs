@@ -339,7 +339,7 @@ fn the_rule_says_when_a_path_is_silent() {
     let own = SilenceRule {
         ack_delay: Time::from_millis(4),
         floor: Time::from_millis(10),
-        timeouts_percent: 200,
+        timeouts_halves: 4,
     };
     for (silence, expected) in [(SilenceRule::TCP, 96), (own, 68)] {
         let with_rule = Settings { silence, ..settings(Release::OnDelivery) };

@@ -115,6 +115,11 @@ impl PathSet {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
+    /// Returns the paths of either set.
+    #[inline]
+    pub fn union(self, other: PathSet) -> PathSet {
+        PathSet(self.0 | other.0)
+    }
     /// Returns the paths, ascending.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = usize> {

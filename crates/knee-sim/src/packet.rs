@@ -165,7 +165,7 @@ impl knee_link::Packet for Packet {
 pub struct AckExtra {
     /// SACK blocks and other details.
     pub details: AckDetails,
-    /// Whether there are details; plain ACKs carry nothing else here.
+    /// Whether there are details, or only earlier contents; plain ACKs carry nothing else here.
     pub has_details: bool,
     /// Acknowledgement of a multipath connection's data.
     pub data: DataAck,

@@ -255,10 +255,18 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline(always)]
     fn advance(&mut self, packet: &Packet) {
         match self.topology.routes.step(packet.hop) {
+            Step::Receiver if self.is_subflow(packet.flow) => self.on_subflow_segment(packet),
             Step::Receiver => self.on_segment(packet),
+            Step::Sender if self.is_subflow(packet.flow) => self.on_subflow_ack(packet),
             Step::Sender => self.on_ack(packet),
             Step::Link(link) => self.enter_next(link, *packet),
         }
+    }
+
+    /// Whether a slot is of a path of a multipath connection.
+    #[inline]
+    fn is_subflow(&self, slot: u32) -> bool {
+        self.slots[slot as usize].ends == MULTIPATH
     }
 
     /// Puts a packet on the first link of its route.
@@ -334,9 +342,6 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     fn on_segment(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let ends = self.slots[index].ends;
-        if ends == MULTIPATH {
-            return self.on_subflow_segment(index, packet);
-        }
         self.note(packet.flow, Event::Receive { packet });
         let receiver = &mut self.receivers[ends as usize];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.ecn());
@@ -373,7 +378,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[cold]
     fn send_divided(&mut self, index: usize, part: &knee_transport::Ack, times: u32) {
         for _ in 0..times {
-            self.put_ack(index, part, None);
+            self.put_ack(index, part, None, 0);
         }
         self.send_whole_ack(index);
     }
@@ -381,27 +386,30 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline]
     fn send_whole_ack(&mut self, index: usize) {
         let receiver = &mut self.receivers[self.slots[index].ends as usize];
-        let extra = receiver.has_details().then(|| {
-            let (slot, extra) = self.extras.place();
-            receiver.fill_details(&mut extra.details);
-            slot
-        });
+        let (mut extra, mut option_bytes) = (None, 0);
+        if receiver.has_details() {
+            let (slot, filled) = self.extras.place();
+            receiver.fill_details(&mut filled.details);
+            (extra, option_bytes) = (Some(slot), filled.details.option_bytes());
+        }
         let ack = receiver.make_plain_ack();
-        self.put_ack(index, &ack, extra);
+        self.put_ack(index, &ack, extra, option_bytes);
     }
 
-    /// Puts an ACK on the wire; `extra` is the slot of its extra contents.
+    /// Puts an ACK on the wire. `extra` is the slot of its extra contents, of which
+    /// `option_bytes` are on the wire.
     #[inline(always)]
-    pub(crate) fn put_ack(&mut self, index: usize, ack: &knee_transport::Ack, extra: Option<u32>) {
+    pub(crate) fn put_ack(
+        &mut self,
+        index: usize,
+        ack: &knee_transport::Ack,
+        extra: Option<u32>,
+        option_bytes: u32,
+    ) {
         let slot = &mut self.slots[index];
         slot.in_network += 1;
-        let (hop, hash, mut size) = (slot.route.reverse, slot.hash, u32::from(slot.header));
-        if ack.syn {
-            size = SYN_BYTES;
-        }
-        if let Some(extra) = extra {
-            size += self.extras.get(extra).details.option_bytes();
-        }
+        let (hop, hash) = (slot.route.reverse, slot.hash);
+        let size = option_bytes + if ack.syn { SYN_BYTES } else { u32::from(slot.header) };
         let packet = Packet::ack(index as u32, hash, hop, self.next_id(), size, ack, extra);
         if L::WRITES {
             self.log_ack(index, &packet);
@@ -412,8 +420,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     /// Logs the contents of an ACK.
     fn log_ack(&mut self, index: usize, packet: &Packet) {
         let extra = packet.extra().map(|slot| *self.extras.get(slot));
-        let blocks = extra.as_ref().map_or(&[][..], |extra| extra.details.blocks());
         let multipath = self.slots[index].ends == MULTIPATH;
+        let detailed = extra.as_ref().filter(|extra| extra.has_details || !multipath);
+        let blocks = detailed.map_or(&[][..], |extra| extra.details.blocks());
         let data = extra.as_ref().filter(|_| multipath).map(|extra| extra.data);
         self.note(packet.flow, Event::AckSend { packet, blocks, data });
     }
@@ -422,9 +431,6 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     fn on_ack(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
         let slot = &self.slots[index];
-        if slot.ends == MULTIPATH {
-            return self.on_subflow_ack(index, packet);
-        }
         let details = packet.extra().map(|slot| &self.extras.take(slot).details);
         let sender = &mut self.senders[slot.ends as usize];
         sender.on_ack(self.now, &packet.to_ack(), details);
@@ -574,7 +580,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
                 let path = usize::from(position);
                 let mapping = multi.sender.mapping(path, segment.number);
                 let is_data = segment.kind == knee_transport::SegmentKind::Data;
-                let offset = mapping.filter(|_| is_data).map(|(offset, _)| offset);
+                let data = mapping.and_then(|mapping| mapping.data(segment.number));
+                let offset = data.filter(|_| is_data).map(|(offset, _)| offset);
                 (multi.subflow(path), offset)
             }
         };

@@ -12,7 +12,7 @@ use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{
     MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
 };
-use knee_transport::{AckDetails, Segment, Sender, TimerKind, Wait};
+use knee_transport::{Segment, Sender, TimerKind, Wait};
 use knee_units::{Ecn, Time};
 
 /// Both ends of a multipath connection.
@@ -54,7 +54,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         let reinjection = multipath.reinjection;
         MultipathEnds {
             sender: MultipathSender::new(&plan.transport, paths, reinjection, scheduler),
-            receiver: MultipathReceiver::new(&plan.transport, paths),
+            receiver: MultipathReceiver::new(&plan.transport),
             slots: [NONE; PATHS_MAX],
             begins: [0; PATHS_MAX],
             gone: Totals::default(),
@@ -157,7 +157,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    pub(crate) fn on_subflow_segment(&mut self, index: usize, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn on_subflow_segment(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
         let Slot { connection, position, .. } = self.slots[index];
         if connection == NONE {
             self.note(packet.flow, Event::Discard { packet });
@@ -178,22 +180,22 @@ impl<L: PacketLog> Simulation<'_, L> {
         let (segment, ecn) = (packet.to_segment(), packet.ecn());
         let mapping = |number| sender.mapping(path, number);
         let arrival = receiver.on_segment(now, path, &segment, ecn, rtt, mapping);
-        let deadline = receiver.timer(path);
         self.delivered_packets += u64::from(arrival.subflow_segments);
         if L::WRITES {
             self.log_arrival(connection, path, packet, &arrival);
         }
+        let watched = self.slots[home as usize].watched;
         self.note_change(home as usize);
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
         } else {
-            self.arm(index, ACKNOWLEDGEMENT, deadline);
+            self.arm(index, ACKNOWLEDGEMENT, arrival.timer);
         }
         for other in arrival.window_updates.iter() {
             let slot = self.multi(connection).slots[other];
             self.send_subflow_ack(slot as usize, connection, other);
         }
-        if arrival.delivered_bytes > 0 && self.slots[home as usize].watched {
+        if watched && arrival.delivered_bytes > 0 {
             self.tell_delivered(connection, arrival.delivered_bytes);
         }
         self.leave_network(index);
@@ -226,19 +228,19 @@ impl<L: PacketLog> Simulation<'_, L> {
         let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
         let receiver = &mut multi.receiver;
         let (slot, extra) = self.extras.place();
+        extra.data = receiver.data_ack();
         let Some((ack, has_details)) = receiver.make_ack(path, &mut extra.details) else {
             self.extras.take(slot);
             return;
         };
-        if !has_details {
-            extra.details = AckDetails::default();
-        }
         extra.has_details = has_details;
-        extra.data = receiver.data_ack();
-        self.put_ack(index, &ack, Some(slot));
+        let option_bytes = if has_details { extra.details.option_bytes() } else { 0 };
+        self.put_ack(index, &ack, Some(slot), option_bytes);
     }
 
-    pub(crate) fn on_subflow_ack(&mut self, index: usize, packet: &Packet) {
+    #[inline(never)]
+    pub(crate) fn on_subflow_ack(&mut self, packet: &Packet) {
+        let index = packet.flow as usize;
         let Slot { connection, position, .. } = self.slots[index];
         let extra = packet.extra().map(|slot| self.extras.take(slot));
         let (Some(extra), false) = (extra, connection == NONE) else {
@@ -249,22 +251,24 @@ impl<L: PacketLog> Simulation<'_, L> {
         let path = usize::from(position);
         let now = self.now;
         let details = extra.has_details.then_some(&extra.details);
-        let Ends::Multipath(multi) = &mut self.connections[connection].ends else { return };
+        let Connection { home, ends: Ends::Multipath(multi), .. } =
+            &mut self.connections[connection]
+        else {
+            return;
+        };
+        let home = *home as usize;
         let sender = &mut multi.sender;
-        let may_send = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
-        let timers = || (sender.subflow_timer(path), sender.silence_timer(path));
-        let waits_for = (!may_send).then(timers);
+        let waits_for = sender.on_ack(now, path, &packet.to_ack(), details, extra.data);
         if L::WRITES {
             let in_flight = sender.subflow(path).map_or(0, Sender::in_flight);
             self.note(packet.flow, Event::AckReceive { packet, in_flight });
         }
-        let home = self.connections[connection].home as usize;
         match waits_for {
             None => self.pump_multi(connection),
-            Some((retransmission, silence)) => {
+            Some(timers) => {
                 self.note_change(home);
-                self.arm(index, RETRANSMISSION, retransmission);
-                self.arm(home, CONNECTION, silence);
+                self.arm(index, RETRANSMISSION, timers.subflow);
+                self.arm(home, CONNECTION, timers.silence);
             }
         }
         if self.slots[home].closing {
@@ -279,30 +283,37 @@ impl<L: PacketLog> Simulation<'_, L> {
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
         self.note_change(home);
-        let wait =
-            if L::WRITES { self.pump_segments(connection) } else { self.pump_bursts(connection) };
-        if let Wait::Until(time) = wait {
+        if let Wait::Until(time) = self.pump_segments(connection) {
             self.arm(home, PACING, time);
         }
         self.arm_multi(connection, home);
     }
 
+    /// Sends in bursts, unless each segment is logged, with the sender's state at that time.
     #[inline(always)]
-    fn pump_bursts(&mut self, connection: usize) -> Wait {
+    fn pump_segments(&mut self, connection: usize) -> Wait {
         let now = self.now;
         loop {
             let multi = self.multi(connection);
-            let (path, burst) = match multi.sender.poll_burst(now) {
-                Ok(sent) => sent,
-                Err(wait) => return wait,
-            };
-            let slot = multi.slots[path] as usize;
-            let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
-            if burst.count == 1 {
-                let only = Segment { push: burst.push, ..burst.first };
-                self.put_alone(slot, &only, ecn);
-            } else {
-                self.put_burst(slot, &burst, ecn);
+            if !L::WRITES {
+                if let Some((path, burst)) = multi.sender.poll_burst(now) {
+                    let slot = multi.slots[path] as usize;
+                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
+                    self.put_burst(slot, &burst, ecn);
+                    continue;
+                }
+                if let Some(wait) = multi.sender.poll_wait() {
+                    return wait;
+                }
+            }
+            match multi.sender.poll_transmit(now) {
+                MultipathTransmit::Segment(path, segment) => {
+                    let slot = multi.slots[path] as usize;
+                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
+                    self.put_alone(slot, &segment, ecn);
+                }
+                MultipathTransmit::At(time) => return Wait::Until(time),
+                MultipathTransmit::Nothing => return Wait::ForEvent,
             }
         }
     }
@@ -312,31 +323,16 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.put_segment(slot, segment, ecn);
     }
 
-    /// Sends segment by segment, so that each is logged with the sender's state at
-    /// that time.
-    fn pump_segments(&mut self, connection: usize) -> Wait {
-        let now = self.now;
-        loop {
-            let multi = self.multi(connection);
-            match multi.sender.poll_transmit(now) {
-                MultipathTransmit::Segment(path, segment) => {
-                    let slot = multi.slots[path] as usize;
-                    let ecn = multi.subflow(path).map_or(Ecn::NotCapable, Sender::ecn);
-                    self.put_segment(slot, &segment, ecn);
-                }
-                MultipathTransmit::At(time) => return Wait::Until(time),
-                MultipathTransmit::Nothing => return Wait::ForEvent,
-            }
-        }
-    }
-
     /// Schedules the timers of a connection whose paths had events.
     fn arm_multi(&mut self, connection: usize, home: usize) {
         let mut timer = Time::MAX;
-        for path in self.multi(connection).sender.take_touched().iter() {
+        let (touched, sent) = self.multi(connection).sender.take_touched();
+        for path in touched.union(sent).iter() {
             let MultipathEnds { sender, slots, .. } = self.multi(connection);
             let (slot, deadline) = (slots[path], sender.subflow_timer(path));
-            timer = timer.min(sender.silence_timer(path));
+            if touched.contains(path) {
+                timer = timer.min(sender.timers(path).silence);
+            }
             if slot != NONE {
                 self.arm(slot as usize, RETRANSMISSION, deadline);
             }

@@ -112,7 +112,7 @@ impl Network {
         Network {
             paths: paths.iter().map(path).collect(),
             sender: MultipathSender::new(&config, paths.len(), true, scheduler),
-            receiver: MultipathReceiver::new(&config, paths.len()),
+            receiver: MultipathReceiver::new(&config),
             queue: BinaryHeap::new(),
             events: BTreeMap::new(),
             next_event: 0,
@@ -191,7 +191,8 @@ impl Network {
             match self.sender.poll_transmit(time(self.now)) {
                 MultipathTransmit::Segment(path, segment) => {
                     let generation = self.paths[path].generation;
-                    if let Some((offset, len)) = self.sender.mapping(path, segment.number)
+                    if let Some(mapping) = self.sender.mapping(path, segment.number)
+                        && let Some((offset, len)) = mapping.data(segment.number)
                         && segment.len > 0
                     {
                         let given = self.given.entry((path, generation, segment.number));
@@ -260,8 +261,9 @@ impl Network {
             }
             Event::Ack { path, generation, ack, details, data } => {
                 if self.paths[path].present && self.paths[path].generation == generation {
-                    let may_send = self.sender.on_ack(now, path, &ack, details.as_ref(), data);
-                    if !may_send {
+                    let waits = self.sender.on_ack(now, path, &ack, details.as_ref(), data);
+                    if let Some(timers) = waits {
+                        assert_eq!(timers, self.sender.timers(path));
                         let next = self.sender.poll_transmit(now);
                         assert!(!matches!(next, MultipathTransmit::Segment(..)), "{next:?}");
                     }

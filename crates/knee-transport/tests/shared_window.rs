@@ -5,7 +5,7 @@
 use knee_cc::{Init, Selection};
 use knee_sched::PathSet;
 use knee_transport::multipath::{
-    DataAck, MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
+    DataAck, Mapping, MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
 };
 use knee_transport::{Ack, AckDetails, AckRequest, Config, ReceiveWindow, Segment, SegmentKind};
 use knee_units::{Ecn, Time};
@@ -25,13 +25,13 @@ fn config() -> Config {
 /// holds the n-th packet given to it.
 struct Ends {
     receiver: MultipathReceiver,
-    given: [Vec<u64>; 3],
+    given: [Vec<Mapping>; 3],
     now: Time,
 }
 
 impl Ends {
     fn new() -> Ends {
-        let mut receiver = MultipathReceiver::new(&config(), 3);
+        let mut receiver = MultipathReceiver::new(&config());
         for path in 0..3 {
             receiver.on_path_up(path);
         }
@@ -57,16 +57,17 @@ impl Ends {
             ack_request: AckRequest::NONE,
         };
         let given = &self.given[path];
-        let mapping = |number: u32| Some((given[number as usize] * MSS, MSS as u16));
+        let mapping = |number: u32| given.get(number as usize);
         let rtt = || Time::from_millis(10);
         self.receiver.on_segment(self.now, path, &segment, Ecn::NotCapable, rtt, mapping)
     }
 
     /// A packet of the connection arrives on a path.
     fn packet(&mut self, path: usize, packet: u64) -> MultipathArrival {
-        self.given[path].push(packet);
-        let number = self.given[path].len() as u32 - 1;
-        self.arrives(path, SegmentKind::Data, number)
+        let segment = self.given[path].len() as u32;
+        let (offset, len) = (packet * MSS, MSS as u16);
+        self.given[path].push(Mapping { chunk: packet, offset, segment, count: 1, len });
+        self.arrives(path, SegmentKind::Data, segment)
     }
 
     fn acknowledge(&mut self, path: usize) -> DataAck {

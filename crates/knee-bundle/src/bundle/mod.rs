@@ -254,7 +254,7 @@ impl Bundle {
             silence: SilenceRule {
                 ack_delay: ACK_DELAY,
                 floor: settings.lateness,
-                timeouts_percent: 150,
+                timeouts_halves: 3,
             },
         };
         Bundle {

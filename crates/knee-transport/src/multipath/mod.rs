@@ -11,15 +11,18 @@
 //! fallback to TCP, and MP_FAIL. Joining takes a handshake of the subflow after
 //! the first one is established; address advertisement takes no time.
 
+mod mapping;
 mod receiver;
 mod sender;
 mod transmit;
+mod views;
 
 use crate::config::ReceiveWindow;
 use knee_multipath::SharedWindow;
 
+pub use mapping::Mapping;
 pub use receiver::{MultipathArrival, MultipathReceiver};
-pub use sender::MultipathSender;
+pub use sender::{MultipathSender, PathTimers};
 pub use transmit::MultipathTransmit;
 
 /// The peer's acknowledgement of the connection's data.

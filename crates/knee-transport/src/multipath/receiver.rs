@@ -1,5 +1,6 @@
 //! The receiving end over TCP subflows.
 
+use super::mapping::Mapping;
 use super::{DataAck, shared_window};
 use crate::config::Config;
 use crate::receiver::Receiver;
@@ -19,15 +20,42 @@ pub struct MultipathArrival {
     pub subflow_bytes: u64,
     /// Whether an ACK of the subflow is due now.
     pub ack_now: bool,
+    /// When a delayed ACK of the subflow is due; [`Time::MAX`] if none is.
+    pub timer: Time,
     /// Other subflows on which an ACK is due now because the shared window has opened.
     pub window_updates: PathSet,
+}
+
+/// The receiving end of a subflow.
+#[derive(Clone, Debug)]
+struct Incoming {
+    receiver: Receiver,
+    /// The mapping of the segment that it delivered last.
+    mapping: Mapping,
+}
+
+impl Incoming {
+    /// Returns the data of a segment that `find` knows the mapping of.
+    #[inline(always)]
+    fn data<'m>(
+        &mut self,
+        segment: u32,
+        find: impl Fn(u32) -> Option<&'m Mapping>,
+    ) -> Option<(u64, u16)> {
+        let known = self.mapping.data(segment);
+        if known.is_some() {
+            return known;
+        }
+        self.mapping = *find(segment)?;
+        self.mapping.data(segment)
+    }
 }
 
 /// The receiving end of a connection over several TCP subflows.
 #[derive(Clone, Debug)]
 pub struct MultipathReceiver {
     config: Config,
-    subflows: Vec<Option<Receiver>>,
+    subflows: [Option<Box<Incoming>>; PATHS_MAX],
     reassembly: Reassembly,
     window: SharedWindow,
     /// End of the window in the last ACK on any subflow.
@@ -35,13 +63,12 @@ pub struct MultipathReceiver {
 }
 
 impl MultipathReceiver {
-    /// Creates a receiver for `paths` paths that has received nothing.
-    pub fn new(config: &Config, paths: usize) -> MultipathReceiver {
-        debug_assert!(paths <= PATHS_MAX);
+    /// Creates a receiver that has received nothing.
+    pub fn new(config: &Config) -> MultipathReceiver {
         let window = shared_window(config.receive_window);
         MultipathReceiver {
             config: *config,
-            subflows: vec![None; paths],
+            subflows: [const { None }; PATHS_MAX],
             reassembly: Reassembly::default(),
             announced: window.bytes(),
             window,
@@ -50,7 +77,9 @@ impl MultipathReceiver {
 
     /// Starts a subflow on a path; data held by an earlier one is discarded.
     pub fn on_path_up(&mut self, path: usize) {
-        self.subflows[path] = Some(Receiver::new(&self.config));
+        let receiver = Receiver::new(&self.config);
+        let mapping = Mapping::default();
+        self.subflows[path] = Some(Box::new(Incoming { receiver, mapping }));
     }
 
     /// Removes the subflow on a path.
@@ -58,46 +87,41 @@ impl MultipathReceiver {
         self.subflows[path] = None;
     }
 
-    /// Processes a segment that arrived on a path. `mapping` returns, for a
-    /// segment of the subflow, its first byte within the connection and its
-    /// length (the data sequence mapping, RFC 8684, section 3.3.1). `rtt` is
-    /// that of the slowest path.
+    /// Processes a segment that arrived on a path. `mapping` returns the mapping of a
+    /// segment of the subflow. `rtt` is that of the slowest path.
     #[inline]
-    pub fn on_segment(
+    pub fn on_segment<'m>(
         &mut self,
         now: Time,
         path: usize,
         segment: &Segment,
         ecn: Ecn,
         rtt: impl FnOnce() -> Time,
-        mapping: impl Fn(u32) -> Option<(u64, u16)>,
+        mapping: impl Fn(u32) -> Option<&'m Mapping>,
     ) -> MultipathArrival {
         let Some(subflow) = &mut self.subflows[path] else { return MultipathArrival::default() };
-        let arrival = subflow.on_segment(now, segment, ecn);
-        let next = subflow.next();
-        let mut delivered_bytes = 0;
-        let mut take = |mapping: Option<(u64, u16)>| {
-            if let Some((offset, len)) = mapping {
-                delivered_bytes += self.reassembly.insert(now, offset, u64::from(len)).delivered;
-            }
-        };
-        if arrival.delivered_segments == 1 {
-            take(mapping(next.wrapping_sub(1)));
+        let arrival = subflow.receiver.on_segment(now, segment, ecn);
+        let (next, timer) = (subflow.receiver.next(), subflow.receiver.timer());
+        let delivered_bytes = if arrival.delivered_segments == 1 {
+            take(&mut self.reassembly, now, subflow.data(next.wrapping_sub(1), mapping))
         } else {
-            (1..=arrival.delivered_segments)
-                .rev()
-                .for_each(|back| take(mapping(next.wrapping_sub(back))));
+            let count = arrival.delivered_segments;
+            take_all(&mut self.reassembly, now, subflow, count, mapping)
+        };
+        let mut opened = false;
+        if delivered_bytes > 0 {
+            if self.window.is_tuned() {
+                // The application reads immediately.
+                self.window.on_read(now, self.reassembly.next(), rtt());
+            }
+            opened = self.has_opened();
         }
-        if delivered_bytes > 0 && self.window.is_tuned() {
-            // The application reads immediately.
-            self.window.on_read(now, self.reassembly.next(), rtt());
-        }
-        let opened = delivered_bytes > 0 && self.has_opened();
         MultipathArrival {
             delivered_bytes,
             subflow_segments: arrival.delivered_segments,
             subflow_bytes: arrival.delivered_bytes,
             ack_now: arrival.ack_now || opened,
+            timer,
             window_updates: if opened { self.others_in_use(path) } else { PathSet::default() },
         }
     }
@@ -118,7 +142,9 @@ impl MultipathReceiver {
     fn others_in_use(&self, path: usize) -> PathSet {
         let mut others = PathSet::default();
         for (index, subflow) in self.subflows.iter().enumerate() {
-            if index != path && subflow.as_ref().is_some_and(|it| it.delivered_segments() > 0) {
+            if index != path
+                && subflow.as_ref().is_some_and(|it| it.receiver.delivered_segments() > 0)
+            {
                 others.insert(index);
             }
         }
@@ -130,7 +156,7 @@ impl MultipathReceiver {
     #[inline]
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
         self.announced = self.announced.max(self.data_ack().window_end);
-        self.subflows[path].as_mut().map(|subflow| subflow.make_ack(details))
+        self.subflows[path].as_mut().map(|subflow| subflow.receiver.make_ack(details))
     }
 
     /// Returns the acknowledgement of the connection's data, sent with every ACK.
@@ -143,16 +169,37 @@ impl MultipathReceiver {
     /// Returns when a delayed ACK of a subflow is due; [`Time::MAX`] if none is.
     #[inline]
     pub fn timer(&self, path: usize) -> Time {
-        self.subflows[path].as_ref().map_or(Time::MAX, Receiver::timer)
+        self.subflows[path].as_ref().map_or(Time::MAX, |subflow| subflow.receiver.timer())
     }
 
     /// Returns the subflow of a path, if there is one.
     pub fn subflow(&self, path: usize) -> Option<&Receiver> {
-        self.subflows[path].as_ref()
+        self.subflows[path].as_ref().map(|subflow| &subflow.receiver)
     }
 
     /// Returns the reassembly buffer of the connection.
     pub fn reassembly(&self) -> &Reassembly {
         &self.reassembly
     }
+}
+
+/// Takes the data of a segment; returns the bytes that this hands to the application.
+#[inline(always)]
+fn take(reassembly: &mut Reassembly, now: Time, data: Option<(u64, u16)>) -> u64 {
+    let Some((offset, len)) = data else { return 0 };
+    reassembly.insert(now, offset, u64::from(len)).delivered
+}
+
+/// Takes the data of the last `count` segments that a subflow delivered.
+#[inline(never)]
+fn take_all<'m>(
+    reassembly: &mut Reassembly,
+    now: Time,
+    subflow: &mut Incoming,
+    count: u32,
+    mapping: impl Fn(u32) -> Option<&'m Mapping>,
+) -> u64 {
+    let next = subflow.receiver.next();
+    let segments = (1..=count).rev().map(|back| next.wrapping_sub(back));
+    segments.map(|segment| take(reassembly, now, subflow.data(segment, &mapping))).sum()
 }

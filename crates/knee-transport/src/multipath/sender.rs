@@ -1,32 +1,23 @@
 //! The sending end over TCP subflows.
 
-use super::transmit::Views;
+use super::mapping::{Mapping, Mappings};
+use super::views::Views;
 use super::{DataAck, shared_window};
 use crate::config::{Config, ReceiveWindow};
 use crate::sender::Sender;
 use crate::wire::{Ack, AckDetails};
 use knee_cc::{Controller, Peer};
 use knee_multipath::{
-    ByteCount, CapacityMeter, MultipathCounters, Release, Ring, Sending, Settings, SilenceRule,
+    ByteCount, CapacityMeter, MultipathCounters, Release, Sending, Settings, SilenceRule,
 };
-use knee_sched::{PATHS_MAX, Path, PathSet, Scheduler};
+use knee_sched::{PATHS_MAX, PathSet, Scheduler};
 use knee_units::Time;
-
-/// The mapping of a subflow segment to the connection's data.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mapping {
-    pub chunk: u64,
-    pub offset: u64,
-    pub len: u16,
-}
 
 /// TCP state of one path.
 pub(super) struct Subflow {
     pub sender: Sender,
     pub backup: bool,
-    /// The mapping of each segment, from the first unacknowledged, by its
-    /// number, which wraps in the subflow.
-    pub mappings: Ring<Mapping>,
+    pub mappings: Mappings,
     pub capacity: CapacityMeter,
     /// End of the shared window in the last ACK.
     window_end: u64,
@@ -42,15 +33,24 @@ impl Subflow {
     }
 }
 
+/// Deadlines of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathTimers {
+    /// When [`MultipathSender::on_subflow_timer`] is due; [`Time::MAX`] for never.
+    pub subflow: Time,
+    /// When [`MultipathSender::on_timer`] is due because of the path; [`Time::MAX`] for never.
+    pub silence: Time,
+}
+
 /// The sending end of a connection over several TCP subflows.
 pub struct MultipathSender {
     pub(super) sending: Sending<ByteCount>,
-    pub(super) subflows: Vec<Option<Subflow>>,
+    pub(super) subflows: [Option<Box<Subflow>>; PATHS_MAX],
     pub(super) views: Views,
     /// Paths that sent or received something since their timers were last read.
     pub(super) touched: PathSet,
-    /// The path that was last given data, if nothing has happened since.
-    pub(super) undisturbed: Option<usize>,
+    /// Paths on which bursts were sent since then, while an answer was expected.
+    pub(super) sent: PathSet,
     config: Config,
     coupled: bool,
     established: bool,
@@ -77,10 +77,10 @@ impl MultipathSender {
         };
         MultipathSender {
             sending: Sending::new(settings, ByteCount::default(), scheduler),
-            subflows: (0..paths).map(|_| None).collect(),
+            subflows: [const { None }; PATHS_MAX],
             views: Views::new(paths),
             touched: PathSet::default(),
-            undisturbed: None,
+            sent: PathSet::default(),
             config: Config { receive_window: ReceiveWindow::Unlimited, ..*config },
             coupled: false,
             established: false,
@@ -90,21 +90,23 @@ impl MultipathSender {
 
     /// Starts a subflow on a path.
     pub fn on_path_up(&mut self, path: usize, backup: bool, controller: Box<dyn Controller>) {
+        self.settle();
         let sender = Sender::new(&self.config, controller);
         self.coupled |= sender.is_coupled();
-        self.subflows[path] = Some(Subflow {
+        self.subflows[path] = Some(Box::new(Subflow {
             sender,
             backup,
-            mappings: Ring::default(),
+            mappings: Mappings::default(),
             capacity: CapacityMeter::default(),
             window_end: 0,
-        });
+        }));
         self.sending.on_path_up(path);
         self.note_change();
     }
 
     /// Removes the subflow on a path, with all its data.
     pub fn on_path_down(&mut self, path: usize) {
+        self.settle();
         self.subflows[path] = None;
         self.sending.on_path_down(path);
         self.note_change();
@@ -135,9 +137,9 @@ impl MultipathSender {
         self.established
     }
 
-    /// Processes an ACK that arrived on a path. Returns whether there may be something
-    /// to send; if not, only timers of this path may have changed, and it does not count
-    /// as [touched](Self::take_touched).
+    /// Processes an ACK that arrived on a path. If there is certainly nothing to send,
+    /// nothing changed but the timers of this path: they are returned, and it does not
+    /// count as [touched](Self::take_touched).
     #[inline(always)]
     pub fn on_ack(
         &mut self,
@@ -146,11 +148,11 @@ impl MultipathSender {
         ack: &Ack,
         details: Option<&AckDetails>,
         data: DataAck,
-    ) -> bool {
+    ) -> Option<PathTimers> {
         if self.coupled {
             self.show_peers(path);
         }
-        let Some(subflow) = &mut self.subflows[path] else { return true };
+        let Some(subflow) = &mut self.subflows[path] else { return None };
         let is_update = subflow.is_window_update(ack, details, data);
         subflow.window_end = subflow.window_end.max(data.window_end);
         if !is_update {
@@ -161,29 +163,29 @@ impl MultipathSender {
             self.views.doubt_all();
         }
         if self.looks_ahead {
-            let Subflow { sender, capacity, .. } = subflow;
+            let Subflow { sender, capacity, .. } = &mut **subflow;
             let (srtt, mss) = (sender.rtt().smoothed(), u64::from(self.config.mss));
             capacity.on_ack(now, sender.delivered(), sender.last_acked_sent_at(), srtt, mss);
         }
         self.sending.on_credit(data.window_end);
-        // First, because data that it releases is then not processed packet by packet.
         self.sending.on_data_ack(data.next);
-        let first = subflow.sender.first();
-        let mut number = subflow.mappings.first() as u32;
-        subflow.mappings.pop_while(|mapping| {
-            let delivered = number != first;
-            if delivered {
-                self.sending.on_delivered(mapping.chunk);
-                number = number.wrapping_add(1);
-            }
-            delivered
-        });
         self.sending.on_heard(now, path, subflow.sender.is_waiting());
-        if self.still_waits(now, path) {
-            return false;
+        if self.views.still_wait(now, path, subflow) && self.sending.waits_for_room() {
+            return Some(timers(&self.sending, path, &subflow.sender));
         }
         self.touched.insert(path);
-        true
+        None
+    }
+
+    /// Tells the connection which packets its paths have delivered. It needs that only
+    /// before decisions; what the peer has acknowledged by then costs nothing.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        for subflow in self.subflows.iter_mut().flatten() {
+            subflow.mappings.acknowledge(subflow.sender.first(), |chunks, end| {
+                self.sending.on_delivered_run(chunks, end);
+            });
+        }
     }
 
     /// Records a possible event on every path.
@@ -199,9 +201,18 @@ impl MultipathSender {
                 *peer = subflow.sender.peer();
             }
         }
-        let count = self.subflows.len();
+        let count = self.path_count();
         if let Some(subflow) = &mut self.subflows[path] {
             subflow.sender.on_peers(&peers[..count], path);
+        }
+    }
+
+    /// Returns the timers of a path.
+    #[inline]
+    pub fn timers(&self, path: usize) -> PathTimers {
+        match &self.subflows[path] {
+            Some(subflow) => timers(&self.sending, path, &subflow.sender),
+            None => PathTimers { subflow: Time::MAX, silence: Time::MAX },
         }
     }
 
@@ -225,43 +236,30 @@ impl MultipathSender {
         self.views.doubt_paced(now);
     }
 
-    /// Returns the paths whose timers may have changed since the last call.
+    /// Returns the paths whose timers may have changed since the last call; in addition
+    /// those of which only the subflow's timer may have.
     #[inline]
-    pub fn take_touched(&mut self) -> PathSet {
-        std::mem::take(&mut self.touched)
-    }
-
-    /// Returns when [`on_timer`](Self::on_timer) is due because of this path;
-    /// [`Time::MAX`] for never.
-    #[inline]
-    pub fn silence_timer(&self, path: usize) -> Time {
-        let Some(Subflow { sender, .. }) = &self.subflows[path] else { return Time::MAX };
-        let (rtt, in_flight) = (sender.rtt(), sender.in_flight());
-        let (srtt, rtt_variation) = (rtt.smoothed(), rtt.deviation());
-        self.sending.timer_of(path, &Path { srtt, rtt_variation, in_flight, ..Path::default() })
+    pub fn take_touched(&mut self) -> (PathSet, PathSet) {
+        (std::mem::take(&mut self.touched), std::mem::take(&mut self.sent))
     }
 
     /// Returns when [`on_timer`](Self::on_timer) is due because of any path.
     pub fn timer_of_all(&self) -> Time {
-        (0..self.subflows.len()).map(|path| self.silence_timer(path)).min().unwrap_or(Time::MAX)
+        (0..self.path_count()).map(|path| self.timers(path).silence).min().unwrap_or(Time::MAX)
     }
 
     /// Processes the expiry of the connection's own timer: a path may have fallen silent.
     pub fn on_timer(&mut self, now: Time) {
-        (0..self.subflows.len()).for_each(|path| self.refresh_path(now, path));
+        (0..self.path_count()).for_each(|path| self.refresh_path(now, path));
+        self.settle();
         self.sending.on_timer(now, &self.views.paths);
         self.note_change();
     }
 
-    /// Returns the first byte within the connection and the length of an
-    /// unacknowledged segment of a subflow.
+    /// Returns the mapping of an unacknowledged segment of a subflow.
     #[inline]
-    pub fn mapping(&self, path: usize, number: u32) -> Option<(u64, u16)> {
-        let subflow = self.subflows[path].as_ref()?;
-        let first = subflow.mappings.first();
-        let behind_first = number.wrapping_sub(first as u32);
-        let mapping = subflow.mappings.get(first + u64::from(behind_first))?;
-        Some((mapping.offset, mapping.len))
+    pub fn mapping(&self, path: usize, segment: u32) -> Option<&Mapping> {
+        self.subflows[path].as_ref()?.mappings.find(segment)
     }
 
     /// Returns the sender of a path, if the path is up.
@@ -271,8 +269,9 @@ impl MultipathSender {
     }
 
     /// Returns the number of paths, up or not.
+    #[inline]
     pub fn path_count(&self) -> usize {
-        self.subflows.len()
+        self.views.paths.len()
     }
 
     /// Returns the largest smoothed RTT of the paths that are up.
@@ -285,4 +284,12 @@ impl MultipathSender {
     pub fn counters(&self) -> &MultipathCounters {
         self.sending.counters()
     }
+}
+
+#[inline(always)]
+fn timers(sending: &Sending<ByteCount>, path: usize, sender: &Sender) -> PathTimers {
+    let (rtt, in_flight) = (sender.rtt(), sender.in_flight());
+    let (srtt, rtt_variation) = (rtt.smoothed(), rtt.deviation());
+    let silence = sending.timer_of(path, srtt, rtt_variation, in_flight);
+    PathTimers { subflow: sender.timer(), silence }
 }

@@ -1,12 +1,12 @@
-//! What a connection sends, and when. Whether a path is ready is determined after
-//! each event on it; what else the scheduler sees of it, only before a decision.
+//! What a connection sends, and when.
 
-use super::sender::{Mapping, MultipathSender, Subflow};
-use crate::config::ReceiveWindow;
-use crate::sender::{Burst, Room, Transmit, Wait};
+use super::mapping::Mapping;
+use super::sender::MultipathSender;
+use super::views::Views;
+use crate::sender::{Burst, Transmit, Wait};
 use crate::wire::Segment;
 use knee_multipath::Assignment;
-use knee_sched::{PATHS_MAX, Path, PathSet, Status};
+use knee_sched::{Path, Status};
 use knee_units::Time;
 
 /// Answer to [`MultipathSender::poll_transmit`].
@@ -20,119 +20,9 @@ pub enum MultipathTransmit {
     Nothing,
 }
 
-/// The paths as the scheduler sees them.
-pub(super) struct Views {
-    pub paths: Vec<Path>,
-    /// The paths that may send, as of `at`; their entries say it only during a decision.
-    ready: PathSet,
-    /// The paths that are active.
-    active: PathSet,
-    /// Time until which pacing delays the next segment of each path.
-    paced_until: [Time; PATHS_MAX],
-    /// When it was last determined which paths are ready.
-    at: Time,
-    /// Paths with an event since it was determined whether they are ready.
-    pub stale: PathSet,
-    /// Paths with an event since the rest of their entry was updated.
-    outdated: PathSet,
-    /// Whether the status of a path changed since the scheduler was informed.
-    changed: bool,
-}
-
-impl Views {
-    /// Creates views of `paths` paths that are down.
-    pub fn new(paths: usize) -> Views {
-        Views {
-            paths: vec![Path { status: Status::Down, ..Path::default() }; paths],
-            ready: PathSet::default(),
-            active: PathSet::default(),
-            paced_until: [Time::MAX; PATHS_MAX],
-            at: Time::ZERO,
-            stale: PathSet::default(),
-            outdated: PathSet::default(),
-            changed: true,
-        }
-    }
-
-    /// Marks every path as stale.
-    pub fn doubt_all(&mut self) {
-        self.stale = PathSet(u8::MAX >> (PATHS_MAX - self.paths.len()));
-    }
-
-    /// Marks the paths as stale that pacing may let send.
-    pub fn doubt_paced(&mut self, now: Time) {
-        for path in 0..self.paths.len() {
-            if self.paced_until[path] <= now {
-                self.stale.insert(path);
-            }
-        }
-    }
-
-    /// Marks paths that could send as stale after time has passed: their burst is
-    /// over, and pacing may delay the next.
-    #[inline]
-    fn begin(&mut self, now: Time) {
-        if self.at != now {
-            self.at = now;
-            self.stale.0 |= self.ready.0;
-        }
-    }
-
-    /// Returns the only path that is ready, if it is active and the scheduler knows that.
-    #[inline]
-    fn only_choice(&self) -> Option<usize> {
-        let path = self.ready.first()?;
-        let known = self.active.contains(path) && !self.changed;
-        (known && self.ready.is_only(path)).then_some(path)
-    }
-
-    /// Determines whether a path may send now, which may begin a burst.
-    #[inline(always)]
-    fn show_room(&mut self, now: Time, path: usize, subflow: &mut Subflow) {
-        let room = subflow.sender.room(now);
-        if let Room::At(at) = room {
-            self.paced_until[path] = at;
-        }
-        self.ready.remove(path);
-        self.ready.0 |= u8::from(room == Room::Now) << path;
-    }
-
-    /// Updates what sending changes: in addition the window, which restarts after an
-    /// idle time (RFC 2861).
-    #[inline]
-    fn show_sent(&mut self, now: Time, path: usize, subflow: &mut Subflow) {
-        self.show_room(now, path, subflow);
-        show_window(&mut self.paths[path], subflow);
-    }
-
-    /// Updates what ACKs change, except whether the path is ready.
-    #[inline]
-    fn show_measured(&mut self, path: usize, subflow: &Subflow, looks_ahead: bool) {
-        let view = &mut self.paths[path];
-        let rtt = subflow.sender.rtt();
-        view.srtt = rtt.smoothed();
-        view.rtt_variation = rtt.deviation();
-        view.min_rtt = rtt.minimum();
-        view.rate = subflow.sender.delivery_rate();
-        if looks_ahead {
-            view.capacity = subflow.capacity.capacity();
-            view.doubles = subflow.sender.doubles();
-        }
-        show_window(view, subflow);
-        self.outdated.remove(path);
-    }
-}
-
-#[inline]
-fn show_window(view: &mut Path, subflow: &Subflow) {
-    // Schedulers use it in calculations: no window counts as the largest receive window.
-    view.window = subflow.sender.window().min(ReceiveWindow::LARGEST_BYTES);
-    view.in_flight = subflow.sender.in_flight();
-    view.sent = subflow.sender.counters().sent_bytes;
-}
-
 impl MultipathSender {
     /// Returns what to send now.
+    #[inline(never)]
     pub fn poll_transmit(&mut self, now: Time) -> MultipathTransmit {
         if let Some((path, segment)) = self.refresh_ready(now) {
             return MultipathTransmit::Segment(path, segment);
@@ -149,49 +39,37 @@ impl MultipathSender {
         }
     }
 
-    /// Returns the segments that successive calls of
-    /// [`poll_transmit`](Self::poll_transmit) would return, and their path: as many
-    /// of a burst as are certain to be sent now. Must be called again until it
-    /// returns what to wait for.
+    /// Returns segments of new data that successive calls of
+    /// [`poll_transmit`](Self::poll_transmit) would return, and their path: as many of a
+    /// burst as are certain to be sent now.
     #[inline(always)]
-    pub fn poll_burst(&mut self, now: Time) -> Result<(usize, Burst), Wait> {
-        if let Some((path, segment)) = self.refresh_ready(now) {
-            return Ok((path, Burst::of_one(segment)));
+    pub fn poll_burst(&mut self, now: Time) -> Option<(usize, Burst)> {
+        self.views.begin(now);
+        while let Some(path) = self.views.stale.first() {
+            if !self.refresh_calm(now, path) {
+                return None;
+            }
+            self.views.stale.remove(path);
         }
-        if let Some(sent) = self.send_burst(now) {
-            return Ok(sent);
-        }
-        let Some(assignment) = self.assign(now) else { return Err(self.note_idle()) };
-        Ok((assignment.path, Burst::of_one(self.send(now, &assignment))))
+        self.send_burst(now)
     }
 
-    /// Called after an ACK on a path: whether no path may send, as before, so that all
-    /// there is to wait for is what was waited for.
+    /// Returns what [`poll_transmit`](Self::poll_transmit) would say to wait for, if it is
+    /// certain after [`poll_burst`](Self::poll_burst) that no path may send.
     #[inline(always)]
-    pub(super) fn still_waits(&mut self, now: Time, path: usize) -> bool {
-        self.views.begin(now);
-        let before = self.views.paced_until[path];
-        let alone = self.views.stale.is_empty() && !self.views.changed;
-        if !alone || !self.refresh_calm(now, path) {
-            self.views.stale.insert(path);
-            return false;
-        }
-        self.views.ready.is_empty()
-            && self.views.paced_until[path] == before
-            && self.sending.waits_for_room()
+    pub fn poll_wait(&mut self) -> Option<Wait> {
+        let Views { stale, ready, changed, .. } = &self.views;
+        let full = stale.is_empty() && ready.is_empty() && !changed;
+        (full && self.sending.waits_for_room()).then(|| self.note_idle())
     }
 
     /// Determines which paths may send, unless one of them has to send something
     /// before new data.
-    #[inline(always)]
     fn refresh_ready(&mut self, now: Time) -> Option<(usize, Segment)> {
         self.views.begin(now);
-        if self.views.stale.is_empty() { None } else { self.refresh_stale(now) }
-    }
-
-    #[inline]
-    fn refresh_stale(&mut self, now: Time) -> Option<(usize, Segment)> {
-        self.undisturbed = None;
+        if !self.views.stale.is_empty() {
+            self.views.undisturbed = None;
+        }
         while let Some(path) = self.views.stale.first() {
             if !self.refresh_calm(now, path) {
                 if let Some(segment) = self.poll_urgent(now, path) {
@@ -204,21 +82,10 @@ impl MultipathSender {
         None
     }
 
-    /// Determines whether a path may send that has nothing to send before new data,
-    /// and whose status is unchanged, as almost always; returns whether that is so.
     #[inline(always)]
     fn refresh_calm(&mut self, now: Time, path: usize) -> bool {
         let Some(subflow) = &mut self.subflows[path] else { return false };
-        let calm = self.views.active.contains(path)
-            && !subflow.sender.is_urgent()
-            && !self.sending.is_suspect(path);
-        if calm {
-            self.undisturbed = None;
-            self.views.paced_until[path] = Time::MAX;
-            self.views.show_room(now, path, subflow);
-            self.views.outdated.insert(path);
-        }
-        calm
+        !self.sending.is_suspect(path) && self.views.refresh_calm(now, path, subflow)
     }
 
     /// Returns a handshake, probe or retransmission segment of a subflow.
@@ -291,7 +158,7 @@ impl MultipathSender {
         if self.views.ready.is_empty() && self.sending.waits_for_room() {
             return None;
         }
-        if let Some(path) = self.undisturbed
+        if let Some(path) = self.views.undisturbed
             && self.views.ready.contains(path)
             && let Some(same) = self.sending.assign_same(now)
         {
@@ -304,15 +171,16 @@ impl MultipathSender {
     fn inform_scheduler(&mut self) {
         self.show_outdated();
         self.views.changed = false;
-        self.undisturbed = None;
+        self.views.undisturbed = None;
         self.sending.on_paths_changed(&self.views.paths);
     }
 
     #[inline(never)]
     fn assign_any(&mut self, now: Time) -> Option<Assignment<()>> {
+        self.settle();
         self.show_outdated();
         let assignment = self.sending.assign(now, &self.views.paths)?;
-        self.undisturbed = Some(assignment.path);
+        self.views.undisturbed = Some(assignment.path);
         Some(assignment)
     }
 
@@ -334,7 +202,7 @@ impl MultipathSender {
     /// one that was given the last, or the only one that is ready.
     #[inline(always)]
     fn send_burst(&mut self, now: Time) -> Option<(usize, Burst)> {
-        let path = match self.undisturbed.filter(|path| self.views.ready.contains(*path)) {
+        let path = match self.views.undisturbed.filter(|path| self.views.ready.contains(*path)) {
             Some(path) => path,
             None => self.views.only_choice().filter(|path| self.sending.takes(*path))?,
         };
@@ -342,15 +210,12 @@ impl MultipathSender {
         let subflow = self.subflows[path].as_mut()?;
         let burst = subflow.sender.send_mapped(now, waiting, unsent)?;
         let (chunk, offset) = self.sending.assign_run(now, path, burst.count);
-        let len = burst.first.len;
-        subflow.mappings.push_run(burst.count, |behind| Mapping {
-            chunk: chunk + behind,
-            offset: offset + behind * u64::from(len),
-            len,
-        });
-        self.undisturbed = Some(path);
+        let Segment { number: segment, len, .. } = burst.first;
+        let mapping = Mapping { chunk, offset, segment, count: burst.count, len };
+        subflow.mappings.push(mapping, subflow.sender.first(), self.sending.acknowledged());
+        self.views.undisturbed = Some(path);
         self.views.paced_until[path] = Time::MAX;
-        self.touched.insert(path);
+        self.sent.insert(path);
         self.views.show_room(now, path, subflow);
         self.views.outdated.insert(path);
         Some((path, burst))
@@ -364,7 +229,8 @@ impl MultipathSender {
         let subflow = subflow.expect("a path that is ready has a subflow");
         let is_last = self.sending.unsent() == 0;
         let segment = subflow.sender.send(now, len, is_last);
-        subflow.mappings.push(Mapping { chunk, offset, len });
+        let mapping = Mapping { chunk, offset, segment: segment.number, count: 1, len };
+        subflow.mappings.push(mapping, subflow.sender.first(), self.sending.acknowledged());
         self.views.paced_until[path] = Time::MAX;
         self.touched.insert(path);
         // Sending changes nothing else in the view.
@@ -377,7 +243,7 @@ impl MultipathSender {
 
     #[cold]
     fn penalise(&mut self, now: Time, holder: usize) {
-        self.undisturbed = None;
+        self.views.undisturbed = None;
         if let Some(subflow) = &mut self.subflows[holder] {
             subflow.sender.penalise(now);
             self.refresh_path(now, holder);
@@ -391,7 +257,7 @@ impl MultipathSender {
         if !self.views.ready.is_empty() {
             self.tell_idle();
         }
-        let paced_until = self.views.paced_until[..self.subflows.len()].iter();
+        let paced_until = self.views.paced_until[..self.path_count()].iter();
         let held = paced_until.fold(self.sending.overdue_at(), |held, at| held.min(*at));
         if held == Time::MAX { Wait::ForEvent } else { Wait::Until(held) }
     }
