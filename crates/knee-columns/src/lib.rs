@@ -7,6 +7,7 @@
 //!
 //! This crate never knows a table of Knee, never names a path, and never creates a file.
 
+mod bits;
 mod cells;
 mod packed;
 mod reader;

@@ -1,6 +1,6 @@
 //! Time series between their samples: counters at any time, and how long each sample counts.
 
-use crate::track::{Timed, Track};
+use crate::track::{Field, Timed, Track};
 use crate::view::Span;
 use crate::{FlowRecord, FlowSample};
 
@@ -19,6 +19,52 @@ pub(crate) fn weighted<R: Timed>(rows: &Track<R>, span: Span) -> impl Iterator<I
         previous = until;
         Some((row, since as f64 / 1e9))
     })
+}
+
+/// The values of a field that cover part of a span.
+pub(crate) struct Covering {
+    span: Span,
+    /// Times of the rows, after the begin of the span.
+    times: Vec<u64>,
+    values: Vec<u64>,
+}
+
+impl Covering {
+    /// Reads the values of a field that cover part of a span: those of the rows of [`weighted`].
+    pub(crate) fn new<R: Timed>(rows: &Track<R>, span: Span, field: Field<R>) -> Covering {
+        let from = rows.last_before(span.begin + 1);
+        let (mut times, mut values) = (rows.times(from), rows.column(field, from));
+        let before = times.partition_point(|time| *time <= span.begin);
+        let ends = times.partition_point(|time| *time < span.end);
+        let covering = before..(ends + 1).min(times.len());
+        times.truncate(covering.end);
+        times.drain(..before);
+        values.truncate(covering.end);
+        values.drain(..before);
+        Covering { span, times, values }
+    }
+
+    /// Returns the values with the times of their rows, which ends with the span.
+    pub(crate) fn at_times(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.times.iter().map(|time| (*time).min(self.span.end)).zip(self.values.iter().copied())
+    }
+
+    /// Calls `take` with each value, the nanoseconds that it covers, and how often both follow one
+    /// another.
+    pub(crate) fn runs(&self, mut take: impl FnMut(u64, u64, u32)) {
+        let mut previous = self.span.begin;
+        let (mut run, mut count) = ((0, 0), 0);
+        for (time, value) in self.at_times() {
+            let next = (value, time - previous);
+            previous = time;
+            if next != run || count == u32::MAX {
+                take(run.0, run.1, count);
+                (run, count) = (next, 0);
+            }
+            count += 1;
+        }
+        take(run.0, run.1, count);
+    }
 }
 
 /// Returns a counter at a time, interpolated linearly between the flow's start (zero), its samples

@@ -1,8 +1,8 @@
 //! Records arranged for measuring: each flow and each link with its time series, and counters at
 //! any time.
 
-use crate::counters::{Delivered, counter_at, interpolate, weighted};
-use crate::track::Track;
+use crate::counters::{Covering, Delivered, counter_at, interpolate, weighted};
+use crate::track::{Field, Track};
 use crate::{
     FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
 };
@@ -241,7 +241,8 @@ impl<'a> FlowView<'a> {
 
     /// Returns the payload delivered in order, for reading it at many times.
     pub(crate) fn delivered(&self) -> Delivered<'a> {
-        let points = self.samples.iter().map(|row| (row.time_ns, row.delivered_bytes));
+        let bytes = self.samples.column(FlowSample::FIELDS.delivered_bytes, 0);
+        let points = self.samples.times(0).into_iter().zip(bytes);
         Delivered::new(self.record, points.collect())
     }
 
@@ -274,6 +275,11 @@ impl<'a> FlowView<'a> {
     /// Returns the samples that cover part of a span, each with the seconds that it covers.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (FlowSample, f64)> {
         weighted(&self.samples, span)
+    }
+
+    /// Returns a field of the samples that cover part of a span.
+    pub(crate) fn covering(&self, span: Span, field: Field<FlowSample>) -> Covering {
+        Covering::new(&self.samples, span, field)
     }
 }
 

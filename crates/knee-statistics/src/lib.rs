@@ -8,14 +8,17 @@
 
 mod bootstrap;
 mod distribution;
+mod integers;
 mod interval;
 mod pairs;
 mod power;
 mod sketch;
 mod student;
+mod weights;
 
 pub use bootstrap::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 pub use distribution::{Distribution, Weighted};
+pub use integers::{SortedIntegers, WeightedIntegers};
 pub use interval::Interval;
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;
