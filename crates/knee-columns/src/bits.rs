@@ -83,6 +83,19 @@ pub(crate) fn bits_of(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
+/// Maps small differences of either sign to small numbers.
+#[inline]
+pub(crate) fn folded(difference: u64) -> u64 {
+    let signed = difference as i64;
+    (signed << 1 ^ signed >> 63) as u64
+}
+
+/// Reverses [`folded`].
+#[inline]
+pub(crate) fn unfolded(number: u64) -> u64 {
+    number >> 1 ^ (number & 1).wrapping_neg()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

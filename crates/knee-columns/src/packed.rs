@@ -1,6 +1,6 @@
 //! Rows of integers in little memory: each block of rows column by column, as differences.
 
-use crate::bits::{BitReader, BitWriter, PADDING, bits_of};
+use crate::bits::{BitReader, BitWriter, PADDING, bits_of, folded, unfolded};
 
 /// Rows of a block, which can be read without those before it.
 const BLOCK_ROWS: usize = 64;
@@ -271,16 +271,6 @@ fn put_long(writer: &mut BitWriter<'_>, number: u64) {
 fn take_long(reader: &mut BitReader<'_>) -> u64 {
     let bits = reader.take(7) as u32;
     reader.take(bits)
-}
-
-/// Maps small differences of either sign to small numbers.
-fn folded(difference: u64) -> u64 {
-    let signed = difference as i64;
-    (signed << 1 ^ signed >> 63) as u64
-}
-
-fn unfolded(number: u64) -> u64 {
-    number >> 1 ^ (number & 1).wrapping_neg()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Writes a Parquet file.
 
+use crate::encode::{Chunk, SeriesOfRows, chunk};
 use crate::{Cells, Kind};
-use parquet::basic::Compression;
+use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -33,7 +33,6 @@ impl Writer {
         let schema = Type::group_type_builder("schema").with_fields(fields).build();
         let properties = WriterProperties::builder()
             .set_created_by("knee".to_string())
-            .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]))
             .build();
         schema
@@ -54,17 +53,23 @@ impl Writer {
         self.file.append_key_value_metadata(KeyValue::new(key.to_string(), value));
     }
 
-    /// Writes a row group: the cells of each column, in the order of the columns. Each column's
-    /// cells are requested only when they are written.
+    /// Writes a row group: the cells of each column, in the order of the columns. If the first
+    /// column names what a row is about, such as a flow, rows of the same may come in any order.
     ///
     /// # Errors
     /// The error of the system when writing; [`io::ErrorKind::Other`] if cells are not of the kind
-    /// of their column.
-    pub fn write(&mut self, columns: &mut dyn Iterator<Item = Cow<'_, Cells>>) -> io::Result<()> {
+    /// of their column, or not as many as those of the others.
+    pub fn write(&mut self, columns: &mut dyn Iterator<Item = &Cells>) -> io::Result<()> {
+        let schema = self.file.schema_descr().clone();
         let mut group = self.file.next_row_group().map_err(told)?;
-        for cells in columns {
-            let Some(mut column) = group.next_column().map_err(told)? else { break };
-            cells.write(column.untyped()).and_then(|()| column.close()).map_err(told)?;
+        let mut series = SeriesOfRows::default();
+        for (number, (cells, column)) in columns.zip(schema.columns()).enumerate() {
+            if number == 0 {
+                series = cells.series();
+            }
+            cells.check(column).map_err(io::Error::other)?;
+            let Chunk { bytes, described } = chunk(cells, column, &series).map_err(told)?;
+            group.append_column(&Bytes::from(bytes), described).map_err(told)?;
         }
         group.close().map(|_| ()).map_err(told)
     }

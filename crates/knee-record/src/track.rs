@@ -27,6 +27,14 @@ pub trait Timed: Copy + Debug {
 
     /// Creates the row from the integers and texts of [`Timed::take_apart`].
     fn put_together(values: &[u64], texts: &[&'static str]) -> Self;
+
+    /// Place of the text in [`Timed::take_apart`], if the row has one.
+    const TEXT: Option<usize> = None;
+
+    /// Returns the text of the row; empty if it has none.
+    fn text(&self) -> &'static str {
+        ""
+    }
 }
 
 /// An integer field of a row, of which a [`Track`] can be read alone.
@@ -60,6 +68,8 @@ macro_rules! timed {
         }
 
         impl $row {
+            const FIELD_COUNT: usize = [$(stringify!($field)),+].len();
+
             /// The fields that can be read alone ([`Track::column`]).
             pub const FIELDS: $fields = {
                 let [$($field,)+ ..] = places::<$width>();
@@ -86,6 +96,15 @@ macro_rules! timed {
                     *values = [$($field,)+ $(number_of($text, texts),)? $($narrow.into()),+];
                 }
             }
+
+            $(
+                // It follows the fields.
+                const TEXT: Option<usize> = Some($row::FIELD_COUNT);
+
+                fn text(&self) -> &'static str {
+                    self.$text
+                }
+            )?
 
             #[allow(unused_variables, reason = "most rows have no text")]
             fn put_together(values: &[u64], texts: &[&'static str]) -> $row {
@@ -260,6 +279,19 @@ impl<R: Timed> Track<R> {
         match &self.0 {
             Kept::Values(rows) => rows.iter().skip(from).map(field.get).collect(),
             Kept::Packed { rows, .. } => rows.column(field.place, from),
+        }
+    }
+}
+
+impl<R: Timed> Track<R> {
+    /// Returns the texts of all rows; empty ones if rows have none.
+    pub fn texts(&self) -> Vec<&'static str> {
+        match (&self.0, R::TEXT) {
+            (Kept::Packed { rows, texts }, Some(place)) => {
+                let numbers = rows.column(place, 0).into_iter();
+                numbers.map(|number| texts.get(number as usize).copied().unwrap_or_default()).collect()
+            }
+            _ => self.iter().map(|row| row.text()).collect(),
         }
     }
 }

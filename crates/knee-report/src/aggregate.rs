@@ -2,7 +2,7 @@
 
 use crate::encode::Column;
 use crate::series::{ByFlow, Key, label};
-use knee_record::Records;
+use knee_record::{FlowSample, Records};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,8 +65,13 @@ fn axis(low: u64, high: u64) -> Vec<u64> {
 /// its end, in hundred-thousandths.
 fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
     let mut counts = vec![0; axis.len()];
+    let (first, last) = (axis[0], axis[axis.len() - 1]);
+    let points = (axis.len() - 1) as f64 / (last - first).max(1) as f64;
     for value in values {
-        counts[axis.partition_point(|limit| limit < value)] += 1;
+        // The steps are equal, but for rounding.
+        let near = (value.saturating_sub(first) as f64 * points) as usize;
+        let (low, high) = (near.saturating_sub(1), (near + 2).min(axis.len()));
+        counts[low + axis[low..high].partition_point(|limit| limit < value)] += 1;
     }
     let mut below = 0;
     let fraction = |count: u64| {
@@ -78,8 +83,9 @@ fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
 
 fn of_flows(records: &Records, keys: &[Key], by_flow: &ByFlow) -> Vec<(String, Vec<u64>)> {
     let curve = |key: &Key| {
-        let rtts = by_flow[key].iter().map(|row| row.rtt_ns).filter(|&rtt| rtt > 0);
-        (label(records, *key, by_flow), rtts.collect())
+        let mut rtts = by_flow[key].column(FlowSample::FIELDS.rtt_ns, 0);
+        rtts.retain(|rtt| *rtt > 0);
+        (label(records, *key, by_flow), rtts)
     };
     keys.iter().map(curve).collect()
 }
@@ -90,8 +96,8 @@ fn of_groups(records: &Records) -> Vec<(String, Vec<u64>)> {
     let mut curves: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for ((flow, _), rows) in records.samples.tracks() {
         let name = names.get(flow).copied().unwrap_or("flows");
-        let rtts = rows.iter().map(|row| row.rtt_ns).filter(|rtt| *rtt > 0);
-        curves.entry(name).or_default().extend(rtts);
+        let rtts = rows.column(FlowSample::FIELDS.rtt_ns, 0).into_iter();
+        curves.entry(name).or_default().extend(rtts.filter(|rtt| *rtt > 0));
     }
     curves.retain(|_, rtts| !rtts.is_empty());
     let order: BTreeSet<&str> = curves.keys().copied().take(crate::series::FLOWS_MAX).collect();
