@@ -1,6 +1,7 @@
 //! Rows of integers in little memory: each block of rows column by column, as differences.
 
 use crate::bits::{BitReader, BitWriter, PADDING, bits_of, folded, unfolded};
+use std::ops::Range;
 
 /// Rows of a block, which can be read without those before it.
 const BLOCK_ROWS: usize = 64;
@@ -104,16 +105,20 @@ impl Packed {
         before * BLOCK_ROWS + firsts.partition_point(|first| *first < least).saturating_sub(1)
     }
 
-    /// Returns the integers of one column, from row `number` on.
-    pub fn column(&self, column: usize, number: usize) -> Vec<u64> {
-        let block = number.min(self.rows) / BLOCK_ROWS;
-        let mut values = Vec::with_capacity(self.rows - block * BLOCK_ROWS);
-        for block in self.blocks.get(block..).unwrap_or_default() {
+    /// Returns the integers of one column in some rows, or in as many of them as there are.
+    pub fn column(&self, column: usize, rows: Range<usize>) -> Vec<u64> {
+        let (begin, end) = (rows.start.min(self.rows), rows.end.min(self.rows));
+        let (first, last) = (begin / BLOCK_ROWS, end.div_ceil(BLOCK_ROWS));
+        let mut values = Vec::with_capacity((last - first) * BLOCK_ROWS);
+        for block in &self.blocks[first.min(self.blocks.len())..last.min(self.blocks.len())] {
             unpack_column(&block.bytes, column, &mut values);
         }
-        values.extend(self.open.iter().skip(column).step_by(self.width));
-        let kept = self.rows.saturating_sub(number);
-        values.drain(..values.len() - kept);
+        if last > self.blocks.len() {
+            values.extend(self.open.iter().skip(column).step_by(self.width));
+        }
+        let before = first * BLOCK_ROWS;
+        values.truncate(end - before);
+        values.drain(..begin - before);
         values
     }
 }
@@ -197,10 +202,12 @@ fn pack(rows: &[u64], width: usize) -> Box<[u8]> {
 /// Unpacks all columns of a block into rows.
 fn unpack(bytes: &[u8], width: usize, rows: &mut Vec<u64>) {
     rows.resize(BLOCK_ROWS * width, 0);
+    let mut values = [0; BLOCK_ROWS];
     let mut reader = BitReader::new(bytes);
     for column in 0..width {
+        Column::take(&mut reader, column).unpack(&mut reader, &mut values);
         let places = rows.iter_mut().skip(column).step_by(width);
-        Column::take(&mut reader, column).unpack(&mut reader, places);
+        places.zip(values).for_each(|(place, value)| *place = value);
     }
 }
 
@@ -210,10 +217,13 @@ fn unpack_column(bytes: &[u8], column: usize, values: &mut Vec<u64>) {
     for passed in 0..column {
         Column::take(&mut reader, passed).skip(&mut reader);
     }
-    let before = values.len();
-    values.resize(before + BLOCK_ROWS, 0);
-    Column::take(&mut reader, column).unpack(&mut reader, values[before..].iter_mut());
+    let mut unpacked = [0; BLOCK_ROWS];
+    Column::take(&mut reader, column).unpack(&mut reader, &mut unpacked);
+    values.extend_from_slice(&unpacked);
 }
+
+/// Number of changes in a block up to which the values between them are filled in together.
+const FEW: u32 = 8;
 
 /// A column of a block, of which the differences are next.
 struct Column {
@@ -241,22 +251,39 @@ impl Column {
         reader.skip((self.changed.count_ones() * self.bits) as usize);
     }
 
-    #[inline]
-    fn unpack<'v>(self, reader: &mut BitReader<'_>, values: impl Iterator<Item = &'v mut u64>) {
-        let Column { first: mut value, changed, bits, of_steps } = self;
-        if changed == 0 {
-            values.for_each(|place| *place = value);
+    fn unpack(self, reader: &mut BitReader<'_>, values: &mut [u64; BLOCK_ROWS]) {
+        let Column { first: mut value, mut changed, bits, of_steps } = self;
+        let mut step = 0_u64;
+        if changed.count_ones() > FEW {
+            for (row, place) in values.iter_mut().enumerate() {
+                // Without branches, because changes are hard to predict.
+                let is_changed = changed >> row & 1;
+                let difference = unfolded(reader.peek(bits)) & is_changed.wrapping_neg();
+                reader.skip((bits & (is_changed as u32).wrapping_neg()) as usize);
+                step = if of_steps { step.wrapping_add(difference) } else { difference };
+                value = value.wrapping_add(step);
+                *place = value;
+            }
             return;
         }
-        let mut step = 0_u64;
-        for (row, place) in values.enumerate() {
-            // Without branches, because changes are hard to predict.
-            let is_changed = changed >> row & 1;
-            let difference = unfolded(reader.peek(bits)) & is_changed.wrapping_neg();
-            reader.skip((bits & (is_changed as u32).wrapping_neg()) as usize);
-            step = if of_steps { step.wrapping_add(difference) } else { difference };
-            value = value.wrapping_add(step);
-            *place = value;
+        let mut rest = &mut values[..];
+        while !rest.is_empty() {
+            let same = (changed.trailing_zeros() as usize).min(rest.len());
+            let (now, later) = rest.split_at_mut(same);
+            for place in now {
+                value = value.wrapping_add(step);
+                *place = value;
+            }
+            rest = later;
+            changed = changed.checked_shr(same as u32).unwrap_or(0);
+            if let Some((place, later)) = std::mem::take(&mut rest).split_first_mut() {
+                let difference = unfolded(reader.take(bits));
+                value = value.wrapping_add(step).wrapping_add(difference);
+                step = if of_steps { step.wrapping_add(difference) } else { 0 };
+                *place = value;
+                rest = later;
+                changed >>= 1;
+            }
         }
     }
 }
@@ -319,8 +346,11 @@ mod tests {
             prop_assert_eq!(unpacked(packed.rows_from(0)), rows.clone());
             prop_assert_eq!(unpacked(packed.rows_from(from)), &rows[from.min(rows.len())..]);
             for column in 0..rows.first().map_or(1, Vec::len) {
-                let expected = rows.iter().skip(from).map(|row| row[column]);
-                prop_assert_eq!(packed.column(column, from), expected.collect::<Vec<_>>());
+                for count in [0, 1, 2, 70, rows.len()] {
+                    let expected = rows.iter().skip(from).take(count).map(|row| row[column]);
+                    let found = packed.column(column, from..from + count);
+                    prop_assert_eq!(found, expected.collect::<Vec<_>>());
+                }
             }
             let firsts: Vec<u64> = rows.iter().map(|row| row[0]).collect();
             let some = if firsts.is_empty() { 3 } else { *chosen.get(&firsts) };

@@ -3,6 +3,7 @@
 use crate::track::{Field, Timed, Track};
 use crate::view::Span;
 use crate::{FlowRecord, FlowSample};
+use knee_statistics::WeightedIntegers;
 
 /// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
 /// the previous row, or since the start of the span.
@@ -44,26 +45,41 @@ impl Covering {
         Covering { span, times, values }
     }
 
-    /// Returns the values with the times of their rows, which ends with the span.
-    pub(crate) fn at_times(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.times.iter().map(|time| (*time).min(self.span.end)).zip(self.values.iter().copied())
+    /// Adds the values to others, weighted by the seconds that each covers. Zero is no value.
+    pub(crate) fn add_to(&self, weighted: &mut WeightedIntegers) {
+        weighted.add_over_time(self.span.begin, self.span.end, &self.times, &self.values);
     }
 
-    /// Calls `take` with each value, the nanoseconds that it covers, and how often both follow one
-    /// another.
-    pub(crate) fn runs(&self, mut take: impl FnMut(u64, u64, u32)) {
-        let mut previous = self.span.begin;
-        let (mut run, mut count) = ((0, 0), 0);
-        for (time, value) in self.at_times() {
-            let next = (value, time - previous);
-            previous = time;
-            if next != run || count == u32::MAX {
-                take(run.0, run.1, count);
-                (run, count) = (next, 0);
+    /// Calls `take` with each value but zero, the seconds that it covers, and how often both follow
+    /// one another.
+    pub(crate) fn runs(&self, mut take: impl FnMut(u64, f64, u32)) {
+        let mut values = WeightedIntegers::default();
+        self.add_to(&mut values);
+        values.runs().for_each(|(value, seconds, count)| take(value, seconds, count));
+    }
+
+    /// Returns the smallest value in each of `windows` windows of `width` nanoseconds from the begin
+    /// of the span on, in which rows end. With `is_known`, zero is no value.
+    pub(crate) fn minima(&self, width: u64, windows: usize, is_known: bool) -> Vec<Option<u64>> {
+        let mut minima = vec![None; windows];
+        let (mut window, mut window_end) = (0, self.span.begin + width);
+        for (&time, &value) in self.times.iter().zip(&self.values) {
+            // A sample covers the time before it, so the last one may lie beyond the end.
+            let time = if time > self.span.end { self.span.end } else { time };
+            if time > window_end {
+                window = ((time - self.span.begin - 1) / width) as usize;
+                window_end = self.span.begin + (window as u64 + 1) * width;
             }
-            count += 1;
+            if value == 0 && is_known {
+                continue;
+            }
+            match minima.get_mut(window) {
+                Some(Some(least)) if value < *least => *least = value,
+                Some(least @ None) => *least = Some(value),
+                _ => {}
+            }
         }
-        take(run.0, run.1, count);
+        minima
     }
 }
 
@@ -73,15 +89,14 @@ pub(crate) fn counter_at(
     samples: &Track<FlowSample>,
     flow: &FlowRecord,
     time: u64,
-    counter: fn(&FlowSample) -> u64,
+    counter: Field<FlowSample>,
     total: u64,
 ) -> f64 {
     if time >= flow.end_ns {
         return total as f64;
     }
-    let (before, after) = samples.around(time);
-    let point = |row: FlowSample| (row.time_ns, counter(&row));
-    between(flow, before.map(point), after.map(point), time, total)
+    let (before, after) = samples.points_around(time, counter);
+    between(flow, before, after, time, total)
 }
 
 /// Interpolates a counter linearly between the points around a time. Before the first point it was

@@ -5,6 +5,7 @@ use knee_columns::{Packed, PackedRows};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::{self, Debug};
+use std::ops::Range;
 use std::slice;
 
 /// Largest number of integers of a row.
@@ -45,6 +46,13 @@ pub struct Field<R> {
     get: fn(&R) -> u64,
 }
 
+/// A time, nanoseconds, and a value then.
+pub type Point = (u64, u64);
+
+impl<R: Timed> Field<R> {
+    const TIME: Field<R> = Field { place: 0, get: R::time_ns };
+}
+
 /// Returns the numbers from zero on.
 const fn places<const N: usize>() -> [usize; N] {
     let mut places = [0; N];
@@ -56,7 +64,8 @@ const fn places<const N: usize>() -> [usize; N] {
     places
 }
 
-/// Implements [`Timed`], and declares the fields that can be read alone. Those are the first.
+/// Implements [`Timed`], and declares the fields that can be read alone. Those come first; the
+/// sooner one comes, the quicker it is read.
 macro_rules! timed {
     ($row:ident, $fields:ident, $width:literal, $of:expr;
      $($field:ident),+; narrow: $($narrow:ident),+; text: $($text:ident)?) => {
@@ -67,9 +76,12 @@ macro_rules! timed {
             $(pub $field: Field<$row>,)+
         }
 
-        impl $row {
-            const FIELD_COUNT: usize = [$(stringify!($field)),+].len();
+        impl $fields {
+            #[allow(dead_code, reason = "the place of the text, if there is one")]
+            const COUNT: usize = [$(stringify!($field)),+].len();
+        }
 
+        impl $row {
             /// The fields that can be read alone ([`Track::column`]).
             pub const FIELDS: $fields = {
                 let [$($field,)+ ..] = places::<$width>();
@@ -99,7 +111,7 @@ macro_rules! timed {
 
             $(
                 // It follows the fields.
-                const TEXT: Option<usize> = Some($row::FIELD_COUNT);
+                const TEXT: Option<usize> = Some($fields::COUNT);
 
                 fn text(&self) -> &'static str {
                     self.$text
@@ -120,9 +132,9 @@ macro_rules! timed {
 }
 
 timed!(FlowSample, FlowFields, 18, |row| (row.flow, row.path);
-    time_ns, in_flight_bytes, sent_bytes, sent_packets, delivered_bytes, rtt_ns, srtt_ns,
-    window_bytes, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes, retransmitted_bytes,
-    min_rtt_estimate_ns, slow_start_threshold_bytes, reassembly_bytes;
+    time_ns, rtt_ns, srtt_ns, min_rtt_estimate_ns, delivered_bytes, in_flight_bytes, window_bytes,
+    sent_bytes, sent_packets, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes,
+    retransmitted_bytes, slow_start_threshold_bytes, reassembly_bytes;
     narrow: flow, path; text: phase);
 
 timed!(LinkSample, LinkFields, 12, |row| (row.link, 0);
@@ -269,16 +281,40 @@ impl<R: Timed> Track<R> {
         }
     }
 
+    /// Returns a field, with the time, of the last row before a time, and of the next one.
+    pub fn points_around(&self, time_ns: u64, field: Field<R>) -> (Option<Point>, Option<Point>) {
+        let point = |row: R| (row.time_ns(), (field.get)(&row));
+        // Most counters are read at the end of their flows.
+        if let Some(last) = self.last().filter(|last| last.time_ns() < time_ns) {
+            return (Some(point(last)), None);
+        }
+        let number = self.last_before(time_ns);
+        let times = self.within(Field::TIME, number..number + 2);
+        let mut points = times.into_iter().zip(self.within(field, number..number + 2));
+        let before = points.next();
+        match before.filter(|(before_ns, _)| *before_ns >= time_ns) {
+            Some(first) => (None, Some(first)),
+            None => (before, points.next()),
+        }
+    }
+
     /// Returns the times of all rows from a number on.
     pub fn times(&self, from: usize) -> Vec<u64> {
-        self.column(Field { place: 0, get: R::time_ns }, from)
+        self.within(Field::TIME, from..self.len())
     }
 
     /// Returns a field of all rows from a number on, which is quicker than reading the rows.
     pub fn column(&self, field: Field<R>, from: usize) -> Vec<u64> {
+        self.within(field, from..self.len())
+    }
+
+    fn within(&self, field: Field<R>, numbers: Range<usize>) -> Vec<u64> {
         match &self.0 {
-            Kept::Values(rows) => rows.iter().skip(from).map(field.get).collect(),
-            Kept::Packed { rows, .. } => rows.column(field.place, from),
+            Kept::Values(rows) => {
+                let count = numbers.len();
+                rows.iter().skip(numbers.start).take(count).map(field.get).collect()
+            }
+            Kept::Packed { rows, .. } => rows.column(field.place, numbers),
         }
     }
 }
@@ -288,7 +324,7 @@ impl<R: Timed> Track<R> {
     pub fn texts(&self) -> Vec<&'static str> {
         match (&self.0, R::TEXT) {
             (Kept::Packed { rows, texts }, Some(place)) => {
-                let numbers = rows.column(place, 0).into_iter();
+                let numbers = rows.column(place, 0..rows.len()).into_iter();
                 numbers.map(|number| texts.get(number as usize).copied().unwrap_or_default()).collect()
             }
             _ => self.iter().map(|row| row.text()).collect(),

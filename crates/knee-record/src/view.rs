@@ -205,7 +205,7 @@ impl<'a> FlowView<'a> {
     }
 
     /// Returns a counter at a time; see [`counter_at`].
-    pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+    pub(crate) fn counter_at(&self, time: u64, counter: Field<FlowSample>, total: u64) -> f64 {
         counter_at(&self.samples, self.record, time, counter, total)
     }
 
@@ -215,19 +215,20 @@ impl<'a> FlowView<'a> {
         if time <= record.start_ns || time >= record.end_ns {
             return Moment { before: time, after: time, time };
         }
-        let (before, after) = self.samples.around(time);
-        let before = before.map_or(record.start_ns, |row| row.time_ns);
-        let after = after.map_or(record.end_ns, |row| row.time_ns);
+        let (before, after) = self.samples.points_around(time, FlowSample::FIELDS.time_ns);
+        let before = before.map_or(record.start_ns, |(before_ns, _)| before_ns);
+        let after = after.map_or(record.end_ns, |(after_ns, _)| after_ns);
         Moment { before, after: after.min(record.end_ns), time }
     }
 
     /// Returns the new payload sent by a time and not delivered by then, bytes.
     pub(crate) fn on_its_way(&self, time: u64) -> f64 {
         let record = self.record;
+        let fields = FlowSample::FIELDS;
         let at = |counter, total| self.counter_at(time, counter, total);
-        let sent = at(|row| row.sent_bytes, record.sent_bytes);
-        let again = at(|row| row.retransmitted_bytes, record.retransmitted_bytes);
-        let delivered = at(|row| row.delivered_bytes, record.delivered_bytes);
+        let sent = at(fields.sent_bytes, record.sent_bytes);
+        let again = at(fields.retransmitted_bytes, record.retransmitted_bytes);
+        let delivered = at(fields.delivered_bytes, record.delivered_bytes);
         (sent - again - delivered).max(0.0)
     }
 
@@ -235,7 +236,7 @@ impl<'a> FlowView<'a> {
     pub(crate) fn delivered_on(&self, path: &PathView<'_>, span: Span) -> f64 {
         let total = path.record.delivered_bytes;
         let at =
-            |time| counter_at(&path.samples, self.record, time, |row| row.delivered_bytes, total);
+            |time| counter_at(&path.samples, self.record, time, FlowSample::FIELDS.delivered_bytes, total);
         at(span.end) - at(span.begin)
     }
 
@@ -248,21 +249,21 @@ impl<'a> FlowView<'a> {
 
     /// Returns the payload delivered in order within a span, bytes.
     pub(crate) fn delivered_in(&self, span: Span) -> f64 {
-        self.counted_in(span, |row| row.delivered_bytes, self.record.delivered_bytes)
+        self.counted_in(span, FlowSample::FIELDS.delivered_bytes, self.record.delivered_bytes)
     }
 
     /// Returns the payload sent within a span, retransmissions included, bytes.
     pub(crate) fn sent_in(&self, span: Span) -> f64 {
-        self.counted_in(span, |row| row.sent_bytes, self.record.sent_bytes)
+        self.counted_in(span, FlowSample::FIELDS.sent_bytes, self.record.sent_bytes)
     }
 
     /// Returns the payload retransmitted within a span, bytes.
     pub(crate) fn retransmitted_in(&self, span: Span) -> f64 {
         let total = self.record.retransmitted_bytes;
-        self.counted_in(span, |row| row.retransmitted_bytes, total)
+        self.counted_in(span, FlowSample::FIELDS.retransmitted_bytes, total)
     }
 
-    fn counted_in(&self, span: Span, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+    fn counted_in(&self, span: Span, counter: Field<FlowSample>, total: u64) -> f64 {
         let until_end = self.counter_at(span.end, counter, total);
         until_end - self.counter_at(span.begin, counter, total)
     }

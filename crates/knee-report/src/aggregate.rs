@@ -40,8 +40,8 @@ pub(crate) fn rtt_distribution(
 /// Returns the distributions of labelled lists of RTTs, nanoseconds.
 pub(crate) fn distribution_of(mut curves: Vec<(String, Vec<u64>)>) -> Option<Distribution> {
     curves.retain(|(_, rtts)| !rtts.is_empty());
-    let low = curves.iter().flat_map(|(_, rtts)| rtts).copied().min()?;
-    let high = curves.iter().flat_map(|(_, rtts)| rtts).copied().max()?;
+    let low = curves.iter().filter_map(|(_, rtts)| rtts.iter().min()).min().copied()?;
+    let high = curves.iter().filter_map(|(_, rtts)| rtts.iter().max()).max().copied()?;
     let axis = axis(low, high);
     let curve = |(label, rtts): (String, Vec<u64>)| Curve {
         label,

@@ -60,7 +60,7 @@ fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
         (flow.samples.times(0), flow.samples.column(FlowSample::FIELDS.reassembly_bytes, 0));
     let thinning = Thinning::new(all_times.len(), detail.rows_max);
     let times = thinning.counter(|row| all_times[row]);
-    let waiting = thinning.gauge(|row| bytes[row]);
+    let waiting = thinning.gauge(&bytes);
     Series {
         paths: flow
             .paths

@@ -203,10 +203,7 @@ pub(crate) fn flow_series(
     phases: &mut Phases,
 ) -> FlowSeries {
     let fields = FlowSample::FIELDS;
-    let gauge = |field| {
-        let values = rows.column(field, 0);
-        Column::values(&thinning.gauge(|row| values[row]))
-    };
+    let gauge = |field| Column::values(&thinning.gauge(&rows.column(field, 0)));
     let delivered = rows.column(fields.delivered_bytes, 0);
     let all_times = rows.times(0);
     let times = thinning.counter(|row| all_times[row]);
@@ -262,6 +259,9 @@ fn rate_varies(rows: &Track<LinkSample>) -> bool {
 pub(crate) fn usual_gap(times: &[u64]) -> u64 {
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let middle = gaps.len() / 2;
+    if let Some(first) = gaps.first().filter(|first| gaps.iter().all(|gap| gap == *first)) {
+        return *first;
+    }
     if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 }
 }
 
@@ -289,21 +289,24 @@ fn link_name(records: &Records, link: u32) -> String {
 }
 
 fn one_link(track: &Track<LinkSample>, label: String, detail: Detail) -> LinkSeries {
-    let rows: Vec<LinkSample> = track.iter().collect();
+    let fields = LinkSample::FIELDS;
     let rate_varies = rate_varies(track);
-    let thinning = Thinning::new(rows.len(), detail.rows_max);
-    let times = thinning.counter(|row| rows[row].time_ns);
-    let counter = |value: fn(&LinkSample) -> u64| {
-        Column::values(&thinning.counter(|row| value(&rows[row]))).filter(|_| rate_varies)
+    let thinning = Thinning::new(track.len(), detail.rows_max);
+    let all_times = track.times(0);
+    let times = thinning.counter(|row| all_times[row]);
+    let any_counter = |field| {
+        let values = track.column(field, 0);
+        Column::values(&thinning.counter(|row| values[row]))
     };
+    let counter = |field| any_counter(field).filter(|_| rate_varies);
     LinkSeries {
         label,
-        capacity_bytes: counter(|row| row.capacity_bytes),
-        used_bytes: counter(|row| row.used_bytes),
+        capacity_bytes: counter(fields.capacity_bytes),
+        used_bytes: counter(fields.used_bytes),
         interval_ns: usual_gap(&times),
         time_ns: Column::times(&times),
-        queue_bytes: Column::values(&thinning.gauge(|row| rows[row].queue_bytes)),
-        queue_delay_ns: Column::values(&thinning.gauge(|row| rows[row].queue_delay_ns)),
-        dropped_packets: Column::values(&thinning.counter(|row| rows[row].dropped_packets)),
+        queue_bytes: Column::values(&thinning.gauge(&track.column(fields.queue_bytes, 0))),
+        queue_delay_ns: Column::values(&thinning.gauge(&track.column(fields.queue_delay_ns, 0))),
+        dropped_packets: any_counter(fields.dropped_packets),
     }
 }

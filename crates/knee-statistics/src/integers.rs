@@ -21,13 +21,14 @@ struct Run {
     count: u32,
 }
 
-/// Integers with their weights, of which the ascending order is known, at least one.
+/// Integers with their weights, ascending, at least one.
 #[derive(Clone, Debug)]
 pub struct SortedIntegers {
+    /// Those with equal values are in the order in which they were added.
     runs: Vec<Run>,
-    weights: Weights,
-    /// Numbers of the runs, by value; those with equal values in the order of `runs`.
+    /// When each was added.
     order: Vec<u32>,
+    weights: Weights,
 }
 
 impl WeightedIntegers {
@@ -37,11 +38,41 @@ impl WeightedIntegers {
         self.runs.push(Run { value, weight, count });
     }
 
+    /// Adds the values of a time series from `begin` to `end`, each weighted by the seconds since
+    /// the time before. The times, nanoseconds, ascend from `begin`. Zero is no value.
+    pub fn add_over_time(&mut self, begin: u64, end: u64, times: &[u64], values: &[u64]) {
+        let mut previous = begin;
+        let (mut run, mut count) = ((0, 0), 0);
+        for (time, value) in times.iter().zip(values) {
+            let time = (*time).min(end);
+            let next = (*value, time - previous);
+            previous = time;
+            if next != run || count == u32::MAX {
+                self.add_run(run, count);
+                (run, count) = (next, 0);
+            }
+            count += 1;
+        }
+        self.add_run(run, count);
+    }
+
+    fn add_run(&mut self, (value, nanos): (u64, u64), count: u32) {
+        if value > 0 {
+            self.add(value, nanos as f64 / 1e9, count);
+        }
+    }
+
+    /// Returns each value with its weight and how often both follow one another.
+    pub fn runs(&self) -> impl Iterator<Item = (u64, f64, u32)> {
+        self.runs.iter().map(|run| (run.value, self.weights.at(run.weight), run.count))
+    }
+
     /// Sorts the values. Returns `None` if there are none.
     pub fn sorted(self) -> Option<SortedIntegers> {
         let WeightedIntegers { runs, weights } = self;
         let order = ascending(&runs);
-        (!runs.is_empty()).then_some(SortedIntegers { runs, weights, order })
+        let runs: Vec<Run> = order.iter().map(|number| runs[*number as usize]).collect();
+        (!runs.is_empty()).then_some(SortedIntegers { runs, order, weights })
     }
 }
 
@@ -50,31 +81,29 @@ impl SortedIntegers {
     /// to the bit as if each value had been passed through the function and added to a
     /// [`Weighted`](crate::Weighted).
     pub fn distribution(&self, function: &dyn Fn(u64) -> f64) -> Distribution {
-        let mut sums = Sums::with_capacity(self.runs.len());
-        let mut rest = self.order.iter().map(|number| (*number, &self.runs[*number as usize]));
-        let mut next = rest.next();
-        let mut equal: Vec<u32> = Vec::new();
-        while let Some((number, run)) = next {
-            let value = function(run.value);
-            equal.clear();
-            equal.push(number);
-            let mut are_mixed = false;
-            next = rest.find(|(number, other)| {
-                let is_equal = other.value == run.value || function(other.value) == value;
-                if is_equal {
-                    are_mixed |= other.value != run.value;
-                    equal.push(*number);
+        let mut sums = Sums::new();
+        let mut begin = 0;
+        while begin < self.runs.len() {
+            let first = self.runs[begin].value;
+            let value = function(first);
+            let is_equal = |run: &&Run| run.value == first || function(run.value) == value;
+            let count = self.runs[begin + 1..].iter().take_while(is_equal).count() + 1;
+            let end = begin + count;
+            let equal = &self.runs[begin..end];
+            if count > 1 && equal[count - 1].value != first {
+                // Values that the function makes equal count in the order in which they were added.
+                let mut numbers: Vec<usize> = (begin..end).collect();
+                numbers.sort_unstable_by_key(|number| self.order[*number]);
+                for number in numbers {
+                    let Run { weight, count, .. } = self.runs[number];
+                    sums.add(value, self.weights.at(weight), count);
                 }
-                !is_equal
-            });
-            // Values that the function makes equal count in the order in which they were added.
-            if are_mixed {
-                equal.sort_unstable();
+            } else {
+                for Run { weight, count, .. } in equal {
+                    sums.add(value, self.weights.at(*weight), *count);
+                }
             }
-            for number in &equal {
-                let Run { weight, count, .. } = self.runs[*number as usize];
-                sums.add(value, self.weights.at(weight), count);
-            }
+            begin = end;
         }
         sums.finish().expect("there is at least one value")
     }

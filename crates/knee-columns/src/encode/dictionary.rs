@@ -21,28 +21,39 @@ pub(crate) struct SeriesOfRows {
 impl Dictionary {
     /// Collects the distinct numbers. `present` says which rows have a number.
     pub(crate) fn of(
-        values: impl Iterator<Item = u64>,
+        values: impl ExactSizeIterator<Item = u64> + Clone,
         present: Option<&[i16]>,
         series: &SeriesOfRows,
     ) -> Dictionary {
-        let mut known = Known::new();
-        let mut places = Vec::with_capacity(values.size_hint().0);
-        // The last number of each series, and its place.
-        let mut last = vec![(0, None); series.count.max(1)];
-        let mut values = values;
-        for row in 0.. {
-            if present.is_some_and(|present| present.get(row) == Some(&0)) {
-                continue;
+        let first = values.clone().next();
+        if first.is_some_and(|first| values.clone().all(|value| value == first)) {
+            let places = vec![0; values.len()];
+            return Dictionary { distinct: first.into_iter().collect(), places };
+        }
+        let with_values: Vec<u32>;
+        let series_of_values = match present {
+            Some(present) if present.len() > values.len() => {
+                let rows = series.rows.iter().zip(present);
+                with_values = rows.filter(|(_, there)| **there != 0).map(|(row, _)| *row).collect();
+                &with_values
             }
-            let Some(value) = values.next() else { break };
-            let series = series.rows.get(row).map_or(0, |series| *series as usize);
-            let last = &mut last[series];
-            let place = match *last {
-                (same, Some(place)) if same == value => place,
-                _ => known.place(value),
-            };
-            *last = (value, Some(place));
-            places.push(place);
+            _ => &series.rows,
+        };
+        let mut known = Known::new();
+        let mut places = Vec::with_capacity(values.len());
+        // The last number of each series, and its place.
+        let mut last = vec![(0, NONE); series.count.max(1)];
+        let mut take = |value, last: &mut (u64, u32)| {
+            if last.0 != value || last.1 == NONE {
+                *last = (value, known.place(value));
+            }
+            last.1
+        };
+        if series_of_values.is_empty() {
+            places.extend(values.map(|value| take(value, &mut last[0])));
+        } else {
+            let values = values.zip(series_of_values);
+            places.extend(values.map(|(value, series)| take(value, &mut last[*series as usize])));
         }
         Dictionary { distinct: known.distinct, places }
     }
@@ -52,6 +63,9 @@ impl Dictionary {
         bits_of(self.distinct.len().saturating_sub(1) as u64)
     }
 }
+
+/// No place.
+const NONE: u32 = u32::MAX;
 
 /// Distinct numbers, found by their hashes.
 struct Known {

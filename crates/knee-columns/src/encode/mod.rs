@@ -55,11 +55,11 @@ pub(crate) fn chunk(
     if column.max_def_level() > 0 {
         data.extend_from_slice(&[0; 4]);
         match present {
-            Some(present) => {
+            Some(present) if present.contains(&0) => {
                 let levels: Vec<u32> = present.iter().map(|level| *level as u32).collect();
                 hybrid(&levels, 1, &mut data);
             }
-            None => hybrid(&vec![1; rows], 1, &mut data),
+            _ => hybrid(&vec![1; rows], 1, &mut data),
         }
         let length = data.len() as u32 - 4;
         data[..4].copy_from_slice(&length.to_le_bytes());

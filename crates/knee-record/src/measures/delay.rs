@@ -47,9 +47,9 @@ impl Flows<'_, '_> {
         }
         let mut weighted = Weighted::default();
         for (flow, span) in active {
-            flow.covering(span, FlowSample::FIELDS.rtt_ns).runs(|rtt, nanos, count| {
-                if let Some(value) = Some(rtt).filter(|rtt| *rtt > 0).and_then(|rtt| value(rtt, flow.record)) {
-                    weighted.add_times(value, nanos as f64 / 1e9, count);
+            flow.covering(span, FlowSample::FIELDS.rtt_ns).runs(|rtt, seconds, count| {
+                if let Some(value) = value(rtt, flow.record) {
+                    weighted.add_times(value, seconds, count);
                 }
             });
         }
@@ -64,11 +64,7 @@ impl Flows<'_, '_> {
     ) -> Result<SortedIntegers, NotMeasurable> {
         let mut weighted = WeightedIntegers::default();
         for (flow, span) in self.active()? {
-            flow.covering(span, field).runs(|value, nanos, count| {
-                if value > 0 {
-                    weighted.add(value, nanos as f64 / 1e9, count);
-                }
-            });
+            flow.covering(span, field).add_to(&mut weighted);
         }
         self.known(what, weighted.sorted())
     }
@@ -150,8 +146,7 @@ impl Flows<'_, '_> {
         let active = self.active()?;
         let standing = active.iter().filter_map(|(flow, span)| {
             let rtts = flow.covering(*span, FlowSample::FIELDS.rtt_ns);
-            let rtts = rtts.at_times().filter(|(_, rtt)| *rtt > 0);
-            mean_of_minima(rtts, *span, |rtt| above_base(in_seconds(rtt), flow.record))
+            mean_of_minima(&rtts, *span, true, |rtt| above_base(in_seconds(rtt), flow.record))
         });
         let standing: Vec<f64> = standing.collect();
         if standing.is_empty() {
@@ -238,7 +233,7 @@ impl LinkView<'_> {
     ) -> Result<f64, NotMeasurable> {
         let span = self.span(run, window)?;
         let delays = Covering::new(&self.samples, span, LinkSample::FIELDS.queue_delay_ns);
-        match mean_of_minima(delays.at_times(), span, in_seconds) {
+        match mean_of_minima(&delays, span, false, in_seconds) {
             Some(mean) => Ok(mean),
             None => because(format!("link {} has no samples in the window", self.name)),
         }
@@ -258,28 +253,17 @@ fn above_base(rtt: f64, record: &FlowRecord) -> f64 {
     (rtt - record.base_rtt_ns as f64 / 1e9).max(0.0)
 }
 
-/// Returns the mean over the windows of `span` of the smallest delay in each, given the values at
-/// ascending times and how to convert them to seconds, which must not descend. Windows without a
-/// value do not count.
+/// Returns the mean over the windows of `span` of the smallest delay in each, given how to convert
+/// values to seconds, which must not descend. Windows without a value do not count.
 fn mean_of_minima(
-    values: impl Iterator<Item = (u64, u64)>,
+    values: &Covering,
     span: Span,
+    is_known: bool,
     delay: impl Fn(u64) -> f64,
 ) -> Option<f64> {
     let whole = (span.end - span.begin) / STANDING_WINDOW_NS;
     let windows = usize::try_from(whole.max(1)).ok()?;
-    let mut minima = vec![None; windows];
-    let (mut window, mut window_end) = (0, span.begin + STANDING_WINDOW_NS);
-    for (time, value) in values {
-        // A value covers the time before it.
-        if time > window_end {
-            window = ((time - span.begin - 1) / STANDING_WINDOW_NS) as usize;
-            window_end = span.begin + (window as u64 + 1) * STANDING_WINDOW_NS;
-        }
-        if let Some(least) = minima.get_mut(window) {
-            *least = Some(least.map_or(value, |least: u64| least.min(value)));
-        }
-    }
+    let minima = values.minima(STANDING_WINDOW_NS, windows, is_known);
     let minima: Vec<f64> = minima.into_iter().flatten().map(delay).collect();
     (!minima.is_empty()).then(|| minima.iter().sum::<f64>() / minima.len() as f64)
 }

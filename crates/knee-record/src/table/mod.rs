@@ -211,7 +211,9 @@ pub(crate) fn add_optional<R, T>(
     for row in rows {
         let value = get(row);
         present.push(i16::from(value.is_some()));
-        values.extend(value);
+        if let Some(value) = value {
+            values.push(value);
+        }
     }
 }
 
