@@ -3,7 +3,7 @@
 use crate::track::{Field, Timed, Track};
 use crate::view::Span;
 use crate::{FlowRecord, FlowSample};
-use knee_statistics::WeightedIntegers;
+use knee_statistics::{WeightedIntegers, minima};
 
 /// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
 /// the previous row, or since the start of the span.
@@ -59,27 +59,10 @@ impl Covering {
     }
 
     /// Returns the smallest value in each of `windows` windows of `width` nanoseconds from the begin
-    /// of the span on, in which rows end. With `is_known`, zero is no value.
-    pub(crate) fn minima(&self, width: u64, windows: usize, is_known: bool) -> Vec<Option<u64>> {
-        let mut minima = vec![None; windows];
-        let (mut window, mut window_end) = (0, self.span.begin + width);
-        for (&time, &value) in self.times.iter().zip(&self.values) {
-            // A sample covers the time before it, so the last one may lie beyond the end.
-            let time = if time > self.span.end { self.span.end } else { time };
-            if time > window_end {
-                window = ((time - self.span.begin - 1) / width) as usize;
-                window_end = self.span.begin + (window as u64 + 1) * width;
-            }
-            if value == 0 && is_known {
-                continue;
-            }
-            match minima.get_mut(window) {
-                Some(Some(least)) if value < *least => *least = value,
-                Some(least @ None) => *least = Some(value),
-                _ => {}
-            }
-        }
-        minima
+    /// of the span on; of zeros only if `zero` says so.
+    pub(crate) fn minima(&self, width: u64, windows: usize, zero: bool) -> Vec<Option<u64>> {
+        let span = (self.span.begin, self.span.end);
+        minima(span, width, windows, &self.times, &self.values, zero)
     }
 }
 

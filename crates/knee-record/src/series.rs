@@ -64,9 +64,11 @@ impl<R: Timed> Series<R> {
         part.now_ns = row.time_ns();
         let stays = part.count.is_multiple_of(part.stride);
         part.count += 1;
-        part.last = (!stays).then_some(row);
         if stays {
+            part.last = None;
             part.kept.push(row);
+        } else {
+            part.last = Some(row);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::{
 };
 use knee_units::Time;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// The part of a run that is measured; all of it by default.
@@ -89,6 +90,9 @@ pub struct FlowView<'a> {
     pub objects: Vec<&'a ObjectRecord>,
     /// Its transfers, in the order of the records.
     pub transfers: Vec<&'a TransferRecord>,
+    /// Standing queue over the span for which it was asked first, seconds: several measures are made
+    /// of it.
+    standing: OnceCell<(Span, Option<f64>)>,
 }
 
 /// A path of a flow with its time series.
@@ -201,6 +205,7 @@ impl<'a> FlowView<'a> {
             paths: Vec::new(),
             objects: Vec::new(),
             transfers: Vec::new(),
+            standing: OnceCell::new(),
         }
     }
 
@@ -276,6 +281,12 @@ impl<'a> FlowView<'a> {
     /// Returns the samples that cover part of a span, each with the seconds that it covers.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (FlowSample, f64)> {
         weighted(&self.samples, span)
+    }
+
+    /// Returns the standing queue over a span, which `compute` computes.
+    pub(crate) fn standing(&self, span: Span, compute: impl Fn() -> Option<f64>) -> Option<f64> {
+        let (of, standing) = self.standing.get_or_init(|| (span, compute()));
+        if *of == span { *standing } else { compute() }
     }
 
     /// Returns a field of the samples that cover part of a span.

@@ -3,6 +3,7 @@
 use crate::encode::Column;
 use crate::series::{ByFlow, Key, label};
 use knee_record::{FlowSample, Records};
+use knee_statistics::cumulative;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,26 +60,6 @@ fn axis(low: u64, high: u64) -> Vec<u64> {
     let first = low.saturating_sub((high - low) / DISTRIBUTION_POINTS as u64 + 1);
     let last = DISTRIBUTION_POINTS as u128;
     (0..=last).map(|point| first + (u128::from(high - first) * point / last) as u64).collect()
-}
-
-/// Returns the fraction of the values at or below each point of the axis, none of which is above
-/// its end, in hundred-thousandths.
-fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
-    let mut counts = vec![0; axis.len()];
-    let (first, last) = (axis[0], axis[axis.len() - 1]);
-    let points = (axis.len() - 1) as f64 / (last - first).max(1) as f64;
-    for value in values {
-        // The steps are equal, but for rounding.
-        let near = (value.saturating_sub(first) as f64 * points) as usize;
-        let (low, high) = (near.saturating_sub(1), (near + 2).min(axis.len()));
-        counts[low + axis[low..high].partition_point(|limit| limit < value)] += 1;
-    }
-    let mut below = 0;
-    let fraction = |count: u64| {
-        below += count;
-        below * 100_000 / values.len() as u64
-    };
-    counts.into_iter().map(fraction).collect()
 }
 
 fn of_flows(records: &Records, keys: &[Key], by_flow: &ByFlow) -> Vec<(String, Vec<u64>)> {

@@ -4,9 +4,9 @@
 use crate::encode::Column;
 use crate::phases::Phases;
 use crate::series::{Detail, FlowSeries, flow_series};
-use crate::thin::Thinning;
 use crate::words::{percent, rate, time_us};
 use knee_record::{FlowRecord, FlowSample, FlowView, PathView, Records, RunView, Summary};
+use knee_statistics::Thinning;
 use knee_units::Time;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
     let (all_times, bytes) =
         (flow.samples.times(0), flow.samples.column(FlowSample::FIELDS.reassembly_bytes, 0));
     let thinning = Thinning::new(all_times.len(), detail.rows_max);
-    let times = thinning.counter(|row| all_times[row]);
+    let times = thinning.counter(&all_times);
     let waiting = thinning.gauge(&bytes);
     Series {
         paths: flow

@@ -344,13 +344,8 @@ fn held(markup: &str) -> Value {
 pub(crate) fn json_in_html(value: &impl Serialize) -> Result<String, ReportError> {
     let json = serde_json::to_string(value)?;
     let mut shown = String::with_capacity(json.len());
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'<' | b'\\');
     let mut rest = json.chars();
-    loop {
-        let plain = rest.as_str().bytes().take_while(is_plain).count();
-        shown.push_str(&rest.as_str()[..plain]);
-        rest = rest.as_str()[plain..].chars();
-        let Some(c) = rest.next() else { break };
+    while let Some(c) = rest.next() {
         match c {
             '<' => shown.push_str("\\u003c"),
             // serde_json writes \u only for control characters.

@@ -4,8 +4,8 @@ use crate::aggregate;
 use crate::bands::{GroupSeries, bands};
 use crate::encode::Column;
 use crate::phases::{Phase, Phases, Spans};
-use crate::thin::Thinning;
 use knee_record::{FlowRecord, FlowSample, LinkSample, Records, Track};
+use knee_statistics::Thinning;
 use knee_units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -206,14 +206,14 @@ pub(crate) fn flow_series(
     let gauge = |field| Column::values(&thinning.gauge(&rows.column(field, 0)));
     let delivered = rows.column(fields.delivered_bytes, 0);
     let all_times = rows.times(0);
-    let times = thinning.counter(|row| all_times[row]);
+    let times = thinning.counter(&all_times);
     let base_rtt_ns =
         record.filter(|record| record.scheduler.is_empty()).map_or(0, |record| record.base_rtt_ns);
     let full_bps = record.map_or(0, full_bps);
     FlowSeries {
         label,
         bdp_bytes: bdp_bytes(full_bps, base_rtt_ns),
-        delivered_bytes: Column::values(&thinning.counter(|row| delivered[row])),
+        delivered_bytes: Column::values(&thinning.counter(&delivered)),
         rtt_ns: gauge(fields.rtt_ns),
         window_bytes: gauge(fields.window_bytes),
         in_flight_bytes: gauge(fields.in_flight_bytes),
@@ -293,10 +293,10 @@ fn one_link(track: &Track<LinkSample>, label: String, detail: Detail) -> LinkSer
     let rate_varies = rate_varies(track);
     let thinning = Thinning::new(track.len(), detail.rows_max);
     let all_times = track.times(0);
-    let times = thinning.counter(|row| all_times[row]);
+    let times = thinning.counter(&all_times);
     let any_counter = |field| {
         let values = track.column(field, 0);
-        Column::values(&thinning.counter(|row| values[row]))
+        Column::values(&thinning.counter(&values))
     };
     let counter = |field| any_counter(field).filter(|_| rate_varies);
     LinkSeries {

@@ -109,6 +109,54 @@ impl SortedIntegers {
     }
 }
 
+/// Returns the fraction of the values at or below each point of an axis, in hundred-thousandths.
+/// The axis has equal steps, but for rounding, and at least one point; no value is above its end.
+pub fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
+    let mut counts = vec![0; axis.len()];
+    let (first, last) = (axis[0], axis[axis.len() - 1]);
+    let points = (axis.len() - 1) as f64 / (last - first).max(1) as f64;
+    for value in values {
+        // Rounding moves a value by at most a point.
+        let near = (value.saturating_sub(first) as f64 * points) as usize;
+        let (low, high) = (near.saturating_sub(1), (near + 2).min(axis.len()));
+        counts[low + axis[low..high].partition_point(|limit| limit < value)] += 1;
+    }
+    let mut below = 0;
+    let fraction = |count: u64| {
+        below += count;
+        below * 100_000 / values.len() as u64
+    };
+    counts.into_iter().map(fraction).collect()
+}
+
+/// Returns the smallest value in each of some windows of `width` nanoseconds from `begin` on. A
+/// value covers the time before its own, of which none is before `begin` or counts after `end`;
+/// values above zero alone count, unless `zero` says otherwise.
+pub fn minima(
+    (begin, end): (u64, u64),
+    width: u64,
+    windows: usize,
+    times: &[u64],
+    values: &[u64],
+    zero: bool,
+) -> Vec<Option<u64>> {
+    let mut minima = vec![None; windows];
+    let (mut window, mut window_end) = (0, begin + width);
+    for (time, value) in times.iter().zip(values) {
+        let time = (*time).min(end);
+        if time > window_end {
+            window = ((time - begin - 1) / width) as usize;
+            window_end = begin + (window as u64 + 1) * width;
+        }
+        if let Some(least) = minima.get_mut(window)
+            && (*value > 0 || zero)
+        {
+            *least = Some(least.map_or(*value, |least: u64| least.min(*value)));
+        }
+    }
+    minima
+}
+
 /// Bits by which one pass sorts.
 const DIGIT: u32 = 11;
 

@@ -145,8 +145,10 @@ impl Flows<'_, '_> {
         self.each_over_one_path()?;
         let active = self.active()?;
         let standing = active.iter().filter_map(|(flow, span)| {
-            let rtts = flow.covering(*span, FlowSample::FIELDS.rtt_ns);
-            mean_of_minima(&rtts, *span, true, |rtt| above_base(in_seconds(rtt), flow.record))
+            flow.standing(*span, || {
+                let rtts = flow.covering(*span, FlowSample::FIELDS.rtt_ns);
+                mean_of_minima(&rtts, *span, false, |rtt| above_base(in_seconds(rtt), flow.record))
+            })
         });
         let standing: Vec<f64> = standing.collect();
         if standing.is_empty() {
@@ -233,7 +235,7 @@ impl LinkView<'_> {
     ) -> Result<f64, NotMeasurable> {
         let span = self.span(run, window)?;
         let delays = Covering::new(&self.samples, span, LinkSample::FIELDS.queue_delay_ns);
-        match mean_of_minima(&delays, span, false, in_seconds) {
+        match mean_of_minima(&delays, span, true, in_seconds) {
             Some(mean) => Ok(mean),
             None => because(format!("link {} has no samples in the window", self.name)),
         }
@@ -254,16 +256,17 @@ fn above_base(rtt: f64, record: &FlowRecord) -> f64 {
 }
 
 /// Returns the mean over the windows of `span` of the smallest delay in each, given how to convert
-/// values to seconds, which must not descend. Windows without a value do not count.
+/// values to seconds, which must not descend, and whether zero is a value. Windows without a value
+/// do not count.
 fn mean_of_minima(
     values: &Covering,
     span: Span,
-    is_known: bool,
+    zero: bool,
     delay: impl Fn(u64) -> f64,
 ) -> Option<f64> {
     let whole = (span.end - span.begin) / STANDING_WINDOW_NS;
     let windows = usize::try_from(whole.max(1)).ok()?;
-    let minima = values.minima(STANDING_WINDOW_NS, windows, is_known);
+    let minima = values.minima(STANDING_WINDOW_NS, windows, zero);
     let minima: Vec<f64> = minima.into_iter().flatten().map(delay).collect();
     (!minima.is_empty()).then(|| minima.iter().sum::<f64>() / minima.len() as f64)
 }
