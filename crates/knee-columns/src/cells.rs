@@ -1,10 +1,10 @@
 //! The cells of a column in Parquet's form: the values that are present and, for a column with
 //! gaps, which rows have one.
 
+use crate::encode::{Dictionary, SeriesOfRows};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
-use crate::encode::{Dictionary, SeriesOfRows};
 use parquet::errors::ParquetError;
 use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
 use std::collections::BTreeMap;
@@ -209,7 +209,9 @@ impl Cells {
             Cells::Texts(..) => Physical::BYTE_ARRAY,
             Cells::Flags(..) => Physical::BOOLEAN,
         };
-        if physical != column.physical_type() || column.max_def_level() == 0 && !self.is_whole(self.rows()) {
+        if physical != column.physical_type()
+            || column.max_def_level() == 0 && !self.is_whole(self.rows())
+        {
             return Err(format!("cells of column {} are of another kind", column.name()));
         }
         Ok(())

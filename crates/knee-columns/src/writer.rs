@@ -54,7 +54,7 @@ impl Writer {
     }
 
     /// Writes a row group: the cells of each column, in the order of the columns. If the first
-    /// column names what a row is about, such as a flow, rows of the same may come in any order.
+    /// column says which series a row belongs to, such as that of a flow, encoding is quicker.
     ///
     /// # Errors
     /// The error of the system when writing; [`io::ErrorKind::Other`] if cells are not of the kind

@@ -2,7 +2,9 @@
 //! lists them.
 
 use crate::rows::label;
-use crate::table::{Column, Derived, GROUP_ROWS, Layout, Version, add_integers, add_optional, to_signed};
+use crate::table::{
+    Column, Derived, GROUP_ROWS, Layout, Version, add_integers, add_optional, to_signed,
+};
 use crate::{
     ClassSample, ConnectionRecord, ControllerSource, FlowRecord, FlowSample, LinkSample,
     ObjectRecord, PathRecord, Records, TransferRecord,

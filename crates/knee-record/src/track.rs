@@ -325,7 +325,9 @@ impl<R: Timed> Track<R> {
         match (&self.0, R::TEXT) {
             (Kept::Packed { rows, texts }, Some(place)) => {
                 let numbers = rows.column(place, 0..rows.len()).into_iter();
-                numbers.map(|number| texts.get(number as usize).copied().unwrap_or_default()).collect()
+                numbers
+                    .map(|number| texts.get(number as usize).copied().unwrap_or_default())
+                    .collect()
             }
             _ => self.iter().map(|row| row.text()).collect(),
         }

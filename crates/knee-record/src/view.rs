@@ -240,8 +240,9 @@ impl<'a> FlowView<'a> {
     /// Returns the payload that one path of the flow delivered within a span, bytes.
     pub(crate) fn delivered_on(&self, path: &PathView<'_>, span: Span) -> f64 {
         let total = path.record.delivered_bytes;
-        let at =
-            |time| counter_at(&path.samples, self.record, time, FlowSample::FIELDS.delivered_bytes, total);
+        let at = |time| {
+            counter_at(&path.samples, self.record, time, FlowSample::FIELDS.delivered_bytes, total)
+        };
         at(span.end) - at(span.begin)
     }
 

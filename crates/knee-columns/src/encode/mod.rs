@@ -38,7 +38,7 @@ pub(crate) struct Chunk {
     pub described: ColumnCloseResult,
 }
 
-/// Encodes the cells of a column. Returns the chunk, and the series that its values name.
+/// Encodes the cells of a column.
 pub(crate) fn chunk(
     cells: &Cells,
     column: &ColumnDescPtr,
