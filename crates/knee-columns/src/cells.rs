@@ -142,7 +142,7 @@ impl Cells {
     }
 
     /// Adds strings, if the column is of text; an empty string is a gap.
-    pub fn add_texts<'t>(&mut self, values: &mut dyn Iterator<Item = &'t str>) {
+    pub fn add_texts(&mut self, values: &mut dyn Iterator<Item = &str>) {
         let Cells::Texts(texts, Some(present)) = self else { return };
         for text in values {
             present.push(i16::from(!text.is_empty()));
