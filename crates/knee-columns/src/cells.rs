@@ -1,9 +1,9 @@
 //! The cells of a column in Parquet's form: the values that are present and, for a column with
 //! gaps, which rows have one.
 
-use crate::encode::{Dictionary, SeriesOfRows};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
@@ -175,46 +175,27 @@ impl Cells {
         present.iter_mut().for_each(Vec::clear);
     }
 
-    /// Returns the number of rows.
-    pub(crate) fn rows(&self) -> usize {
-        match self {
-            Cells::Integers(_, Some(present))
-            | Cells::Floats(_, Some(present))
-            | Cells::Texts(_, Some(present))
-            | Cells::Flags(_, Some(present)) => present.len(),
-            Cells::Integers(values, None) => values.len(),
-            Cells::Floats(values, None) => values.len(),
-            Cells::Texts(values, None) => values.places.len(),
-            Cells::Flags(values, None) => values.len(),
-        }
-    }
-
-    /// Returns the series of which the cells are the numbers, if they are numbers that repeat.
-    pub(crate) fn series(&self) -> SeriesOfRows {
-        let Cells::Integers(values, None) = self else { return SeriesOfRows::default() };
-        let numbers = values.iter().map(|value| *value as u64);
-        let Dictionary { distinct, places } =
-            Dictionary::of(numbers, None, &SeriesOfRows::default());
-        if distinct.len() > places.len() / 2 {
-            return SeriesOfRows::default();
-        }
-        SeriesOfRows { rows: places, count: distinct.len() }
-    }
-
-    /// Checks that the cells are of the kind of a column.
-    pub(crate) fn check(&self, column: &ColumnDescriptor) -> Result<(), String> {
-        let physical = match self {
-            Cells::Integers(..) => Physical::INT64,
-            Cells::Floats(..) => Physical::DOUBLE,
-            Cells::Texts(..) => Physical::BYTE_ARRAY,
-            Cells::Flags(..) => Physical::BOOLEAN,
+    /// Writes the cells as a column chunk.
+    pub(crate) fn write(&self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
+        let other = || ParquetError::General("the column is of another type".to_string());
+        let written = match (self, writer) {
+            (Cells::Integers(values, present), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            (Cells::Floats(values, present), ColumnWriter::DoubleColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            (Cells::Texts(texts, present), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                let values = texts.places.iter().map(|place| &texts.distinct[*place as usize]);
+                let values: Vec<ByteArray> = values.cloned().collect();
+                writer.write_batch(&values, present.as_deref(), None)
+            }
+            (Cells::Flags(values, present), ColumnWriter::BoolColumnWriter(writer)) => {
+                writer.write_batch(values, present.as_deref(), None)
+            }
+            _ => return Err(other()),
         };
-        if physical != column.physical_type()
-            || column.max_def_level() == 0 && !self.is_whole(self.rows())
-        {
-            return Err(format!("cells of column {} are of another kind", column.name()));
-        }
-        Ok(())
+        written.map(|_| ())
     }
 
     /// Reads the next `rows` cells of a column, which may have gaps.

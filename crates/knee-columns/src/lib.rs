@@ -9,7 +9,6 @@
 
 mod bits;
 mod cells;
-mod encode;
 mod packed;
 mod reader;
 mod writer;
