@@ -41,7 +41,7 @@ pub enum Cells {
     /// 64-bit floats.
     Floats(Vec<f64>, Option<Vec<i16>>),
     /// Strings.
-    Texts(Vec<ByteArray>, Option<Vec<i16>>),
+    Texts(Texts, Option<Vec<i16>>),
     /// True or false.
     Flags(Vec<bool>, Option<Vec<i16>>),
 }
@@ -125,14 +125,54 @@ impl Cells {
 
     /// Creates strings; an empty string is a gap.
     pub fn texts<'a>(mut values: impl Iterator<Item = &'a str>) -> Cells {
-        Cells::texts_of(&mut values)
+        let mut cells = Cells::none(Kind::Text);
+        cells.add_texts(&mut values);
+        cells
     }
 
-    fn texts_of(texts: &mut dyn Iterator<Item = &str>) -> Cells {
-        let mut known = Texts::new();
-        let (values, present) =
-            with_gaps(texts.map(|text| (!text.is_empty()).then(|| known.get(text))));
-        Cells::Texts(values, Some(present))
+    /// Creates the cells of a column without rows.
+    pub fn none(kind: Kind) -> Cells {
+        let present = kind.is_nullable().then(Vec::new);
+        match kind {
+            Kind::Integer { .. } => Cells::Integers(Vec::new(), present),
+            Kind::Float { .. } => Cells::Floats(Vec::new(), present),
+            Kind::Text => Cells::Texts(Texts::default(), present),
+            Kind::Flag { .. } => Cells::Flags(Vec::new(), present),
+        }
+    }
+
+    /// Adds strings, if the column is of text; an empty string is a gap.
+    pub fn add_texts(&mut self, values: &mut dyn Iterator<Item = &str>) {
+        let Cells::Texts(texts, Some(present)) = self else { return };
+        for text in values {
+            present.push(i16::from(!text.is_empty()));
+            if !text.is_empty() {
+                texts.push(text);
+            }
+        }
+    }
+
+    /// Removes all rows, but keeps their memory for others.
+    pub fn clear(&mut self) {
+        let present = match self {
+            Cells::Integers(values, present) => {
+                values.clear();
+                present
+            }
+            Cells::Floats(values, present) => {
+                values.clear();
+                present
+            }
+            Cells::Texts(texts, present) => {
+                *texts = Texts::default();
+                present
+            }
+            Cells::Flags(values, present) => {
+                values.clear();
+                present
+            }
+        };
+        present.iter_mut().for_each(Vec::clear);
     }
 
     /// Writes the cells as a column chunk.
@@ -145,13 +185,15 @@ impl Cells {
             (Cells::Floats(values, present), ColumnWriter::DoubleColumnWriter(writer)) => {
                 writer.write_batch(values, present.as_deref(), None)
             }
-            (Cells::Texts(values, present), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                writer.write_batch(values, present.as_deref(), None)
+            (Cells::Texts(texts, present), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                let values = texts.places.iter().map(|place| &texts.distinct[*place as usize]);
+                let values: Vec<ByteArray> = values.cloned().collect();
+                writer.write_batch(&values, present.as_deref(), None)
             }
             (Cells::Flags(values, present), ColumnWriter::BoolColumnWriter(writer)) => {
                 writer.write_batch(values, present.as_deref(), None)
             }
-            _ => Err(other()),
+            _ => return Err(other()),
         };
         written.map(|_| ())
     }
@@ -170,7 +212,7 @@ impl Cells {
             ColumnReader::DoubleColumnReader(reader) => next(reader, name, gaps, rows)
                 .map(|(values, present)| Cells::Floats(values, present)),
             ColumnReader::ByteArrayColumnReader(reader) => next(reader, name, gaps, rows)
-                .map(|(values, present)| Cells::Texts(values, present)),
+                .map(|(values, present)| Cells::Texts(Texts::each_once(values), present)),
             ColumnReader::BoolColumnReader(reader) => next(reader, name, gaps, rows)
                 .map(|(values, present)| Cells::Flags(values, present)),
             _ => Err(format!("column {name} is of a type that no table has")),
@@ -182,7 +224,7 @@ impl Cells {
         rows == match self {
             Cells::Integers(values, _) => values.len(),
             Cells::Floats(values, _) => values.len(),
-            Cells::Texts(values, _) => values.len(),
+            Cells::Texts(texts, _) => texts.places.len(),
             Cells::Flags(values, _) => values.len(),
         }
     }
@@ -236,31 +278,50 @@ fn next<T: DataType>(
 /// Number of strings that are found without a search, a power of two.
 const RECENT: usize = 512;
 
-/// Interns repeated strings. They repeat as slices of the same memory, so comparing addresses is
-/// faster than comparing contents.
-struct Texts<'a> {
-    /// Strings by the last digits of their addresses.
-    recent: Vec<Option<(&'a str, ByteArray)>>,
-    all: BTreeMap<(usize, usize), ByteArray>,
+/// Strings, each distinct one once.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    /// The distinct strings. What was read from a file may repeat.
+    pub(crate) distinct: Vec<ByteArray>,
+    /// Place of each value among them.
+    pub(crate) places: Vec<u32>,
+    /// Places of strings, by the last digits of their addresses: most repeat as slices of the same
+    /// memory.
+    recent: Vec<u32>,
+    all: BTreeMap<Box<[u8]>, u32>,
 }
 
-impl<'a> Texts<'a> {
-    fn new() -> Texts<'a> {
-        Texts { recent: vec![None; RECENT], all: BTreeMap::new() }
+impl Texts {
+    fn each_once(distinct: Vec<ByteArray>) -> Texts {
+        Texts { places: (0..distinct.len() as u32).collect(), distinct, ..Texts::default() }
     }
 
-    fn get(&mut self, text: &'a str) -> ByteArray {
+    /// Returns the string of each row.
+    pub fn each<'a>(
+        &'a self,
+        present: &'a Option<Vec<i16>>,
+    ) -> impl Iterator<Item = Option<&'a [u8]>> {
+        let place = each(&self.places, present);
+        place.map(|place| place.map(|place| self.distinct[*place as usize].data()))
+    }
+
+    fn push(&mut self, text: &str) {
         let address = text.as_ptr().addr();
+        self.recent.resize(RECENT, 0);
         // Strings of their own have addresses that are multiples of 16.
         let recent = &mut self.recent[(address ^ address >> 4) % RECENT];
-        match recent {
-            Some((known, bytes)) if std::ptr::eq(*known, text) => bytes.clone(),
-            _ => {
-                let place = (address, text.len());
-                let bytes = self.all.entry(place).or_insert_with(|| ByteArray::from(text));
-                *recent = Some((text, bytes.clone()));
-                bytes.clone()
-            }
+        let known = self.distinct.get(*recent as usize);
+        if known.is_none_or(|known| known.data() != text.as_bytes()) {
+            *recent = match self.all.get(text.as_bytes()) {
+                Some(place) => *place,
+                None => {
+                    let place = self.distinct.len() as u32;
+                    self.distinct.push(ByteArray::from(text));
+                    self.all.insert(text.as_bytes().into(), place);
+                    place
+                }
+            };
         }
+        self.places.push(*recent);
     }
 }

@@ -7,12 +7,13 @@
 //!
 //! This crate never knows a table of Knee, never names a path, and never creates a file.
 
+mod bits;
 mod cells;
 mod packed;
 mod reader;
 mod writer;
 
-pub use cells::{Cells, Kind, each};
+pub use cells::{Cells, Kind, Texts, each};
 pub use packed::{Packed, PackedRows};
 pub use reader::{Group, Reader};
 pub use writer::Writer;

@@ -1,60 +1,44 @@
-//! Rows of integers in little memory: each row as its difference from the row before.
+//! Rows of integers in little memory: each block of rows column by column, as differences.
+
+use crate::bits::{BitReader, BitWriter, PADDING, bits_of, folded, unfolded};
+use std::ops::Range;
 
 /// Rows of a block, which can be read without those before it.
 const BLOCK_ROWS: usize = 64;
 
 /// Rows of integers, ascending in the first of them, in the order in which they were added.
 ///
-/// A row is stored as a bit for each integer that is not as predicted, and the differences of
-/// those. The prediction is the row before; for the first integer it is the last step once more, so
-/// that rows at even distances cost nothing for it. Both numbers are in LEB128, which takes a byte
-/// per seven bits. A time series in which a third of 17 integers changes takes about a dozen bytes
-/// a row instead of 136.
+/// A complete block holds, for each column, its first value, which rows differ from the row before,
+/// and those differences, each in as many bits as the largest needs. The first column is ascending,
+/// usually at even distances, so its differences are those of its steps. A time series in which a
+/// third of 17 integers changes takes about a dozen bytes a row instead of 136, and single columns
+/// can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
+    width: usize,
     blocks: Vec<Block>,
-    /// Rows of the last block, which is not complete.
-    open: Vec<u8>,
+    /// Rows of the last block, one after another, at least one unless there are no rows.
+    open: Vec<u64>,
     /// Number of rows.
     rows: usize,
-    before: Before,
 }
 
-/// A complete block, or the beginning of the open one.
+/// A complete block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Block {
     /// First integer of the first row.
     first: u64,
-    /// Empty if the block is open.
     bytes: Box<[u8]>,
 }
 
-/// What the next row is compared with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Before {
-    row: Vec<u64>,
-    step: u64,
-}
-
-impl Before {
-    fn new(width: usize) -> Before {
-        Before { row: vec![0; width], step: 0 }
-    }
-
-    fn clear(&mut self) {
-        self.row.fill(0);
-        self.step = 0;
-    }
-}
-
 impl Packed {
-    /// Creates an empty list of rows of `width` integers, at least one and at most 64.
+    /// Creates an empty list of rows of `width` integers, at least one.
     ///
     /// # Panics
-    /// If `width` is not between one and 64.
+    /// If `width` is zero.
     pub fn new(width: usize) -> Packed {
-        assert!((1..=64).contains(&width), "a row has one to 64 integers, not {width}");
-        Packed { blocks: Vec::new(), open: Vec::new(), rows: 0, before: Before::new(width) }
+        assert!(width > 0, "a row has at least one integer");
+        Packed { width, blocks: Vec::new(), open: Vec::new(), rows: 0 }
     }
 
     /// Returns the number of rows.
@@ -70,7 +54,7 @@ impl Packed {
     /// Returns the bytes that the rows take, without what the allocator adds.
     pub fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().map(|block| size_of::<Block>() + block.bytes.len());
-        blocks.sum::<usize>() + self.open.len() + size_of_val(&self.before.row[..])
+        blocks.sum::<usize>() + size_of_val(&self.open[..])
     }
 
     /// Adds a row.
@@ -78,78 +62,64 @@ impl Packed {
     /// # Panics
     /// If it is not as wide as the others.
     pub fn push(&mut self, row: &[u64]) {
-        let before = &mut self.before;
-        assert_eq!(row.len(), before.row.len(), "all rows are equally wide");
-        if self.rows.is_multiple_of(BLOCK_ROWS) {
-            self.blocks.push(Block { first: row[0], bytes: Box::default() });
-            before.clear();
-        }
-        let step = row[0].wrapping_sub(before.row[0]);
-        let mut changed = u64::from(step != before.step);
-        for (place, (value, before)) in row.iter().zip(&before.row).enumerate().skip(1) {
-            changed |= u64::from(value != before) << place;
-        }
-        put(&mut self.open, changed);
-        if changed & 1 != 0 {
-            put(&mut self.open, folded(step.wrapping_sub(before.step)));
-        }
-        let mut left = changed & !1;
-        while left != 0 {
-            let place = left.trailing_zeros() as usize;
-            put(&mut self.open, folded(row[place].wrapping_sub(before.row[place])));
-            left &= left - 1;
-        }
-        before.row.copy_from_slice(row);
-        before.step = step;
-        self.rows += 1;
-        if self.rows.is_multiple_of(BLOCK_ROWS)
-            && let Some(block) = self.blocks.last_mut()
-        {
-            block.bytes = self.open.as_slice().into();
+        assert_eq!(row.len(), self.width, "all rows are equally wide");
+        if self.open.len() == BLOCK_ROWS * self.width {
+            self.blocks.push(Block { first: self.open[0], bytes: pack(&self.open, self.width) });
             self.open.clear();
         }
+        self.open.extend_from_slice(row);
+        self.rows += 1;
     }
 
     /// Returns the rows from `number` on.
     pub fn rows_from(&self, number: usize) -> PackedRows<'_> {
-        let block = number.min(self.rows) / BLOCK_ROWS;
-        let mut rows = PackedRows {
-            packed: self,
-            bytes: &[],
-            number: block * BLOCK_ROWS,
-            before: Before::new(self.before.row.len()),
-        };
-        while rows.number < number && rows.next_row().is_some() {}
+        let number = number.min(self.rows);
+        let mut rows = PackedRows { packed: self, number, block: Vec::new() };
+        if !number.is_multiple_of(BLOCK_ROWS) {
+            rows.unpack();
+        }
         rows
     }
 
     /// Returns the last row.
     pub fn last(&self) -> Option<&[u64]> {
-        (self.rows > 0).then_some(&self.before.row)
+        self.open.rchunks_exact(self.width).next()
     }
 
-    /// Returns the rows from the last one whose first integer is below `least`, or from the first.
-    pub fn rows_before(&self, least: u64) -> PackedRows<'_> {
-        let block = self.block_before(least);
-        let mut rows = self.rows_from(block);
-        let mut below = 0;
-        while rows.next_row().is_some_and(|row| row[0] < least) {
-            below += 1;
-        }
-        self.rows_from((block + below).saturating_sub(1))
-    }
-
-    /// Returns the rows from at most a block before the last one whose first integer is below
-    /// `least`, which is sooner found than that row.
-    pub fn rows_near(&self, least: u64) -> PackedRows<'_> {
-        self.rows_from(self.block_before(least))
-    }
-
-    /// Returns the number of the first row of the block of the last row whose first integer is
-    /// below `least`.
-    fn block_before(&self, least: u64) -> usize {
+    /// Returns the number of the last row whose first integer is below `least`, or zero.
+    pub fn last_below(&self, least: u64) -> usize {
+        let is_open = self.open.first().is_some_and(|first| *first < least);
         let blocks = self.blocks.partition_point(|block| block.first < least);
-        blocks.saturating_sub(1) * BLOCK_ROWS
+        let mut firsts = Vec::new();
+        let before = match is_open {
+            true => {
+                firsts.extend(self.open.iter().step_by(self.width));
+                self.blocks.len()
+            }
+            false => {
+                let Some(block) = blocks.checked_sub(1) else { return 0 };
+                unpack_column(&self.blocks[block].bytes, 0, &mut firsts);
+                block
+            }
+        };
+        before * BLOCK_ROWS + firsts.partition_point(|first| *first < least).saturating_sub(1)
+    }
+
+    /// Returns the integers of one column in some rows, or in as many of them as there are.
+    pub fn column(&self, column: usize, rows: Range<usize>) -> Vec<u64> {
+        let (begin, end) = (rows.start.min(self.rows), rows.end.min(self.rows));
+        let (first, last) = (begin / BLOCK_ROWS, end.div_ceil(BLOCK_ROWS));
+        let mut values = Vec::with_capacity((last - first) * BLOCK_ROWS);
+        for block in &self.blocks[first.min(self.blocks.len())..last.min(self.blocks.len())] {
+            unpack_column(&block.bytes, column, &mut values);
+        }
+        if last > self.blocks.len() {
+            values.extend(self.open.iter().skip(column).step_by(self.width));
+        }
+        let before = first * BLOCK_ROWS;
+        values.truncate(end - before);
+        values.drain(..begin - before);
+        values
     }
 }
 
@@ -157,11 +127,10 @@ impl Packed {
 #[derive(Clone, Debug)]
 pub struct PackedRows<'p> {
     packed: &'p Packed,
-    /// What is left of the current block.
-    bytes: &'p [u8],
     /// Number of the next row.
     number: usize,
-    before: Before,
+    /// Rows of its block, unless it is in the open one.
+    block: Vec<u64>,
 }
 
 impl PackedRows<'_> {
@@ -172,63 +141,163 @@ impl PackedRows<'_> {
 
     /// Returns the next row, or `None` after the last.
     pub fn next_row(&mut self) -> Option<&[u64]> {
-        if self.number >= self.packed.rows {
+        let Packed { width, blocks, open, rows } = self.packed;
+        if self.number >= *rows {
             return None;
         }
-        if self.number.is_multiple_of(BLOCK_ROWS) {
-            let block = &self.packed.blocks[self.number / BLOCK_ROWS];
-            let is_open = block.bytes.is_empty();
-            self.bytes = if is_open { &self.packed.open } else { &block.bytes };
-            self.before.clear();
+        let place = self.number % BLOCK_ROWS;
+        if place == 0 {
+            self.unpack();
         }
+        let is_open = self.number / BLOCK_ROWS >= blocks.len();
+        let rows = if is_open { open } else { &self.block };
+        let row = rows.get(place * width..(place + 1) * width)?;
         self.number += 1;
-        let Before { row, step } = &mut self.before;
-        let changed = take(&mut self.bytes);
-        if changed & 1 != 0 {
-            *step = step.wrapping_add(unfolded(take(&mut self.bytes)));
-        }
-        row[0] = row[0].wrapping_add(*step);
-        let mut left = changed & !1;
-        while left != 0 {
-            let value = &mut row[left.trailing_zeros() as usize];
-            *value = value.wrapping_add(unfolded(take(&mut self.bytes)));
-            left &= left - 1;
-        }
         Some(row)
     }
-}
 
-/// Maps small differences of either sign to small numbers.
-fn folded(difference: u64) -> u64 {
-    let signed = difference as i64;
-    (signed << 1 ^ signed >> 63) as u64
-}
-
-fn unfolded(number: u64) -> u64 {
-    number >> 1 ^ (number & 1).wrapping_neg()
-}
-
-/// Appends a number, seven bits to a byte; the highest bit says that more follow.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// Removes what [`put`] appended from the front.
-fn take(bytes: &mut &[u8]) -> u64 {
-    let (mut number, mut shift) = (0, 0);
-    while let Some((byte, rest)) = bytes.split_first() {
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
-            break;
+    /// Unpacks the block of the next row.
+    fn unpack(&mut self) {
+        let Packed { width, blocks, .. } = self.packed;
+        if let Some(block) = blocks.get(self.number / BLOCK_ROWS) {
+            unpack(&block.bytes, *width, &mut self.block);
         }
-        shift += 7;
     }
-    number
+}
+
+/// Packs the rows of a complete block.
+fn pack(rows: &[u64], width: usize) -> Box<[u8]> {
+    let mut bytes = Vec::with_capacity(rows.len() * 2);
+    let mut writer = BitWriter::new(&mut bytes);
+    let mut differences = [0; BLOCK_ROWS];
+    for column in 0..width {
+        let mut before = rows[column];
+        let (mut step, mut changed, mut all) = (0_u64, 0_u64, 0);
+        for (row, values) in rows.chunks_exact(width).enumerate() {
+            let difference = values[column].wrapping_sub(before);
+            let unexpected = folded(difference.wrapping_sub(step));
+            before = values[column];
+            step = if column == 0 { difference } else { 0 };
+            changed |= u64::from(unexpected != 0) << row;
+            all |= unexpected;
+            differences[row] = unexpected;
+        }
+        put_long(&mut writer, rows[column]);
+        writer.put(u64::from(changed != 0), 1);
+        if changed != 0 {
+            let bits = bits_of(all);
+            writer.put(changed, BLOCK_ROWS as u32);
+            writer.put(u64::from(bits - 1), 6);
+            while changed != 0 {
+                writer.put(differences[changed.trailing_zeros() as usize], bits);
+                changed &= changed - 1;
+            }
+        }
+    }
+    writer.finish();
+    bytes.resize(bytes.len() + PADDING, 0);
+    bytes.into()
+}
+
+/// Unpacks all columns of a block into rows.
+fn unpack(bytes: &[u8], width: usize, rows: &mut Vec<u64>) {
+    rows.resize(BLOCK_ROWS * width, 0);
+    let mut values = [0; BLOCK_ROWS];
+    let mut reader = BitReader::new(bytes);
+    for column in 0..width {
+        Column::take(&mut reader, column).unpack(&mut reader, &mut values);
+        let places = rows.iter_mut().skip(column).step_by(width);
+        places.zip(values).for_each(|(place, value)| *place = value);
+    }
+}
+
+/// Unpacks one column of a block and appends it to `values`.
+fn unpack_column(bytes: &[u8], column: usize, values: &mut Vec<u64>) {
+    let mut reader = BitReader::new(bytes);
+    for passed in 0..column {
+        Column::take(&mut reader, passed).skip(&mut reader);
+    }
+    let mut unpacked = [0; BLOCK_ROWS];
+    Column::take(&mut reader, column).unpack(&mut reader, &mut unpacked);
+    values.extend_from_slice(&unpacked);
+}
+
+/// Number of changes in a block up to which the values between them are filled in together.
+const FEW: u32 = 8;
+
+/// A column of a block, of which the differences are next.
+struct Column {
+    first: u64,
+    /// A bit for each row that differs from the row before.
+    changed: u64,
+    /// Bits of a difference.
+    bits: u32,
+    /// Whether the differences are those of steps.
+    of_steps: bool,
+}
+
+impl Column {
+    fn take(reader: &mut BitReader<'_>, column: usize) -> Column {
+        let first = take_long(reader);
+        let (mut changed, mut bits) = (0, 0);
+        if reader.take(1) != 0 {
+            changed = reader.take(BLOCK_ROWS as u32);
+            bits = reader.take(6) as u32 + 1;
+        }
+        Column { first, changed, bits, of_steps: column == 0 }
+    }
+
+    fn skip(&self, reader: &mut BitReader<'_>) {
+        reader.skip((self.changed.count_ones() * self.bits) as usize);
+    }
+
+    fn unpack(self, reader: &mut BitReader<'_>, values: &mut [u64; BLOCK_ROWS]) {
+        let Column { first: mut value, mut changed, bits, of_steps } = self;
+        let mut step = 0_u64;
+        if changed.count_ones() > FEW {
+            for (row, place) in values.iter_mut().enumerate() {
+                // Without branches, because changes are hard to predict.
+                let is_changed = changed >> row & 1;
+                let difference = unfolded(reader.peek(bits)) & is_changed.wrapping_neg();
+                reader.skip((bits & (is_changed as u32).wrapping_neg()) as usize);
+                step = if of_steps { step.wrapping_add(difference) } else { difference };
+                value = value.wrapping_add(step);
+                *place = value;
+            }
+            return;
+        }
+        let mut rest = &mut values[..];
+        while !rest.is_empty() {
+            let same = (changed.trailing_zeros() as usize).min(rest.len());
+            let (now, later) = rest.split_at_mut(same);
+            for place in now {
+                value = value.wrapping_add(step);
+                *place = value;
+            }
+            rest = later;
+            changed = changed.checked_shr(same as u32).unwrap_or(0);
+            if let Some((place, later)) = std::mem::take(&mut rest).split_first_mut() {
+                let difference = unfolded(reader.take(bits));
+                value = value.wrapping_add(step).wrapping_add(difference);
+                step = if of_steps { step.wrapping_add(difference) } else { 0 };
+                *place = value;
+                rest = later;
+                changed >>= 1;
+            }
+        }
+    }
+}
+
+/// Appends a number of any size.
+fn put_long(writer: &mut BitWriter<'_>, number: u64) {
+    let bits = bits_of(number);
+    writer.put(u64::from(bits), 7);
+    writer.put(number, bits);
+}
+
+fn take_long(reader: &mut BitReader<'_>) -> u64 {
+    let bits = reader.take(7) as u32;
+    reader.take(bits)
 }
 
 #[cfg(test)]
@@ -276,25 +345,29 @@ mod tests {
             prop_assert_eq!(packed.rows_from(0).left(), rows.len());
             prop_assert_eq!(unpacked(packed.rows_from(0)), rows.clone());
             prop_assert_eq!(unpacked(packed.rows_from(from)), &rows[from.min(rows.len())..]);
+            for column in 0..rows.first().map_or(1, Vec::len) {
+                for count in [0, 1, 2, 70, rows.len()] {
+                    let expected = rows.iter().skip(from).take(count).map(|row| row[column]);
+                    let found = packed.column(column, from..from + count);
+                    prop_assert_eq!(found, expected.collect::<Vec<_>>());
+                }
+            }
             let firsts: Vec<u64> = rows.iter().map(|row| row[0]).collect();
             let some = if firsts.is_empty() { 3 } else { *chosen.get(&firsts) };
             for least in [0, some, some.saturating_add(1), u64::MAX] {
                 let at = firsts.iter().filter(|first| **first < least).count();
-                let expected = &rows[at.saturating_sub(1)..];
-                prop_assert_eq!(unpacked(packed.rows_before(least)), expected);
-                let near = unpacked(packed.rows_near(least));
-                prop_assert!((expected.len()..expected.len() + BLOCK_ROWS).contains(&near.len()));
-                prop_assert_eq!(&near[near.len() - expected.len()..], expected);
+                prop_assert_eq!(packed.last_below(least), at.saturating_sub(1));
             }
         }
     }
 
-    /// Even distances and integers that stay the same take one byte a row, and what a block adds.
+    /// Even distances and integers that stay the same take nothing a row, apart from the open block
+    /// and what a block adds.
     #[test]
-    fn what_stays_the_same_costs_a_byte() {
+    fn what_stays_the_same_costs_nothing() {
         let rows: Vec<Vec<u64>> = (0..6400).map(|row| vec![1_000_000 * row, 5, 1 << 40]).collect();
         let bytes = packed(&rows).bytes();
-        assert!((6400..6400 + 100 * 60).contains(&bytes), "{bytes}");
+        assert!(bytes < 100 * 80 + 64 * 3 * 8, "{bytes}");
     }
 
     #[test]

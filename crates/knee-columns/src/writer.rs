@@ -1,16 +1,18 @@
 //! Writes a Parquet file.
 
 use crate::{Cells, Kind};
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
-use std::borrow::Cow;
+use parquet::schema::types::{ColumnPath, Type};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+
+/// Maximum size of a column's dictionary. Integers that do not fit are written as differences.
+const DICTIONARY_BYTES_MAX: usize = 16 << 10;
 
 /// A Parquet file that is being written, one row group at a time. The same cells give the same
 /// bytes: the settings are fixed, and nothing of the host or the clock is stored.
@@ -31,11 +33,19 @@ impl Writer {
         let fields = columns.iter().map(|(name, kind)| kind.declare(name));
         let fields = fields.collect::<Result<_, _>>().map_err(told)?;
         let schema = Type::group_type_builder("schema").with_fields(fields).build();
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_created_by("knee".to_string())
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]))
-            .build();
+            .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]));
+        for (name, kind) in columns {
+            if matches!(kind, Kind::Integer { .. }) {
+                let column = ColumnPath::new(vec![name.to_string()]);
+                properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+            }
+        }
+        let properties = properties.build();
         schema
             .and_then(|schema| {
                 SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
@@ -54,13 +64,12 @@ impl Writer {
         self.file.append_key_value_metadata(KeyValue::new(key.to_string(), value));
     }
 
-    /// Writes a row group: the cells of each column, in the order of the columns. Each column's
-    /// cells are requested only when they are written.
+    /// Writes a row group: the cells of each column, in the order of the columns.
     ///
     /// # Errors
     /// The error of the system when writing; [`io::ErrorKind::Other`] if cells are not of the kind
-    /// of their column.
-    pub fn write(&mut self, columns: &mut dyn Iterator<Item = Cow<'_, Cells>>) -> io::Result<()> {
+    /// of their column, or not as many as those of the others.
+    pub fn write(&mut self, columns: &mut dyn Iterator<Item = &Cells>) -> io::Result<()> {
         let mut group = self.file.next_row_group().map_err(told)?;
         for cells in columns {
             let Some(mut column) = group.next_column().map_err(told)? else { break };

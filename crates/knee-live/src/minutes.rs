@@ -179,7 +179,7 @@ impl<'c> Rows<'c> {
                     rows.numbers.push(Box::new(each(values, present)));
                 }
                 Column::Texts(values, present) => {
-                    rows.texts.push(Box::new(each(values, present).map(|text| Some(text?.data()))));
+                    rows.texts.push(Box::new(values.each(present)));
                 }
                 // Other types were rejected.
                 Column::Floats(..) | Column::Flags(..) => {}

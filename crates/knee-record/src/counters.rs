@@ -1,8 +1,9 @@
 //! Time series between their samples: counters at any time, and how long each sample counts.
 
-use crate::track::{Timed, Track};
+use crate::track::{Field, Timed, Track};
 use crate::view::Span;
 use crate::{FlowRecord, FlowSample};
+use knee_statistics::{WeightedIntegers, minima};
 
 /// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
 /// the previous row, or since the start of the span.
@@ -21,21 +22,64 @@ pub(crate) fn weighted<R: Timed>(rows: &Track<R>, span: Span) -> impl Iterator<I
     })
 }
 
+/// The values of a field that cover part of a span.
+pub(crate) struct Covering {
+    span: Span,
+    /// Times of the rows, after the begin of the span.
+    times: Vec<u64>,
+    values: Vec<u64>,
+}
+
+impl Covering {
+    /// Reads the values of a field that cover part of a span: those of the rows of [`weighted`].
+    pub(crate) fn new<R: Timed>(rows: &Track<R>, span: Span, field: Field<R>) -> Covering {
+        let from = rows.last_before(span.begin + 1);
+        let (mut times, mut values) = (rows.times(from), rows.column(field, from));
+        let before = times.partition_point(|time| *time <= span.begin);
+        let ends = times.partition_point(|time| *time < span.end);
+        let covering = before..(ends + 1).min(times.len());
+        times.truncate(covering.end);
+        times.drain(..before);
+        values.truncate(covering.end);
+        values.drain(..before);
+        Covering { span, times, values }
+    }
+
+    /// Adds the values to others, weighted by the seconds that each covers. Zero is no value.
+    pub(crate) fn add_to(&self, weighted: &mut WeightedIntegers) {
+        weighted.add_over_time(self.span.begin, self.span.end, &self.times, &self.values);
+    }
+
+    /// Calls `take` with each value but zero, the seconds that it covers, and how often both follow
+    /// one another.
+    pub(crate) fn runs(&self, mut take: impl FnMut(u64, f64, u32)) {
+        let mut values = WeightedIntegers::default();
+        self.add_to(&mut values);
+        values.runs().for_each(|(value, seconds, count)| take(value, seconds, count));
+    }
+
+    /// Returns the smallest value in each of `windows` windows of `width` nanoseconds from the begin
+    /// of the span on; of zeros only if `zero` says so.
+    pub(crate) fn minima(&self, width: u64, windows: usize, zero: bool) -> Vec<Option<u64>> {
+        let span = (self.span.begin, self.span.end);
+        minima(span, width, windows, &self.times, &self.values, zero)
+    }
+}
+
 /// Returns a counter at a time, interpolated linearly between the flow's start (zero), its samples
 /// and its end, where it is `total`.
 pub(crate) fn counter_at(
     samples: &Track<FlowSample>,
     flow: &FlowRecord,
     time: u64,
-    counter: fn(&FlowSample) -> u64,
+    counter: Field<FlowSample>,
     total: u64,
 ) -> f64 {
     if time >= flow.end_ns {
         return total as f64;
     }
-    let (before, after) = samples.around(time);
-    let point = |row: FlowSample| (row.time_ns, counter(&row));
-    between(flow, before.map(point), after.map(point), time, total)
+    let (before, after) = samples.points_around(time, counter);
+    between(flow, before, after, time, total)
 }
 
 /// Interpolates a counter linearly between the points around a time. Before the first point it was

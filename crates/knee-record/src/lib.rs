@@ -122,7 +122,7 @@ pub use table::{
     DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
     read_columns, write_columns,
 };
-pub use track::{Rows, Timed, Track, TrackRows};
+pub use track::{ClassFields, Field, FlowFields, LinkFields, Point, Rows, Timed, Track, TrackRows};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
 /// Everything that a ground returns when a run ends or is interrupted.

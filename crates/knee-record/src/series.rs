@@ -2,7 +2,6 @@
 //! need stay in memory.
 
 use crate::track::{Rows, Timed, Track};
-use std::collections::BTreeMap;
 
 /// Rows of one flow, path or link that stay in memory: a minute at one sample per millisecond fits.
 pub(crate) const ROWS_MAX: usize = 1 << 16;
@@ -16,7 +15,10 @@ const VALUES_MAX: usize = 1 << 17;
 /// series, not on the others, and not on whether the run is read from disk.
 #[derive(Clone, Debug)]
 pub struct Series<R: Timed> {
-    parts: BTreeMap<(u32, u16), Part<R>>,
+    /// By flow and path, or link and class, ascending.
+    parts: Vec<((u32, u16), Part<R>)>,
+    /// Place of the part of which a row is expected next.
+    next: usize,
     rows_max: usize,
     values_max: usize,
     /// Number of rows that were added.
@@ -45,27 +47,44 @@ impl<R: Timed> Default for Series<R> {
 
 impl<R: Timed> Series<R> {
     fn of_at_most(rows_max: usize, values_max: usize) -> Series<R> {
-        Series { parts: BTreeMap::new(), rows_max, values_max, added: 0 }
+        Series { parts: Vec::new(), next: 0, rows_max, values_max, added: 0 }
     }
 
     /// Adds a row.
     pub fn push(&mut self, row: R) {
         if self.added == self.values_max {
-            self.parts.values_mut().for_each(|part| part.kept.pack());
+            self.parts.iter_mut().for_each(|(_, part)| part.kept.pack());
         }
         self.added = self.added.saturating_add(1);
-        let is_packed = self.added > self.values_max;
-        let part = self.parts.entry(row.of()).or_insert_with(|| Part::new(is_packed));
-        if part.kept.len() >= self.rows_max && row.time_ns() != part.now_ns {
+        let rows_max = self.rows_max;
+        let part = self.part(row.of());
+        if part.kept.len() >= rows_max && row.time_ns() != part.now_ns {
             part.thin();
         }
         part.now_ns = row.time_ns();
         let stays = part.count.is_multiple_of(part.stride);
         part.count += 1;
-        part.last = (!stays).then_some(row);
         if stays {
+            part.last = None;
             part.kept.push(row);
+        } else {
+            part.last = Some(row);
         }
+    }
+
+    /// Returns the rows of one flow, path or link. Rows usually come in the same order again.
+    fn part(&mut self, of: (u32, u16)) -> &mut Part<R> {
+        if self.parts.get(self.next).is_none_or(|(other, _)| *other != of) {
+            let found = self.parts.binary_search_by_key(&of, |(other, _)| *other);
+            self.next = found.unwrap_or_else(|place| {
+                let is_packed = self.added > self.values_max;
+                self.parts.insert(place, (of, Part::new(is_packed)));
+                place
+            });
+        }
+        let place = self.next;
+        self.next = if place + 1 < self.parts.len() { place + 1 } else { 0 };
+        &mut self.parts[place].1
     }
 
     /// Returns all rows that were kept.

@@ -307,6 +307,7 @@ impl Summary {
     /// Measures a run.
     pub fn new(scenario: &Scenario, ground: &str, records: &Records) -> Summary {
         let run = RunView::new(records, scenario.warmup);
+        let all = Flows::all(&run);
         let claims = scenario.claims.iter();
         let measured: Vec<ClaimOutcome> = claims.map(|claim| evaluate(claim, &run)).collect();
         let mut claims = measured.clone();
@@ -328,8 +329,8 @@ impl Summary {
             warmup_us: micros(scenario.warmup.as_nanos()),
             flows: run.flows.iter().map(|flow| summarise_flow(&run, flow)).collect(),
             links: run.links.iter().map(|link| summarise_link(&run, link)).collect(),
-            groups: summarise_groups(&run),
-            measures: summarise_all(&run),
+            groups: summarise_groups(&run, &all),
+            measures: summarise_all(&run, &all),
             claims,
         }
     }
@@ -446,7 +447,7 @@ fn finite(value: Measured<f64>) -> Option<f64> {
 }
 
 /// Summarises the groups, in the order of the scenario.
-fn summarise_groups(run: &RunView<'_>) -> Vec<GroupSummary> {
+fn summarise_groups(run: &RunView<'_>, all: &Flows<'_, '_>) -> Vec<GroupSummary> {
     let mut groups: Vec<GroupSummary> = Vec::new();
     // Flows of a group are adjacent.
     for flow in &run.flows {
@@ -455,10 +456,12 @@ fn summarise_groups(run: &RunView<'_>) -> Vec<GroupSummary> {
             continue;
         }
         let flow_count = run.flows.iter().filter(|flow| flow.record.name == *name).count();
-        let Ok(these) = Flows::find(run, name, Window::default()) else { continue };
+        let Ok(group) = Flows::find(run, name, Window::default()) else { continue };
         if flow_count < 2 {
             continue;
         }
+        // What is known of all flows is not computed again.
+        let these = if flow_count == run.flows.len() { all } else { &group };
         groups.push(GroupSummary {
             name: name.clone(),
             cc: flow.record.cc.clone(),
@@ -494,8 +497,7 @@ fn summarise_link(run: &RunView<'_>, link: &LinkView<'_>) -> LinkSummary {
     }
 }
 
-fn summarise_all(run: &RunView<'_>) -> Measures {
-    let all = Flows::all(run);
+fn summarise_all(run: &RunView<'_>, all: &Flows<'_, '_>) -> Measures {
     let drops = run.links.iter().map(|link| link.total(|row| row.dropped_packets));
     Measures {
         jain: all.jain().ok(),

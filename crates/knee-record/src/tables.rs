@@ -2,7 +2,9 @@
 //! lists them.
 
 use crate::rows::label;
-use crate::table::{Column, Derived, GROUP_ROWS, Layout, Version};
+use crate::table::{
+    Column, Derived, GROUP_ROWS, Layout, Version, add_integers, add_optional, to_signed,
+};
 use crate::{
     ClassSample, ConnectionRecord, ControllerSource, FlowRecord, FlowSample, LinkSample,
     ObjectRecord, PathRecord, Records, TransferRecord,
@@ -36,7 +38,9 @@ macro_rules! integers {
             $(Column::Integer {
                 name: stringify!($field),
                 nullable: false,
-                get: |row: &$row| Some(row.$field.into()),
+                append: |rows: &[$row], values, _| {
+                    add_integers(rows, values, |row| row.$field.into());
+                },
                 set: |row, value| {
                     let value = value.unwrap_or(0).try_into();
                     value.map(|value| row.$field = value).is_ok()
@@ -45,7 +49,10 @@ macro_rules! integers {
             $(Column::Integer {
                 name: stringify!($optional),
                 nullable: true,
-                get: |row: &$row| Some(row.$optional).filter(|value| *value > 0),
+                append: |rows: &[$row], values, present| {
+                    let some = |row: &$row| (row.$optional > 0).then(|| to_signed(row.$optional));
+                    add_optional(rows, some, values, present);
+                },
                 set: |row, value| {
                     row.$optional = value.unwrap_or(0);
                     true
@@ -61,7 +68,10 @@ macro_rules! optional_integers {
         [$(Column::Integer {
             name: stringify!($field),
             nullable: true,
-            get: |row: &$row| row.$field.map(Into::into),
+            append: |rows: &[$row], values, present| {
+                let get = |row: &$row| row.$field.map(|value| to_signed(value.into()));
+                add_optional(rows, get, values, present);
+            },
             set: |row, value| {
                 let value = value.map(TryInto::try_into).transpose();
                 value.map(|value| row.$field = value).is_ok()

@@ -5,6 +5,7 @@ use knee_columns::{Packed, PackedRows};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::{self, Debug};
+use std::ops::Range;
 use std::slice;
 
 /// Largest number of integers of a row.
@@ -27,13 +28,67 @@ pub trait Timed: Copy + Debug {
 
     /// Creates the row from the integers and texts of [`Timed::take_apart`].
     fn put_together(values: &[u64], texts: &[&'static str]) -> Self;
+
+    /// Place of the text in [`Timed::take_apart`], if the row has one.
+    const TEXT: Option<usize> = None;
+
+    /// Returns the text of the row; empty if it has none.
+    fn text(&self) -> &'static str {
+        ""
+    }
 }
 
-/// Implements [`Timed`]. Fields that change in most rows should be the first: the marks of the
-/// first seven fields take one byte.
+/// An integer field of a row, of which a [`Track`] can be read alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<R> {
+    /// Its place in [`Timed::take_apart`].
+    place: usize,
+    get: fn(&R) -> u64,
+}
+
+/// A time, nanoseconds, and a value then.
+pub type Point = (u64, u64);
+
+impl<R: Timed> Field<R> {
+    const TIME: Field<R> = Field { place: 0, get: R::time_ns };
+}
+
+/// Returns the numbers from zero on.
+const fn places<const N: usize>() -> [usize; N] {
+    let mut places = [0; N];
+    let mut place = 0;
+    while place < N {
+        places[place] = place;
+        place += 1;
+    }
+    places
+}
+
+/// Implements [`Timed`], and declares the fields that can be read alone. Those come first; the
+/// sooner one comes, the quicker it is read.
 macro_rules! timed {
-    ($row:ident, $width:literal, $of:expr;
+    ($row:ident, $fields:ident, $width:literal, $of:expr;
      $($field:ident),+; narrow: $($narrow:ident),+; text: $($text:ident)?) => {
+        #[doc = concat!("The fields of [`", stringify!($row), "`] that can be read alone.")]
+        #[derive(Clone, Copy, Debug)]
+        #[allow(missing_docs, reason = "they are those of the row")]
+        pub struct $fields {
+            $(pub $field: Field<$row>,)+
+        }
+
+        impl $fields {
+            #[allow(dead_code, reason = "the place of the text, if there is one")]
+            const COUNT: usize = [$(stringify!($field)),+].len();
+        }
+
+        impl $row {
+            /// The fields that can be read alone ([`Track::column`]).
+            pub const FIELDS: $fields = {
+                let [$($field,)+ ..] = places::<$width>();
+                $fields { $($field: Field { place: $field, get: |row| row.$field }),+ }
+            };
+        }
+
         impl Timed for $row {
             const WIDTH: usize = $width;
 
@@ -54,6 +109,15 @@ macro_rules! timed {
                 }
             }
 
+            $(
+                // It follows the fields.
+                const TEXT: Option<usize> = Some($fields::COUNT);
+
+                fn text(&self) -> &'static str {
+                    self.$text
+                }
+            )?
+
             #[allow(unused_variables, reason = "most rows have no text")]
             fn put_together(values: &[u64], texts: &[&'static str]) -> $row {
                 let Some(&[$($field,)+ $($text,)? $($narrow),+]) = values.first_chunk::<$width>()
@@ -67,18 +131,18 @@ macro_rules! timed {
     };
 }
 
-timed!(FlowSample, 18, |row| (row.flow, row.path);
-    time_ns, in_flight_bytes, sent_bytes, sent_packets, delivered_bytes, rtt_ns, srtt_ns,
-    window_bytes, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes, retransmitted_bytes,
-    min_rtt_estimate_ns, slow_start_threshold_bytes, reassembly_bytes;
+timed!(FlowSample, FlowFields, 18, |row| (row.flow, row.path);
+    time_ns, rtt_ns, srtt_ns, min_rtt_estimate_ns, delivered_bytes, in_flight_bytes, window_bytes,
+    sent_bytes, sent_packets, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes,
+    retransmitted_bytes, slow_start_threshold_bytes, reassembly_bytes;
     narrow: flow, path; text: phase);
 
-timed!(LinkSample, 12, |row| (row.link, 0);
+timed!(LinkSample, LinkFields, 12, |row| (row.link, 0);
     time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, used_bytes,
     entered_packets, capacity_bytes, dropped_packets, lost_packets, marked_packets;
     narrow: link; text:);
 
-timed!(ClassSample, 10, |row| (row.link, row.class);
+timed!(ClassSample, ClassFields, 10, |row| (row.link, row.class);
     time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, dropped_packets,
     marked_packets;
     narrow: link, class; text: name);
@@ -187,13 +251,7 @@ impl<R: Timed> Track<R> {
             return (Some(last), None);
         }
         let mut before = None;
-        let near = match &self.0 {
-            Kept::Values(_) => self.since(time_ns),
-            Kept::Packed { rows, texts } => {
-                TrackRows::Packed { rows: rows.rows_near(time_ns), texts }
-            }
-        };
-        for row in near {
+        for row in self.since(time_ns) {
             if row.time_ns() >= time_ns {
                 return (before, Some(row));
             }
@@ -204,14 +262,74 @@ impl<R: Timed> Track<R> {
 
     /// Returns the rows from the last one before a time, or from the first.
     pub fn since(&self, time_ns: u64) -> TrackRows<'_, R> {
+        let number = self.last_before(time_ns);
+        match &self.0 {
+            Kept::Values(rows) => TrackRows::Values(rows[number..].iter()),
+            Kept::Packed { rows, texts } => {
+                TrackRows::Packed { rows: rows.rows_from(number), texts }
+            }
+        }
+    }
+
+    /// Returns the number of the last row before a time, or zero.
+    pub fn last_before(&self, time_ns: u64) -> usize {
         match &self.0 {
             Kept::Values(rows) => {
-                let before = rows.partition_point(|row| row.time_ns() < time_ns);
-                TrackRows::Values(rows[before.saturating_sub(1)..].iter())
+                rows.partition_point(|row| row.time_ns() < time_ns).saturating_sub(1)
             }
-            Kept::Packed { rows, texts } => {
-                TrackRows::Packed { rows: rows.rows_before(time_ns), texts }
+            Kept::Packed { rows, .. } => rows.last_below(time_ns),
+        }
+    }
+
+    /// Returns a field, with the time, of the last row before a time, and of the next one.
+    pub fn points_around(&self, time_ns: u64, field: Field<R>) -> (Option<Point>, Option<Point>) {
+        let point = |row: R| (row.time_ns(), (field.get)(&row));
+        // Most counters are read at the end of their flows.
+        if let Some(last) = self.last().filter(|last| last.time_ns() < time_ns) {
+            return (Some(point(last)), None);
+        }
+        let number = self.last_before(time_ns);
+        let times = self.within(Field::TIME, number..number + 2);
+        let mut points = times.into_iter().zip(self.within(field, number..number + 2));
+        let before = points.next();
+        match before.filter(|(before_ns, _)| *before_ns >= time_ns) {
+            Some(first) => (None, Some(first)),
+            None => (before, points.next()),
+        }
+    }
+
+    /// Returns the times of all rows from a number on.
+    pub fn times(&self, from: usize) -> Vec<u64> {
+        self.within(Field::TIME, from..self.len())
+    }
+
+    /// Returns a field of all rows from a number on, which is quicker than reading the rows.
+    pub fn column(&self, field: Field<R>, from: usize) -> Vec<u64> {
+        self.within(field, from..self.len())
+    }
+
+    fn within(&self, field: Field<R>, numbers: Range<usize>) -> Vec<u64> {
+        match &self.0 {
+            Kept::Values(rows) => {
+                let count = numbers.len();
+                rows.iter().skip(numbers.start).take(count).map(field.get).collect()
             }
+            Kept::Packed { rows, .. } => rows.column(field.place, numbers),
+        }
+    }
+}
+
+impl<R: Timed> Track<R> {
+    /// Returns the texts of all rows; empty ones if rows have none.
+    pub fn texts(&self) -> Vec<&'static str> {
+        match (&self.0, R::TEXT) {
+            (Kept::Packed { rows, texts }, Some(place)) => {
+                let numbers = rows.column(place, 0..rows.len()).into_iter();
+                numbers
+                    .map(|number| texts.get(number as usize).copied().unwrap_or_default())
+                    .collect()
+            }
+            _ => self.iter().map(|row| row.text()).collect(),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Records arranged for measuring: each flow and each link with its time series, and counters at
 //! any time.
 
-use crate::counters::{Delivered, counter_at, interpolate, weighted};
-use crate::track::Track;
+use crate::counters::{Covering, Delivered, counter_at, interpolate, weighted};
+use crate::track::{Field, Track};
 use crate::{
     FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
 };
 use knee_units::Time;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// The part of a run that is measured; all of it by default.
@@ -89,6 +90,9 @@ pub struct FlowView<'a> {
     pub objects: Vec<&'a ObjectRecord>,
     /// Its transfers, in the order of the records.
     pub transfers: Vec<&'a TransferRecord>,
+    /// Standing queue over the span for which it was asked first, seconds: several measures are made
+    /// of it.
+    standing: OnceCell<(Span, Option<f64>)>,
 }
 
 /// A path of a flow with its time series.
@@ -201,11 +205,12 @@ impl<'a> FlowView<'a> {
             paths: Vec::new(),
             objects: Vec::new(),
             transfers: Vec::new(),
+            standing: OnceCell::new(),
         }
     }
 
     /// Returns a counter at a time; see [`counter_at`].
-    pub(crate) fn counter_at(&self, time: u64, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+    pub(crate) fn counter_at(&self, time: u64, counter: Field<FlowSample>, total: u64) -> f64 {
         counter_at(&self.samples, self.record, time, counter, total)
     }
 
@@ -215,53 +220,56 @@ impl<'a> FlowView<'a> {
         if time <= record.start_ns || time >= record.end_ns {
             return Moment { before: time, after: time, time };
         }
-        let (before, after) = self.samples.around(time);
-        let before = before.map_or(record.start_ns, |row| row.time_ns);
-        let after = after.map_or(record.end_ns, |row| row.time_ns);
+        let (before, after) = self.samples.points_around(time, FlowSample::FIELDS.time_ns);
+        let before = before.map_or(record.start_ns, |(before_ns, _)| before_ns);
+        let after = after.map_or(record.end_ns, |(after_ns, _)| after_ns);
         Moment { before, after: after.min(record.end_ns), time }
     }
 
     /// Returns the new payload sent by a time and not delivered by then, bytes.
     pub(crate) fn on_its_way(&self, time: u64) -> f64 {
         let record = self.record;
+        let fields = FlowSample::FIELDS;
         let at = |counter, total| self.counter_at(time, counter, total);
-        let sent = at(|row| row.sent_bytes, record.sent_bytes);
-        let again = at(|row| row.retransmitted_bytes, record.retransmitted_bytes);
-        let delivered = at(|row| row.delivered_bytes, record.delivered_bytes);
+        let sent = at(fields.sent_bytes, record.sent_bytes);
+        let again = at(fields.retransmitted_bytes, record.retransmitted_bytes);
+        let delivered = at(fields.delivered_bytes, record.delivered_bytes);
         (sent - again - delivered).max(0.0)
     }
 
     /// Returns the payload that one path of the flow delivered within a span, bytes.
     pub(crate) fn delivered_on(&self, path: &PathView<'_>, span: Span) -> f64 {
         let total = path.record.delivered_bytes;
-        let at =
-            |time| counter_at(&path.samples, self.record, time, |row| row.delivered_bytes, total);
+        let at = |time| {
+            counter_at(&path.samples, self.record, time, FlowSample::FIELDS.delivered_bytes, total)
+        };
         at(span.end) - at(span.begin)
     }
 
     /// Returns the payload delivered in order, for reading it at many times.
     pub(crate) fn delivered(&self) -> Delivered<'a> {
-        let points = self.samples.iter().map(|row| (row.time_ns, row.delivered_bytes));
+        let bytes = self.samples.column(FlowSample::FIELDS.delivered_bytes, 0);
+        let points = self.samples.times(0).into_iter().zip(bytes);
         Delivered::new(self.record, points.collect())
     }
 
     /// Returns the payload delivered in order within a span, bytes.
     pub(crate) fn delivered_in(&self, span: Span) -> f64 {
-        self.counted_in(span, |row| row.delivered_bytes, self.record.delivered_bytes)
+        self.counted_in(span, FlowSample::FIELDS.delivered_bytes, self.record.delivered_bytes)
     }
 
     /// Returns the payload sent within a span, retransmissions included, bytes.
     pub(crate) fn sent_in(&self, span: Span) -> f64 {
-        self.counted_in(span, |row| row.sent_bytes, self.record.sent_bytes)
+        self.counted_in(span, FlowSample::FIELDS.sent_bytes, self.record.sent_bytes)
     }
 
     /// Returns the payload retransmitted within a span, bytes.
     pub(crate) fn retransmitted_in(&self, span: Span) -> f64 {
         let total = self.record.retransmitted_bytes;
-        self.counted_in(span, |row| row.retransmitted_bytes, total)
+        self.counted_in(span, FlowSample::FIELDS.retransmitted_bytes, total)
     }
 
-    fn counted_in(&self, span: Span, counter: fn(&FlowSample) -> u64, total: u64) -> f64 {
+    fn counted_in(&self, span: Span, counter: Field<FlowSample>, total: u64) -> f64 {
         let until_end = self.counter_at(span.end, counter, total);
         until_end - self.counter_at(span.begin, counter, total)
     }
@@ -274,6 +282,17 @@ impl<'a> FlowView<'a> {
     /// Returns the samples that cover part of a span, each with the seconds that it covers.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (FlowSample, f64)> {
         weighted(&self.samples, span)
+    }
+
+    /// Returns the standing queue over a span, which `compute` computes.
+    pub(crate) fn standing(&self, span: Span, compute: impl Fn() -> Option<f64>) -> Option<f64> {
+        let (of, standing) = self.standing.get_or_init(|| (span, compute()));
+        if *of == span { *standing } else { compute() }
+    }
+
+    /// Returns a field of the samples that cover part of a span.
+    pub(crate) fn covering(&self, span: Span, field: Field<FlowSample>) -> Covering {
+        Covering::new(&self.samples, span, field)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::encode::Column;
 use crate::series::{ByFlow, Key, label};
-use knee_record::Records;
+use knee_record::{FlowSample, Records};
+use knee_statistics::cumulative;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,8 +41,8 @@ pub(crate) fn rtt_distribution(
 /// Returns the distributions of labelled lists of RTTs, nanoseconds.
 pub(crate) fn distribution_of(mut curves: Vec<(String, Vec<u64>)>) -> Option<Distribution> {
     curves.retain(|(_, rtts)| !rtts.is_empty());
-    let low = curves.iter().flat_map(|(_, rtts)| rtts).copied().min()?;
-    let high = curves.iter().flat_map(|(_, rtts)| rtts).copied().max()?;
+    let low = curves.iter().filter_map(|(_, rtts)| rtts.iter().min()).min().copied()?;
+    let high = curves.iter().filter_map(|(_, rtts)| rtts.iter().max()).max().copied()?;
     let axis = axis(low, high);
     let curve = |(label, rtts): (String, Vec<u64>)| Curve {
         label,
@@ -61,25 +62,11 @@ fn axis(low: u64, high: u64) -> Vec<u64> {
     (0..=last).map(|point| first + (u128::from(high - first) * point / last) as u64).collect()
 }
 
-/// Returns the fraction of the values at or below each point of the axis, none of which is above
-/// its end, in hundred-thousandths.
-fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
-    let mut counts = vec![0; axis.len()];
-    for value in values {
-        counts[axis.partition_point(|limit| limit < value)] += 1;
-    }
-    let mut below = 0;
-    let fraction = |count: u64| {
-        below += count;
-        below * 100_000 / values.len() as u64
-    };
-    counts.into_iter().map(fraction).collect()
-}
-
 fn of_flows(records: &Records, keys: &[Key], by_flow: &ByFlow) -> Vec<(String, Vec<u64>)> {
     let curve = |key: &Key| {
-        let rtts = by_flow[key].iter().map(|row| row.rtt_ns).filter(|&rtt| rtt > 0);
-        (label(records, *key, by_flow), rtts.collect())
+        let mut rtts = by_flow[key].column(FlowSample::FIELDS.rtt_ns, 0);
+        rtts.retain(|rtt| *rtt > 0);
+        (label(records, *key, by_flow), rtts)
     };
     keys.iter().map(curve).collect()
 }
@@ -90,8 +77,8 @@ fn of_groups(records: &Records) -> Vec<(String, Vec<u64>)> {
     let mut curves: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for ((flow, _), rows) in records.samples.tracks() {
         let name = names.get(flow).copied().unwrap_or("flows");
-        let rtts = rows.iter().map(|row| row.rtt_ns).filter(|rtt| *rtt > 0);
-        curves.entry(name).or_default().extend(rtts);
+        let rtts = rows.column(FlowSample::FIELDS.rtt_ns, 0).into_iter();
+        curves.entry(name).or_default().extend(rtts.filter(|rtt| *rtt > 0));
     }
     curves.retain(|_, rtts| !rtts.is_empty());
     let order: BTreeSet<&str> = curves.keys().copied().take(crate::series::FLOWS_MAX).collect();

@@ -106,35 +106,36 @@ pub(crate) fn band(name: &str, keys: &[Key], by_flow: &ByFlow, end_ns: u64) -> G
 /// Returns the longest of the flows' median sampling intervals, so that an interval of the band has
 /// at least one sample of each flow.
 fn interval(keys: &[Key], by_flow: &ByFlow) -> u64 {
-    let usual = |key: &Key| {
-        let times: Vec<u64> = by_flow[key].iter().map(|row| row.time_ns).collect();
-        usual_gap(&times)
-    };
-    keys.iter().map(usual).max().unwrap_or(0)
+    keys.iter().map(|key| usual_gap(&by_flow[key].times(0))).max().unwrap_or(0)
 }
 
 /// Adds one flow to the intervals: its last values in each, and its mean rate since the previous
 /// value.
 fn add(pieces: &mut BTreeMap<u64, Piece>, rows: &Track<FlowSample>, width: u64) {
-    let mut before: Option<FlowSample> = None;
-    let mut rows = rows.iter().peekable();
-    while let Some(row) = rows.next() {
+    let fields = FlowSample::FIELDS;
+    let times = rows.times(0);
+    let [delivered, rtts, windows, in_flight] =
+        [fields.delivered_bytes, fields.rtt_ns, fields.window_bytes, fields.in_flight_bytes]
+            .map(|field| rows.column(field, 0));
+    let mut before: Option<(u64, u64)> = None;
+    let mut first = 0;
+    while first < times.len() {
         // The end of an interval belongs to it.
-        let at = row.time_ns.saturating_sub(1) / width;
-        let next = rows.peek().map(|next| next.time_ns.saturating_sub(1) / width);
-        if next == Some(at) {
-            continue;
-        }
+        let at = times[first].saturating_sub(1) / width;
+        let end = (at + 1).saturating_mul(width);
+        let row = first + times[first..].partition_point(|time| *time <= end) - 1;
+        first = row + 1;
+        let (time, bytes) = (times[row], delivered[row]);
         let piece = pieces.entry(at).or_default();
-        if let Some(before) = before.filter(|before| row.time_ns > before.time_ns) {
-            let bits = 8 * u128::from(row.delivered_bytes.saturating_sub(before.delivered_bytes));
-            let rate = bits * 1_000_000_000 / u128::from(row.time_ns - before.time_ns);
+        if let Some((before_ns, before)) = before.filter(|(before_ns, _)| time > *before_ns) {
+            let bits = 8 * u128::from(bytes.saturating_sub(before));
+            let rate = bits * 1_000_000_000 / u128::from(time - before_ns);
             piece.rate.push(rate as u64);
         }
-        piece.rtt.extend((row.rtt_ns > 0).then_some(row.rtt_ns));
-        piece.window.extend((row.window_bytes > 0).then_some(row.window_bytes));
-        piece.in_flight.push(row.in_flight_bytes);
-        before = Some(row);
+        piece.rtt.extend((rtts[row] > 0).then_some(rtts[row]));
+        piece.window.extend((windows[row] > 0).then_some(windows[row]));
+        piece.in_flight.push(in_flight[row]);
+        before = Some((time, bytes));
     }
 }
 

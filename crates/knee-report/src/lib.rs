@@ -38,7 +38,6 @@ mod sentence;
 mod series;
 mod sweep;
 mod tables;
-mod thin;
 mod words;
 
 pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, compared_svg};

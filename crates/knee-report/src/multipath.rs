@@ -4,9 +4,9 @@
 use crate::encode::Column;
 use crate::phases::Phases;
 use crate::series::{Detail, FlowSeries, flow_series};
-use crate::thin::Thinning;
 use crate::words::{percent, rate, time_us};
 use knee_record::{FlowRecord, FlowSample, FlowView, PathView, Records, RunView, Summary};
+use knee_statistics::Thinning;
 use knee_units::Time;
 use serde::Serialize;
 
@@ -56,10 +56,11 @@ pub(crate) fn shown(
 }
 
 fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
-    let rows: Vec<FlowSample> = flow.samples.iter().collect();
-    let thinning = Thinning::new(rows.len(), detail.rows_max);
-    let times = thinning.counter(|row| rows[row].time_ns);
-    let waiting = thinning.gauge(|row| rows[row].reassembly_bytes);
+    let (all_times, bytes) =
+        (flow.samples.times(0), flow.samples.column(FlowSample::FIELDS.reassembly_bytes, 0));
+    let thinning = Thinning::new(all_times.len(), detail.rows_max);
+    let times = thinning.counter(&all_times);
+    let waiting = thinning.gauge(&bytes);
     Series {
         paths: flow
             .paths
@@ -73,8 +74,7 @@ fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
 }
 
 fn of_path(flow: &FlowRecord, path: &PathView<'_>, detail: Detail) -> FlowSeries {
-    let rows: Vec<FlowSample> = path.samples.iter().collect();
-    let thinning = Thinning::new(rows.len(), detail.rows_max);
+    let thinning = Thinning::new(path.samples.len(), detail.rows_max);
     // Treated as a separate flow.
     let alone = FlowRecord {
         base_rtt_ns: path.record.base_rtt_ns,
@@ -83,7 +83,7 @@ fn of_path(flow: &FlowRecord, path: &PathView<'_>, detail: Detail) -> FlowSeries
         ..FlowRecord::default()
     };
     let name = path.record.name.clone();
-    flow_series(&rows, name, Some(&alone), &thinning, &mut Phases::default())
+    flow_series(&path.samples, name, Some(&alone), &thinning, &mut Phases::default())
 }
 
 fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {

@@ -4,8 +4,8 @@ use crate::aggregate;
 use crate::bands::{GroupSeries, bands};
 use crate::encode::Column;
 use crate::phases::{Phase, Phases, Spans};
-use crate::thin::Thinning;
 use knee_record::{FlowRecord, FlowSample, LinkSample, Records, Track};
+use knee_statistics::Thinning;
 use knee_units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -137,11 +137,11 @@ pub(crate) fn shown(records: &Records, detail: Detail) -> Shown {
     let mut flows = Vec::new();
     let rows_max = detail.rows(keys.len());
     for key in &keys {
-        let rows: Vec<FlowSample> = by_flow[key].iter().collect();
+        let rows = &by_flow[key];
         let thinning = Thinning::new(rows.len(), rows_max);
         bucket = bucket.max(thinning.bucket());
         let label = label(records, *key, by_flow);
-        flows.push(flow_series(&rows, label, record(records, key.0), &thinning, &mut phases));
+        flows.push(flow_series(rows, label, record(records, key.0), &thinning, &mut phases));
     }
     let (groups, alone) = bands(records, by_flow);
     let many = !groups.is_empty();
@@ -196,29 +196,31 @@ pub(crate) fn label(records: &Records, key: Key, by_flow: &ByFlow) -> String {
 }
 
 pub(crate) fn flow_series(
-    rows: &[FlowSample],
+    rows: &Track<FlowSample>,
     label: String,
     record: Option<&FlowRecord>,
     thinning: &Thinning,
     phases: &mut Phases,
 ) -> FlowSeries {
-    let gauge =
-        |value: fn(&FlowSample) -> u64| Column::values(&thinning.gauge(|row| value(&rows[row])));
-    let times = thinning.counter(|row| rows[row].time_ns);
+    let fields = FlowSample::FIELDS;
+    let gauge = |field| Column::values(&thinning.gauge(&rows.column(field, 0)));
+    let delivered = rows.column(fields.delivered_bytes, 0);
+    let all_times = rows.times(0);
+    let times = thinning.counter(&all_times);
     let base_rtt_ns =
         record.filter(|record| record.scheduler.is_empty()).map_or(0, |record| record.base_rtt_ns);
     let full_bps = record.map_or(0, full_bps);
     FlowSeries {
         label,
         bdp_bytes: bdp_bytes(full_bps, base_rtt_ns),
-        delivered_bytes: Column::values(&thinning.counter(|row| rows[row].delivered_bytes)),
-        rtt_ns: gauge(|row| row.rtt_ns),
-        window_bytes: gauge(|row| row.window_bytes),
-        in_flight_bytes: gauge(|row| row.in_flight_bytes),
-        slow_start_threshold_bytes: gauge(|row| row.slow_start_threshold_bytes),
-        bandwidth_estimate_bps: gauge(|row| row.bandwidth_estimate_bps),
-        min_rtt_estimate_ns: gauge(|row| row.min_rtt_estimate_ns),
-        phases: phases.spans(rows.iter().map(|row| (row.time_ns, row.phase)), times.len().max(2)),
+        delivered_bytes: Column::values(&thinning.counter(&delivered)),
+        rtt_ns: gauge(fields.rtt_ns),
+        window_bytes: gauge(fields.window_bytes),
+        in_flight_bytes: gauge(fields.in_flight_bytes),
+        slow_start_threshold_bytes: gauge(fields.slow_start_threshold_bytes),
+        bandwidth_estimate_bps: gauge(fields.bandwidth_estimate_bps),
+        min_rtt_estimate_ns: gauge(fields.min_rtt_estimate_ns),
+        phases: phases.spans(all_times.into_iter().zip(rows.texts()), times.len().max(2)),
         base_rtt_ns,
         full_bps,
         interval_ns: usual_gap(&times),
@@ -245,9 +247,10 @@ fn rates_vary(records: &Records) -> bool {
 fn rate_varies(rows: &Track<LinkSample>) -> bool {
     let Some(last) = rows.last() else { return false };
     let mean = last.capacity_bytes as f64 / (last.time_ns as f64).max(1.0);
-    rows.iter().zip(rows.iter().skip(1)).any(|(before, row)| {
-        let expected = mean * (row.time_ns - before.time_ns) as f64;
-        let allowed = row.capacity_bytes.saturating_sub(before.capacity_bytes);
+    let (times, bytes) = (rows.times(0), rows.column(LinkSample::FIELDS.capacity_bytes, 0));
+    times.windows(2).zip(bytes.windows(2)).any(|(times, bytes)| {
+        let expected = mean * (times[1] - times[0]) as f64;
+        let allowed = bytes[1].saturating_sub(bytes[0]);
         (allowed as f64 - expected).abs() > 0.01 * expected + 3000.0
     })
 }
@@ -256,6 +259,9 @@ fn rate_varies(rows: &Track<LinkSample>) -> bool {
 pub(crate) fn usual_gap(times: &[u64]) -> u64 {
     let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let middle = gaps.len() / 2;
+    if let Some(first) = gaps.first().filter(|first| gaps.iter().all(|gap| gap == *first)) {
+        return *first;
+    }
     if gaps.is_empty() { 0 } else { *gaps.select_nth_unstable(middle).1 }
 }
 
@@ -283,21 +289,24 @@ fn link_name(records: &Records, link: u32) -> String {
 }
 
 fn one_link(track: &Track<LinkSample>, label: String, detail: Detail) -> LinkSeries {
-    let rows: Vec<LinkSample> = track.iter().collect();
+    let fields = LinkSample::FIELDS;
     let rate_varies = rate_varies(track);
-    let thinning = Thinning::new(rows.len(), detail.rows_max);
-    let times = thinning.counter(|row| rows[row].time_ns);
-    let counter = |value: fn(&LinkSample) -> u64| {
-        Column::values(&thinning.counter(|row| value(&rows[row]))).filter(|_| rate_varies)
+    let thinning = Thinning::new(track.len(), detail.rows_max);
+    let all_times = track.times(0);
+    let times = thinning.counter(&all_times);
+    let any_counter = |field| {
+        let values = track.column(field, 0);
+        Column::values(&thinning.counter(&values))
     };
+    let counter = |field| any_counter(field).filter(|_| rate_varies);
     LinkSeries {
         label,
-        capacity_bytes: counter(|row| row.capacity_bytes),
-        used_bytes: counter(|row| row.used_bytes),
+        capacity_bytes: counter(fields.capacity_bytes),
+        used_bytes: counter(fields.used_bytes),
         interval_ns: usual_gap(&times),
         time_ns: Column::times(&times),
-        queue_bytes: Column::values(&thinning.gauge(|row| rows[row].queue_bytes)),
-        queue_delay_ns: Column::values(&thinning.gauge(|row| rows[row].queue_delay_ns)),
-        dropped_packets: Column::values(&thinning.counter(|row| rows[row].dropped_packets)),
+        queue_bytes: Column::values(&thinning.gauge(&track.column(fields.queue_bytes, 0))),
+        queue_delay_ns: Column::values(&thinning.gauge(&track.column(fields.queue_delay_ns, 0))),
+        dropped_packets: any_counter(fields.dropped_packets),
     }
 }

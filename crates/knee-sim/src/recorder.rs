@@ -205,7 +205,7 @@ fn flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
     add_totals(&mut row, &state.totals);
     row.delivered_bytes = state.totals.delivered_bytes;
     row.add(&state.sums.all);
-    show_last(run, flow, &mut row, |connection| connection_sample(run, connection));
+    show_last(run, flow, &mut row, |sampled| &sampled.all);
     row
 }
 
@@ -216,20 +216,21 @@ fn path_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, position: usize)
     add_totals(&mut row, &state.totals_by_path[position]);
     row.delivered_bytes = state.totals_by_path[position].delivered_bytes;
     row.add(&state.sums.paths[position]);
-    show_last(run, flow, &mut row, |connection| path_sample(run, connection, position));
+    show_last(run, flow, &mut row, |sampled| &sampled.paths[position]);
     row
 }
 
-/// Sets RTTs and phase to those of the last connection that has any.
+/// Sets RTTs and phase to those of the last connection that has any, as of the last change.
 fn show_last<L: PacketLog>(
     run: &Simulation<'_, L>,
     flow: usize,
     row: &mut FlowSample,
-    sample: impl Fn(u32) -> FlowSample,
+    part: impl Fn(&Sums) -> &FlowSample,
 ) {
-    let mut samples = run.flows[flow].live.values().rev().map(|connection| sample(*connection));
+    let live = run.flows[flow].live.values().rev();
+    let mut samples = live.map(|connection| part(&run.connections[*connection as usize].sampled));
     if let Some(last) = samples.find(|sample| !sample.phase.is_empty()) {
-        row.show(&last);
+        row.show(last);
     }
 }
 

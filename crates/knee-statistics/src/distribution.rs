@@ -1,23 +1,21 @@
 //! A distribution over time: values weighted by how long each was in effect.
 
+use crate::weights::Weights;
 use knee_scenario::Statistic;
-use std::collections::BTreeMap;
 
 /// Values with their weights, in the order in which they are added, before they are sorted. Equal
 /// neighbours take no more memory than one of them.
 #[derive(Clone, Debug, Default)]
 pub struct Weighted {
     runs: Vec<Run>,
-    /// The weights that occurred, and where each is.
-    weights: Vec<f64>,
-    places: BTreeMap<u64, u32>,
+    weights: Weights,
 }
 
 /// Equal pairs that follow one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
     value: f64,
-    /// Place of the weight in [`Weighted::weights`].
+    /// Place of the weight in [`Weights`].
     weight: u32,
     count: u32,
 }
@@ -25,23 +23,21 @@ struct Run {
 impl Weighted {
     /// Adds a value; it does not count without a positive weight.
     pub fn add(&mut self, value: f64, weight: f64) {
-        if weight.is_nan() || weight <= 0.0 {
+        self.add_times(value, weight, 1);
+    }
+
+    /// Adds a value as often as `count` says.
+    pub fn add_times(&mut self, value: f64, weight: f64, count: u32) {
+        let Some(weight) = self.weights.place(weight).filter(|_| count > 0) else { return };
+        if let Some(last) = self.runs.last_mut()
+            && last.weight == weight
+            && last.value.to_bits() == value.to_bits()
+            && let Some(count) = last.count.checked_add(count)
+        {
+            last.count = count;
             return;
         }
-        let last = self.runs.last_mut();
-        let same = last.filter(|last| self.weights[last.weight as usize] == weight);
-        let place = match same {
-            Some(last) if last.value.to_bits() == value.to_bits() && last.count < u32::MAX => {
-                last.count += 1;
-                return;
-            }
-            Some(last) => last.weight,
-            None => *self.places.entry(weight.to_bits()).or_insert_with(|| {
-                self.weights.push(weight);
-                self.weights.len() as u32 - 1
-            }),
-        };
-        self.runs.push(Run { value, weight: place, count: 1 });
+        self.runs.push(Run { value, weight, count });
     }
 }
 
@@ -64,22 +60,12 @@ impl Distribution {
 
     /// Creates a distribution. Returns `None` if there are no values.
     pub fn of(weighted: Weighted) -> Option<Distribution> {
-        let Weighted { runs, weights, .. } = weighted;
-        let sorted = sorted(runs);
-        let (mut sum, mut moment) = (0.0, 0.0);
-        let mut cumulative = Vec::with_capacity(sorted.len());
-        for Run { value, weight, count } in sorted {
-            let weight = weights[weight as usize];
-            // One by one, because a product would round differently.
-            for _ in 0..count {
-                sum += weight;
-                moment += value * weight;
-            }
-            cumulative.push((value, sum));
+        let Weighted { runs, weights } = weighted;
+        let mut sums = Sums::new();
+        for Run { value, weight, count } in sorted(runs) {
+            sums.add(value, weights.at(weight), count);
         }
-        let (least, most) = (cumulative.first()?.0, cumulative.last()?.0);
-        // Rounding must not move the mean out of the range.
-        Some(Distribution { cumulative, mean: (moment / sum).clamp(least, most) })
+        sums.finish()
     }
 
     /// Returns the smallest value at or below which at least `fraction` of the weight lies: the
@@ -109,6 +95,42 @@ impl Distribution {
             Statistic::Max => self.percentile(1.0),
             Statistic::Mean => self.mean,
         }
+    }
+}
+
+/// The sums of a distribution, of which the values are added in ascending order.
+pub(crate) struct Sums {
+    cumulative: Vec<(f64, f64)>,
+    sum: f64,
+    moment: f64,
+}
+
+impl Sums {
+    pub(crate) fn new() -> Sums {
+        Sums { cumulative: Vec::new(), sum: 0.0, moment: 0.0 }
+    }
+
+    /// Adds a value, not below the one before, as often as `count` says.
+    #[inline]
+    pub(crate) fn add(&mut self, value: f64, weight: f64, count: u32) {
+        let part = value * weight;
+        // One by one, because a product would round differently.
+        for _ in 0..count {
+            self.sum += weight;
+            self.moment += part;
+        }
+        match self.cumulative.last_mut() {
+            Some(last) if last.0.to_bits() == value.to_bits() => last.1 = self.sum,
+            _ => self.cumulative.push((value, self.sum)),
+        }
+    }
+
+    /// Returns the distribution; `None` if nothing was added.
+    pub(crate) fn finish(self) -> Option<Distribution> {
+        let Sums { cumulative, sum, moment } = self;
+        let (least, most) = (cumulative.first()?.0, cumulative.last()?.0);
+        // Rounding must not move the mean out of the range.
+        Some(Distribution { cumulative, mean: (moment / sum).clamp(least, most) })
     }
 }
 

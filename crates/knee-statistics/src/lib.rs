@@ -8,18 +8,23 @@
 
 mod bootstrap;
 mod distribution;
+mod integers;
 mod interval;
 mod pairs;
 mod power;
 mod sketch;
 mod student;
+mod thin;
+mod weights;
 
 pub use bootstrap::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 pub use distribution::{Distribution, Weighted};
+pub use integers::{SortedIntegers, WeightedIntegers, cumulative, minima};
 pub use interval::Interval;
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;
 pub use sketch::Sketch;
+pub use thin::Thinning;
 
 /// Significance level: a difference this unlikely by chance counts as real.
 pub const LEVEL: f64 = 0.05;

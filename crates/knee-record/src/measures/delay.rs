@@ -1,10 +1,12 @@
 //! Measures of delay: RTT, queueing delay, standing queue.
 
 use super::{Flows, NotMeasurable, because};
+use crate::counters::Covering;
+use crate::track::Field;
 use crate::view::{LinkView, RunView, Span, Window};
 use crate::{FlowRecord, FlowSample, LinkSample};
 use knee_scenario::Statistic;
-use knee_statistics::{Distribution, Weighted};
+use knee_statistics::{Distribution, SortedIntegers, Weighted, WeightedIntegers};
 
 /// Length of the windows over which the standing queue is taken.
 const STANDING_WINDOW_NS: u64 = 1_000_000_000;
@@ -21,7 +23,57 @@ impl Flows<'_, '_> {
     }
 
     pub(crate) fn rtt_over_time(&self) -> Result<Distribution, NotMeasurable> {
-        self.over_time("RTT", |row, _| seconds(row.rtt_ns))
+        Ok(self.rtts()?.distribution(&in_seconds))
+    }
+
+    /// Returns the RTTs, nanoseconds, weighted by time.
+    fn rtts(&self) -> Result<&SortedIntegers, NotMeasurable> {
+        let rtts = self.rtts.get_or_init(|| self.integers("RTT", FlowSample::FIELDS.rtt_ns));
+        rtts.as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the distribution over time of a function of the RTT, nanoseconds, that does not
+    /// descend.
+    fn of_rtts(
+        &self,
+        value: fn(u64, &FlowRecord) -> Option<f64>,
+    ) -> Result<Distribution, NotMeasurable> {
+        let active = self.active()?;
+        let record = active[0].0.record;
+        let same = active.iter().all(|(flow, _)| flow.record.base_rtt_ns == record.base_rtt_ns);
+        if same && record.base_rtt_ns > 0 {
+            let value = |rtt| value(rtt, record).unwrap_or_default();
+            return Ok(self.rtts()?.distribution(&value));
+        }
+        let mut weighted = Weighted::default();
+        for (flow, span) in active {
+            flow.covering(span, FlowSample::FIELDS.rtt_ns).runs(|rtt, seconds, count| {
+                if let Some(value) = value(rtt, flow.record) {
+                    weighted.add_times(value, seconds, count);
+                }
+            });
+        }
+        self.known("RTT", Distribution::of(weighted))
+    }
+
+    /// Returns a field, in which zero means that there is no value, weighted by time.
+    fn integers(
+        &self,
+        what: &str,
+        field: Field<FlowSample>,
+    ) -> Result<SortedIntegers, NotMeasurable> {
+        let mut weighted = WeightedIntegers::default();
+        for (flow, span) in self.active()? {
+            flow.covering(span, field).add_to(&mut weighted);
+        }
+        self.known(what, weighted.sorted())
+    }
+
+    fn known<T>(&self, what: &str, found: Option<T>) -> Result<T, NotMeasurable> {
+        match found {
+            Some(found) => Ok(found),
+            None => because(format!("{} has no {what} in the window", self.target)),
+        }
     }
 
     /// Smoothed RTT, seconds: distribution over time.
@@ -30,7 +82,8 @@ impl Flows<'_, '_> {
     }
 
     pub(crate) fn smoothed_rtt_over_time(&self) -> Result<Distribution, NotMeasurable> {
-        self.over_time("smoothed RTT", |row, _| seconds(row.srtt_ns))
+        let times = self.integers("smoothed RTT", FlowSample::FIELDS.srtt_ns)?;
+        Ok(times.distribution(&in_seconds))
     }
 
     /// The controller's estimate of the minimum RTT, seconds: distribution
@@ -40,17 +93,16 @@ impl Flows<'_, '_> {
     }
 
     pub(crate) fn min_rtt_estimate_over_time(&self) -> Result<Distribution, NotMeasurable> {
-        let estimate = |row: &FlowSample, _: &FlowRecord| seconds(row.min_rtt_estimate_ns);
-        self.over_time("estimate of the minimum RTT", estimate)
+        let field = FlowSample::FIELDS.min_rtt_estimate_ns;
+        Ok(self.integers("estimate of the minimum RTT", field)?.distribution(&in_seconds))
     }
 
     /// The controller's estimate of the bandwidth, payload, bit/s:
     /// distribution over time.
     pub(crate) fn bandwidth_estimate(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
-        let estimate = |row: &FlowSample, _: &FlowRecord| {
-            (row.bandwidth_estimate_bps > 0).then_some(row.bandwidth_estimate_bps as f64)
-        };
-        Ok(self.over_time("estimate of the bandwidth", estimate)?.statistic(statistic))
+        let field = FlowSample::FIELDS.bandwidth_estimate_bps;
+        let rates = self.integers("estimate of the bandwidth", field)?;
+        Ok(rates.distribution(&|rate| rate as f64).statistic(statistic))
     }
 
     /// Queueing delay of flows that each use one path, seconds: `max(0, RTT - base RTT)`,
@@ -65,7 +117,7 @@ impl Flows<'_, '_> {
 
     pub(crate) fn queueing_delay_over_time(&self) -> Result<Distribution, NotMeasurable> {
         self.each_over_one_path()?;
-        self.over_time("RTT", queueing_delay)
+        self.of_rtts(|rtt, record| Some(above_base(in_seconds(rtt), record)))
     }
 
     /// Fails for flows over several paths, which have no single base RTT.
@@ -83,9 +135,7 @@ impl Flows<'_, '_> {
     /// RTT divided by the base RTT, distribution over time.
     pub(crate) fn relative_rtt(&self) -> Result<Distribution, NotMeasurable> {
         self.each_over_one_path()?;
-        self.over_time("RTT", |row, record| {
-            Some(seconds(row.rtt_ns)? / seconds(record.base_rtt_ns)?)
-        })
+        self.of_rtts(|rtt, record| Some(in_seconds(rtt) / seconds(record.base_rtt_ns)?))
     }
 
     /// Standing queue, seconds: mean over one-second windows of the smallest queueing delay in
@@ -95,10 +145,10 @@ impl Flows<'_, '_> {
         self.each_over_one_path()?;
         let active = self.active()?;
         let standing = active.iter().filter_map(|(flow, span)| {
-            let delays = flow.weighted(*span);
-            let delays = delays
-                .filter_map(|(row, _)| Some((row.time_ns, queueing_delay(&row, flow.record)?)));
-            mean_of_minima(delays, *span)
+            flow.standing(*span, || {
+                let rtts = flow.covering(*span, FlowSample::FIELDS.rtt_ns);
+                mean_of_minima(&rtts, *span, false, |rtt| above_base(in_seconds(rtt), flow.record))
+            })
         });
         let standing: Vec<f64> = standing.collect();
         if standing.is_empty() {
@@ -118,10 +168,7 @@ impl Flows<'_, '_> {
                 value(&row, flow.record).into_iter().for_each(|value| weighted.add(value, time));
             }
         }
-        match Distribution::of(weighted) {
-            Some(distribution) => Ok(distribution),
-            None => because(format!("{} has no {what} in the window", self.target)),
-        }
+        self.known(what, Distribution::of(weighted))
     }
 
     /// Returns the extreme over every RTT measured, not only the sampled ones. It is known only for
@@ -187,41 +234,39 @@ impl LinkView<'_> {
         window: Window,
     ) -> Result<f64, NotMeasurable> {
         let span = self.span(run, window)?;
-        let delays = self.weighted(span);
-        let delays = delays.map(|(row, _)| (row.time_ns, row.queue_delay_ns as f64 / 1e9));
-        match mean_of_minima(delays, span) {
+        let delays = Covering::new(&self.samples, span, LinkSample::FIELDS.queue_delay_ns);
+        match mean_of_minima(&delays, span, true, in_seconds) {
             Some(mean) => Ok(mean),
             None => because(format!("link {} has no samples in the window", self.name)),
         }
     }
 }
 
-/// Converts nanoseconds to seconds; zero in a row means that there is no value.
-fn seconds(nanos: u64) -> Option<f64> {
-    (nanos > 0).then_some(nanos as f64 / 1e9)
+fn in_seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
 }
 
-fn queueing_delay(row: &FlowSample, record: &FlowRecord) -> Option<f64> {
-    Some(above_base(seconds(row.rtt_ns)?, record))
+/// Converts nanoseconds to seconds; zero in a row means that there is no value.
+fn seconds(nanos: u64) -> Option<f64> {
+    (nanos > 0).then_some(in_seconds(nanos))
 }
 
 fn above_base(rtt: f64, record: &FlowRecord) -> f64 {
     (rtt - record.base_rtt_ns as f64 / 1e9).max(0.0)
 }
 
-/// Returns the mean over the windows of `span` of the smallest delay in each. Windows without a
-/// sample do not count.
-fn mean_of_minima(delays: impl Iterator<Item = (u64, f64)>, span: Span) -> Option<f64> {
+/// Returns the mean over the windows of `span` of the smallest delay in each, given how to convert
+/// values to seconds, which must not descend, and whether zero is a value. Windows without a value
+/// do not count.
+fn mean_of_minima(
+    values: &Covering,
+    span: Span,
+    zero: bool,
+    delay: impl Fn(u64) -> f64,
+) -> Option<f64> {
     let whole = (span.end - span.begin) / STANDING_WINDOW_NS;
     let windows = usize::try_from(whole.max(1)).ok()?;
-    let mut minima = vec![f64::INFINITY; windows];
-    for (time, delay) in delays {
-        // A sample covers the time before it, so the last one may lie beyond the end.
-        let window = (time.min(span.end) - span.begin - 1) / STANDING_WINDOW_NS;
-        if let Some(least) = minima.get_mut(window as usize) {
-            *least = least.min(delay);
-        }
-    }
-    minima.retain(|least| least.is_finite());
+    let minima = values.minima(STANDING_WINDOW_NS, windows, zero);
+    let minima: Vec<f64> = minima.into_iter().flatten().map(delay).collect();
     (!minima.is_empty()).then(|| minima.iter().sum::<f64>() / minima.len() as f64)
 }

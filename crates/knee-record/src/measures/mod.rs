@@ -32,7 +32,9 @@ use crate::fidelity::Tolerance;
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
 use knee_scenario::measure::Subject;
 use knee_scenario::{Measure, SizeRange, Statistic};
+use knee_statistics::SortedIntegers;
 use knee_units::Time;
+use std::cell::OnceCell;
 use std::fmt::Display;
 
 /// Why a measure has no value for these records.
@@ -189,22 +191,19 @@ pub(crate) struct Flows<'r, 'a> {
     /// The target as written, for messages.
     target: String,
     members: Vec<&'r FlowView<'a>>,
+    /// Their RTTs, once they are asked for: several measures are functions of them.
+    rtts: OnceCell<Result<SortedIntegers, NotMeasurable>>,
 }
 
 impl<'r, 'a> Flows<'r, 'a> {
     /// Returns one flow over its whole life.
     pub(crate) fn one(run: &'r RunView<'a>, flow: &'r FlowView<'a>) -> Flows<'r, 'a> {
-        Flows { run, window: Window::default(), target: flow.record.label(), members: vec![flow] }
+        Flows::new(run, Window::default(), flow.record.label(), vec![flow])
     }
 
     /// Returns all flows over their whole lives.
     pub(crate) fn all(run: &'r RunView<'a>) -> Flows<'r, 'a> {
-        Flows {
-            run,
-            window: Window::default(),
-            target: "*".to_string(),
-            members: run.flows.iter().collect(),
-        }
+        Flows::new(run, Window::default(), "*".to_string(), run.flows.iter().collect())
     }
 
     pub(crate) fn find(
@@ -217,7 +216,16 @@ impl<'r, 'a> Flows<'r, 'a> {
         if members.is_empty() {
             return because(format!("no flow is called {target:?}"));
         }
-        Ok(Flows { run, window, target: target.to_string(), members })
+        Ok(Flows::new(run, window, target.to_string(), members))
+    }
+
+    fn new(
+        run: &'r RunView<'a>,
+        window: Window,
+        target: String,
+        members: Vec<&'r FlowView<'a>>,
+    ) -> Flows<'r, 'a> {
+        Flows { run, window, target, members, rtts: OnceCell::new() }
     }
 
     /// Returns the flows that were active in the window, at least one, each with its span.

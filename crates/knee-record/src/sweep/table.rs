@@ -4,7 +4,7 @@
 use super::{GroupMeasures, SweepKey, sweep_measures};
 use crate::Error;
 use crate::table::{TableColumns, read_columns, write_columns};
-use knee_columns::{Cells, Kind, each};
+use knee_columns::{Cells, Kind};
 use knee_units::{Bytes, Fraction, Rate, Time};
 use std::path::Path;
 
@@ -84,8 +84,7 @@ fn texts(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, Error> {
         for (column, cells) in columns.iter_mut().zip(cells) {
             let Cells::Texts(values, present) = cells else { continue };
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-            let values = each(values, present);
-            column.extend(values.map(|value| value.map_or_else(String::new, |v| text(v.data()))));
+            column.extend(values.each(present).map(|value| value.map_or_else(String::new, text)));
         }
     })?;
     Ok(columns)

@@ -81,8 +81,8 @@ impl Values {
             }
             Cells::Texts(values, present) => {
                 let mut words: Words<'_> = Words::default();
-                let texts = each(&values, &present);
-                let rows = texts.map(|text| text.map(|text| words.number(text.data())));
+                let texts = values.each(&present);
+                let rows = texts.map(|text| text.map(|text| words.number(text)));
                 let rows = rows.collect();
                 Values::Texts(words.texts, rows)
             }
@@ -173,11 +173,9 @@ impl<R> Growing<R> {
 
     fn end_batch(&mut self, names: &Names) {
         let rows = std::mem::take(&mut self.rows);
-        let own = self.layout.columns.iter().map(|column| column.cells(&rows));
-        let derived = self.layout.derived.iter();
-        let derived =
-            derived.map(|column| Cells::texts(rows.iter().map(|row| (column.get)(names, row))));
-        self.batches.push(own.chain(derived).map(Values::of).collect());
+        let mut cells = self.layout.no_cells();
+        self.layout.add(names, &rows, &mut cells);
+        self.batches.push(cells.into_iter().map(Values::of).collect());
     }
 
     fn finish(mut self, names: &Names) -> TableColumns {

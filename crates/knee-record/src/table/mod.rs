@@ -41,7 +41,8 @@ pub(crate) enum Column<R> {
     Integer {
         name: &'static str,
         nullable: bool,
-        get: fn(&R) -> Option<u64>,
+        /// Appends the values of rows, and for a column that may be null which rows have one.
+        append: fn(&[R], &mut Vec<i64>, &mut Option<Vec<i16>>),
         /// Returns false if the value does not fit.
         set: fn(&mut R, Option<u64>) -> bool,
     },
@@ -84,6 +85,23 @@ impl<R> Layout<R> {
     }
 }
 
+impl<R> Layout<R> {
+    /// Returns the cells of all columns, without rows.
+    fn no_cells(&self) -> Vec<Cells> {
+        let own = self.columns.iter().map(|column| Cells::none(column.kind()));
+        own.chain(self.derived.iter().map(|_| Cells::none(Kind::Text))).collect()
+    }
+
+    /// Adds the cells of rows to those of the rows before, column by column.
+    fn add(&self, names: &Names, rows: &[R], cells: &mut [Cells]) {
+        let (own, derived) = cells.split_at_mut(self.columns.len());
+        self.columns.iter().zip(own).for_each(|(column, cells)| column.add(rows, cells));
+        for (column, cells) in self.derived.iter().zip(derived) {
+            cells.add_texts(&mut rows.iter().map(|row| (column.get)(names, row)));
+        }
+    }
+}
+
 impl<R> Column<R> {
     /// Marks the column as one that an older file may lack.
     pub(crate) fn added(self) -> Column<R> {
@@ -114,21 +132,27 @@ impl<R> Column<R> {
         }
     }
 
-    fn cells(&self, rows: &[R]) -> Cells {
-        match self {
-            Column::Integer { get, nullable: false, .. } => {
-                let values = rows.iter().map(|row| to_signed(get(row).unwrap_or_default()));
-                Cells::Integers(values.collect(), None)
+    /// Adds the cells of rows to those of the rows before.
+    fn add(&self, rows: &[R], cells: &mut Cells) {
+        match (self, cells) {
+            (Column::Added(column), cells) => column.add(rows, cells),
+            (Column::Integer { append, .. }, Cells::Integers(values, present)) => {
+                append(rows, values, present);
             }
-            Column::Integer { get, .. } => {
-                Cells::integers(rows.iter().map(|row| get(row).map(to_signed)))
+            (Column::Text { get, .. }, cells) => cells.add_texts(&mut rows.iter().map(get)),
+            (Column::Float { get, .. }, Cells::Floats(values, _)) => {
+                values.extend(rows.iter().map(get));
             }
-            Column::Float { get, .. } => Cells::Floats(rows.iter().map(get).collect(), None),
-            Column::Text { get, .. } => Cells::texts(rows.iter().map(get)),
-            Column::Flag { get, .. } => Cells::Flags(rows.iter().map(get).collect(), None),
-            Column::OptionalFloat { get, .. } => Cells::floats(rows.iter().map(get)),
-            Column::OptionalFlag { get, .. } => Cells::flags(rows.iter().map(get)),
-            Column::Added(column) => column.cells(rows),
+            (Column::Flag { get, .. }, Cells::Flags(values, _)) => {
+                values.extend(rows.iter().map(get));
+            }
+            (Column::OptionalFloat { get, .. }, Cells::Floats(values, present)) => {
+                add_optional(rows, get, values, present);
+            }
+            (Column::OptionalFlag { get, .. }, Cells::Flags(values, present)) => {
+                add_optional(rows, get, values, present);
+            }
+            _ => {}
         }
     }
 
@@ -160,8 +184,8 @@ impl<R> Column<R> {
                 rows.iter_mut().zip(values).for_each(|(row, value)| set(row, *value));
             }
             (Column::Text { set, .. }, Cells::Texts(values, present)) => {
-                for (row, value) in rows.iter_mut().zip(each(values, present)) {
-                    let text = value.map_or(Ok(""), |value| str::from_utf8(value.data()));
+                for (row, value) in rows.iter_mut().zip(values.each(present)) {
+                    let text = value.map_or(Ok(""), str::from_utf8);
                     set(row, text.map_err(|_| format!("column {name} is not UTF-8"))?)?;
                 }
             }
@@ -171,7 +195,29 @@ impl<R> Column<R> {
     }
 }
 
-fn to_signed(value: u64) -> i64 {
+/// Adds an integer of each row; larger ones are added as the largest.
+pub(crate) fn add_integers<R>(rows: &[R], values: &mut Vec<i64>, get: impl Fn(&R) -> u64) {
+    values.extend(rows.iter().map(|row| to_signed(get(row))));
+}
+
+/// Adds the value of each row that has one.
+pub(crate) fn add_optional<R, T>(
+    rows: &[R],
+    get: impl Fn(&R) -> Option<T>,
+    values: &mut Vec<T>,
+    present: &mut Option<Vec<i16>>,
+) {
+    let Some(present) = present else { return };
+    for row in rows {
+        let value = get(row);
+        present.push(i16::from(value.is_some()));
+        if let Some(value) = value {
+            values.push(value);
+        }
+    }
+}
+
+pub(crate) fn to_signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 

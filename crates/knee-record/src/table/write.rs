@@ -5,7 +5,6 @@ use crate::Error;
 use crate::part::Part;
 use crate::tables::Names;
 use knee_columns::{Cells, Kind, Writer};
-use std::borrow::Cow;
 use std::path::Path;
 
 /// Writes `rows` as the Parquet file `path`.
@@ -34,7 +33,7 @@ pub fn write_columns(
 ) -> Result<(), Error> {
     let (part, file) = Part::create(path)?;
     let declared: Vec<_> = columns.iter().map(|(name, kind, _)| (name.as_str(), *kind)).collect();
-    let mut cells = columns.iter().map(|(_, _, cells)| Cow::Borrowed(cells));
+    let mut cells = columns.iter().map(|(_, _, cells)| cells);
     Writer::create(file, (SCHEMA_KEY, schema_name), &declared)
         .and_then(|mut writer| {
             writer.write(&mut cells)?;
@@ -44,14 +43,21 @@ pub fn write_columns(
     part.put_in_place()
 }
 
+/// Rows that are kept as such before they are added to the columns, few enough to stay in a cache.
+const ROWS_TOGETHER: usize = 256;
+
 /// A Parquet file that is being written row by row. It appears whole when finished; if dropped
 /// before, nothing remains.
 pub(crate) struct Table<R> {
     part: Part,
     writer: Writer,
     layout: Layout<R>,
-    /// Rows of the current row group.
+    /// The last rows of the current row group.
     rows: Vec<R>,
+    /// The other rows of it, column by column.
+    cells: Vec<Cells>,
+    /// Their number.
+    in_cells: usize,
 }
 
 impl<R> Table<R> {
@@ -63,13 +69,18 @@ impl<R> Table<R> {
         let (part, file) = Part::create(path)?;
         let writer = Writer::create(file, (SCHEMA_KEY, layout.version.name), &columns)
             .map_err(|error| Error::io("write", path, error))?;
-        Ok(Table { part, writer, layout, rows: Vec::new() })
+        let cells = layout.no_cells();
+        Ok(Table { part, writer, layout, rows: Vec::new(), cells, in_cells: 0 })
     }
 
     /// Adds a row.
     pub(crate) fn push(&mut self, names: &Names, row: R) -> Result<(), Error> {
         self.rows.push(row);
-        if self.rows.len() == self.layout.group_rows { self.write_rows(names) } else { Ok(()) }
+        if self.rows.len() == ROWS_TOGETHER {
+            self.take_rows(names);
+        }
+        let rows = self.in_cells + self.rows.len();
+        if rows == self.layout.group_rows { self.write_rows(names) } else { Ok(()) }
     }
 
     /// Returns the bytes on disk so far.
@@ -89,19 +100,22 @@ impl<R> Table<R> {
         self.part.put_in_place()
     }
 
+    fn take_rows(&mut self, names: &Names) {
+        self.layout.add(names, &self.rows, &mut self.cells);
+        self.in_cells += self.rows.len();
+        self.rows.clear();
+    }
+
     fn write_rows(&mut self, names: &Names) -> Result<(), Error> {
-        if self.rows.is_empty() {
+        self.take_rows(names);
+        if self.in_cells == 0 {
             return Ok(());
         }
-        let rows = &self.rows;
-        let own = self.layout.columns.iter().map(|column| column.cells(rows));
-        let derived = self.layout.derived.iter();
-        let derived =
-            derived.map(|column| Cells::texts(rows.iter().map(|row| (column.get)(names, row))));
         self.writer
-            .write(&mut own.chain(derived).map(Cow::Owned))
+            .write(&mut self.cells.iter())
             .map_err(|error| Error::io("write", &self.part.path, error))?;
-        self.rows.clear();
+        self.cells.iter_mut().for_each(Cells::clear);
+        self.in_cells = 0;
         Ok(())
     }
 }

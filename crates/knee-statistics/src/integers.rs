@@ -1,0 +1,231 @@
+//! Integers weighted by how long each was in effect. They are sorted in a few passes, once for all
+//! distributions of their functions.
+
+use crate::Distribution;
+use crate::distribution::Sums;
+use crate::weights::Weights;
+
+/// Integers with their weights, in the order in which they are added.
+#[derive(Clone, Debug, Default)]
+pub struct WeightedIntegers {
+    runs: Vec<Run>,
+    weights: Weights,
+}
+
+/// Equal pairs that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Run {
+    value: u64,
+    /// Place of the weight in [`Weights`].
+    weight: u32,
+    count: u32,
+}
+
+/// Integers with their weights, ascending, at least one.
+#[derive(Clone, Debug)]
+pub struct SortedIntegers {
+    /// Those with equal values are in the order in which they were added.
+    runs: Vec<Run>,
+    /// When each was added.
+    order: Vec<u32>,
+    weights: Weights,
+}
+
+impl WeightedIntegers {
+    /// Adds a value as often as `count` says; it does not count without a positive weight.
+    pub fn add(&mut self, value: u64, weight: f64, count: u32) {
+        let Some(weight) = self.weights.place(weight).filter(|_| count > 0) else { return };
+        self.runs.push(Run { value, weight, count });
+    }
+
+    /// Adds the values of a time series from `begin` to `end`, each weighted by the seconds since
+    /// the time before. The times, nanoseconds, ascend from `begin`. Zero is no value.
+    pub fn add_over_time(&mut self, begin: u64, end: u64, times: &[u64], values: &[u64]) {
+        let mut previous = begin;
+        let (mut run, mut count) = ((0, 0), 0);
+        for (time, value) in times.iter().zip(values) {
+            let time = (*time).min(end);
+            let next = (*value, time - previous);
+            previous = time;
+            if next != run || count == u32::MAX {
+                self.add_run(run, count);
+                (run, count) = (next, 0);
+            }
+            count += 1;
+        }
+        self.add_run(run, count);
+    }
+
+    fn add_run(&mut self, (value, nanos): (u64, u64), count: u32) {
+        if value > 0 {
+            self.add(value, nanos as f64 / 1e9, count);
+        }
+    }
+
+    /// Returns each value with its weight and how often both follow one another.
+    pub fn runs(&self) -> impl Iterator<Item = (u64, f64, u32)> {
+        self.runs.iter().map(|run| (run.value, self.weights.at(run.weight), run.count))
+    }
+
+    /// Sorts the values. Returns `None` if there are none.
+    pub fn sorted(self) -> Option<SortedIntegers> {
+        let WeightedIntegers { runs, weights } = self;
+        let order = ascending(&runs);
+        let runs: Vec<Run> = order.iter().map(|number| runs[*number as usize]).collect();
+        (!runs.is_empty()).then_some(SortedIntegers { runs, order, weights })
+    }
+}
+
+impl SortedIntegers {
+    /// Returns the distribution of a function of the values that does not descend. It is the same
+    /// to the bit as if each value had been passed through the function and added to a
+    /// [`Weighted`](crate::Weighted).
+    pub fn distribution(&self, function: &dyn Fn(u64) -> f64) -> Distribution {
+        let mut sums = Sums::new();
+        let mut begin = 0;
+        while begin < self.runs.len() {
+            let first = self.runs[begin].value;
+            let value = function(first);
+            let is_equal = |run: &&Run| run.value == first || function(run.value) == value;
+            let count = self.runs[begin + 1..].iter().take_while(is_equal).count() + 1;
+            let end = begin + count;
+            let equal = &self.runs[begin..end];
+            if count > 1 && equal[count - 1].value != first {
+                // Values that the function makes equal count in the order in which they were added.
+                let mut numbers: Vec<usize> = (begin..end).collect();
+                numbers.sort_unstable_by_key(|number| self.order[*number]);
+                for number in numbers {
+                    let Run { weight, count, .. } = self.runs[number];
+                    sums.add(value, self.weights.at(weight), count);
+                }
+            } else {
+                for Run { weight, count, .. } in equal {
+                    sums.add(value, self.weights.at(*weight), *count);
+                }
+            }
+            begin = end;
+        }
+        sums.finish().expect("there is at least one value")
+    }
+}
+
+/// Returns the fraction of the values at or below each point of an axis, in hundred-thousandths.
+/// The axis has equal steps, but for rounding, and at least one point; no value is above its end.
+pub fn cumulative(values: &[u64], axis: &[u64]) -> Vec<u64> {
+    let mut counts = vec![0; axis.len()];
+    let (first, last) = (axis[0], axis[axis.len() - 1]);
+    let points = (axis.len() - 1) as f64 / (last - first).max(1) as f64;
+    for value in values {
+        // Rounding moves a value by at most a point.
+        let near = (value.saturating_sub(first) as f64 * points) as usize;
+        let (low, high) = (near.saturating_sub(1), (near + 2).min(axis.len()));
+        counts[low + axis[low..high].partition_point(|limit| limit < value)] += 1;
+    }
+    let mut below = 0;
+    let fraction = |count: u64| {
+        below += count;
+        below * 100_000 / values.len() as u64
+    };
+    counts.into_iter().map(fraction).collect()
+}
+
+/// Returns the smallest value in each of some windows of `width` nanoseconds from `begin` on. A
+/// value covers the time before its own, of which none is before `begin` or counts after `end`;
+/// values above zero alone count, unless `zero` says otherwise.
+pub fn minima(
+    (begin, end): (u64, u64),
+    width: u64,
+    windows: usize,
+    times: &[u64],
+    values: &[u64],
+    zero: bool,
+) -> Vec<Option<u64>> {
+    let mut minima = vec![None; windows];
+    let (mut window, mut window_end) = (0, begin + width);
+    for (time, value) in times.iter().zip(values) {
+        let time = (*time).min(end);
+        if time > window_end {
+            window = ((time - begin - 1) / width) as usize;
+            window_end = begin + (window as u64 + 1) * width;
+        }
+        if let Some(least) = minima.get_mut(window)
+            && (*value > 0 || zero)
+        {
+            *least = Some(least.map_or(*value, |least: u64| least.min(*value)));
+        }
+    }
+    minima
+}
+
+/// Bits by which one pass sorts.
+const DIGIT: u32 = 11;
+
+/// Returns the numbers of the runs in ascending order of their values. Equal ones keep their order.
+fn ascending(runs: &[Run]) -> Vec<u32> {
+    let least = runs.iter().map(|run| run.value).min().unwrap_or(0);
+    let most = runs.iter().map(|run| run.value).max().unwrap_or(0);
+    let bits = u64::BITS - (most - least).leading_zeros();
+    if bits > u32::BITS || u32::try_from(runs.len()).is_err() {
+        let mut order: Vec<u32> = (0..runs.len() as u32).collect();
+        order.sort_by_key(|number| runs[*number as usize].value);
+        return order;
+    }
+    // Values and numbers beside one another, so that a pass reads memory in order.
+    let with_number = |(number, run): (usize, &Run)| ((run.value - least) << 32) | number as u64;
+    let mut pairs: Vec<u64> = runs.iter().enumerate().map(with_number).collect();
+    let mut sorted = vec![0; pairs.len()];
+    for pass in 0..bits.div_ceil(DIGIT) {
+        let digit = |pair: u64| (pair >> (32 + DIGIT * pass)) as usize % (1 << DIGIT);
+        let mut places = [0_u32; 1 << DIGIT];
+        pairs.iter().for_each(|pair| places[digit(*pair)] += 1);
+        let mut next = 0;
+        for place in &mut places {
+            next += std::mem::replace(place, next);
+        }
+        for pair in &pairs {
+            let place = &mut places[digit(*pair)];
+            sorted[*place as usize] = *pair;
+            *place += 1;
+        }
+        std::mem::swap(&mut pairs, &mut sorted);
+    }
+    pairs.into_iter().map(|pair| pair as u32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Weighted;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The same distribution as that of the values passed through the function, for values
+        /// close together and far apart, and functions that make some of them equal.
+        #[test]
+        fn distributions_are_those_of_the_values(
+            runs in prop::collection::vec(
+                (prop_oneof![0..50_u64, 0..1_000_000_u64, Just(7_u64), 0..u64::MAX / 2],
+                 prop_oneof![Just(0.001), Just(0.003), Just(0.0), 1e-9..1.0_f64], 0..20_u32),
+                1..400,
+            ),
+            far in any::<bool>(),
+            base in 0..100_u64,
+        ) {
+            let value = |value: u64| if far { value } else { value % 5_000 };
+            let functions: [&dyn Fn(u64) -> f64; 3] = [
+                &|value| value as f64 / 1e9,
+                &|value| (value as f64 / 1e9 - base as f64 / 1e9).max(0.0),
+                &|value| (value / 10) as f64,
+            ];
+            let mut integers = WeightedIntegers::default();
+            runs.iter().for_each(|run| integers.add(value(run.0), run.1, run.2));
+            let sorted = integers.sorted();
+            for function in functions {
+                let mut weighted = Weighted::default();
+                runs.iter().for_each(|run| weighted.add_times(function(value(run.0)), run.1, run.2));
+                let found = sorted.as_ref().map(|sorted| sorted.distribution(function));
+                prop_assert_eq!(found, Distribution::of(weighted));
+            }
+        }
+    }
+}
