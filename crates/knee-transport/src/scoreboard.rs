@@ -71,14 +71,21 @@ pub struct Scoreboard {
     first_byte: u64,
     /// Bytes before `next`.
     next_byte: u64,
-    /// Outstanding bytes that are SACKED.
-    pub sacked_bytes: u64,
+    /// Bytes in flight: outstanding, less selectively acknowledged and lost, plus
+    /// retransmitted ones (`tcp_packets_in_flight`).
+    in_flight: u64,
     /// Outstanding segments that are SACKED.
     pub sacked_segments: u32,
     /// Outstanding bytes that are LOST, retransmitted or not.
     pub lost_bytes: u64,
     /// Bytes whose retransmission is in flight.
     pub retransmission_bytes: u64,
+}
+
+/// Returns how many copies of a segment with these flags are in flight.
+#[inline]
+fn copies(flags: u8) -> u64 {
+    u64::from(flags & (SACKED | LOST) == 0) + u64::from(flags & RETRANSMISSION_OUT != 0)
 }
 
 /// Initial size of the ring; it doubles when full.
@@ -120,13 +127,10 @@ impl Scoreboard {
     pub fn outstanding_bytes(&self) -> u64 {
         self.next_byte - self.first_byte
     }
-    /// Returns the bytes in flight: outstanding, less selectively acknowledged
-    /// and lost, plus retransmitted ones (`tcp_packets_in_flight`).
+    /// Returns the bytes in flight.
     #[inline]
     pub fn in_flight(&self) -> u64 {
-        self.next_byte - self.first_byte + self.retransmission_bytes
-            - self.sacked_bytes
-            - self.lost_bytes
+        self.in_flight
     }
     /// Begins to load the segments that the next ACK removes or looks at, and the
     /// places of those that are sent then, into the cache.
@@ -155,6 +159,7 @@ impl Scoreboard {
         let number = self.next;
         self.next = number.wrapping_add(1);
         self.next_byte += u64::from(sent.len);
+        self.in_flight += u64::from(sent.len);
         *self.get(number) = sent;
         number
     }
@@ -167,7 +172,9 @@ impl Scoreboard {
         }
         let first = self.next;
         self.next = first.wrapping_add(count);
-        self.next_byte += u64::from(count) * u64::from(sent.len);
+        let bytes = u64::from(count) * u64::from(sent.len);
+        self.next_byte += bytes;
+        self.in_flight += bytes;
         let mask = self.ring.len().wrapping_sub(1);
         let ring = &mut self.ring[..];
         for behind in 0..count {
@@ -208,6 +215,7 @@ impl Scoreboard {
     pub fn pop_plain(&mut self, run: &PlainRun) {
         self.first = run.first.wrapping_add(run.count);
         self.first_byte += run.bytes;
+        self.in_flight -= run.bytes;
     }
     /// Removes the first segment.
     #[inline]
@@ -215,6 +223,7 @@ impl Scoreboard {
         let sent = *self.get(self.first);
         self.first = self.first.wrapping_add(1);
         self.first_byte += u64::from(sent.len);
+        self.in_flight -= copies(sent.flags) * u64::from(sent.len);
         if sent.flags & !APP_LIMITED != 0 {
             self.forget(&sent);
         }
@@ -231,7 +240,6 @@ impl Scoreboard {
         if found {
             self.first = self.first.wrapping_add(1);
             self.first_byte += len;
-            self.sacked_bytes -= len;
             self.sacked_segments -= 1;
         }
         found
@@ -241,7 +249,6 @@ impl Scoreboard {
     fn forget(&mut self, sent: &Sent) {
         let len = u64::from(sent.len);
         if sent.flags & SACKED != 0 {
-            self.sacked_bytes -= len;
             self.sacked_segments -= 1;
         }
         if sent.flags & LOST != 0 {
@@ -265,7 +272,7 @@ impl Scoreboard {
         let sent = self.get(number);
         let before = *sent;
         sent.flags |= SACKED;
-        self.sacked_bytes += u64::from(before.len);
+        self.in_flight -= u64::from(before.len);
         self.sacked_segments += 1;
         before
     }
@@ -283,8 +290,8 @@ impl Scoreboard {
         if before.flags & RETRANSMISSION_OUT != 0 {
             self.retransmission_bytes -= len;
         }
-        self.sacked_bytes += len;
         self.sacked_segments += 1;
+        self.count_again(before.flags, SACKED, len);
         before
     }
 
@@ -304,6 +311,7 @@ impl Scoreboard {
         if flags & LOST == 0 {
             self.lost_bytes += len;
         }
+        self.count_again(flags, LOST, len);
         Some(len)
     }
 
@@ -311,8 +319,10 @@ impl Scoreboard {
     pub fn unmark_lost(&mut self, number: u32) {
         let sent = self.get(number);
         if sent.flags & LOST != 0 {
+            let (len, before) = (u64::from(sent.len), sent.flags);
             sent.flags &= !LOST;
-            self.lost_bytes -= u64::from(self.get(number).len);
+            self.lost_bytes -= len;
+            self.count_again(before, before & !LOST, len);
         }
     }
 
@@ -324,7 +334,13 @@ impl Scoreboard {
         sent.flags = (sent.flags & !JUDGED) | RETRANSMISSION_OUT | EVER_RETRANSMITTED;
         if !again {
             self.retransmission_bytes += len;
+            self.in_flight += len;
         }
+    }
+
+    /// Corrects the bytes in flight by a segment whose flags changed.
+    fn count_again(&mut self, before: u8, after: u8, len: u64) {
+        self.in_flight = self.in_flight + copies(after) * len - copies(before) * len;
     }
 
     #[cold]
@@ -339,3 +355,6 @@ impl Scoreboard {
         self.ring = ring;
     }
 }
+
+#[cfg(test)]
+mod tests;
