@@ -1,6 +1,7 @@
 //! Time series between their samples: counters at any time, and how long each sample counts.
 
-use crate::track::{Field, Timed, Track};
+use crate::timed::{Field, Timed};
+use crate::track::Track;
 use crate::view::Span;
 use crate::{FlowRecord, FlowSample};
 use knee_statistics::{WeightedIntegers, minima};

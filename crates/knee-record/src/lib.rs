@@ -41,6 +41,7 @@ mod summary;
 mod sweep;
 mod table;
 mod tables;
+mod timed;
 mod track;
 mod view;
 
@@ -122,7 +123,8 @@ pub use table::{
     DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
     read_columns, write_columns,
 };
-pub use track::{ClassFields, Field, FlowFields, LinkFields, Point, Rows, Timed, Track, TrackRows};
+pub use timed::{ClassFields, Field, FlowFields, LinkFields, Point, Timed};
+pub use track::{Rows, Track, TrackRows};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 
 /// Everything that a ground returns when a run ends or is interrupted.

@@ -1,7 +1,8 @@
 //! Time series in bounded memory: all rows of a run go to disk, and as many as measures and plots
 //! need stay in memory.
 
-use crate::track::{Rows, Timed, Track};
+use crate::timed::Timed;
+use crate::track::{Rows, Track};
 
 /// Rows of one flow, path or link that stay in memory: a minute at one sample per millisecond fits.
 pub(crate) const ROWS_MAX: usize = 1 << 16;

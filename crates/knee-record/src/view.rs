@@ -2,7 +2,8 @@
 //! any time.
 
 use crate::counters::{Covering, Delivered, counter_at, interpolate, weighted};
-use crate::track::{Field, Track};
+use crate::timed::Field;
+use crate::track::Track;
 use crate::{
     FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, Records, TransferRecord,
 };

@@ -2,7 +2,7 @@
 
 use super::{Flows, NotMeasurable, because};
 use crate::counters::Covering;
-use crate::track::Field;
+use crate::timed::Field;
 use crate::view::{LinkView, RunView, Span, Window};
 use crate::{FlowRecord, FlowSample, LinkSample};
 use knee_scenario::Statistic;
