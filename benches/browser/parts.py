@@ -89,16 +89,21 @@ class Parts:
         """
         name = f"{ladder}-{seconds}"
         made = self.folder / "static" / name
-        if not (made / "manifest.mpd").exists():
+        # What an interrupted run has begun is made again.
+        if not made.exists():
             print(f"making {seconds} s of video", file=sys.stderr)
-            made.mkdir(exist_ok=True)
+            begun = self.folder / "begun"
+            shutil.rmtree(begun, ignore_errors=True)
+            begun.mkdir()
             clips = []
             for number, rate in enumerate(LADDERS[ladder]):
                 clip = self.folder / f"{ladder}-{number}.mp4"
                 clips.append(clip)
                 if not clip.exists():
-                    encode(rate, clip)
-            package(clips, seconds, made)
+                    encode(rate, begun / clip.name)
+                    (begun / clip.name).rename(clip)
+            package(clips, seconds, begun)
+            begun.rename(made)
         return f"/static/{name}"
 
 
