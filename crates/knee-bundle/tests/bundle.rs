@@ -116,6 +116,11 @@ fn end(is_server: bool, channels: &[Channel], scheduler: &str) -> End {
     }
 }
 
+/// Largest number of items of a history, and of those that an end adds at one time: some hundred
+/// times those of the longest.
+const ITEMS_MAX: u64 = 100_000_000;
+const AT_ONCE_MAX: u64 = 100_000;
+
 impl World {
     fn new(seed: u64, channels: &[Channel], transfers: &[Transfer]) -> World {
         World::under("minrtt", seed, channels, transfers)
@@ -189,7 +194,9 @@ impl World {
     fn pump(&mut self, end: usize) {
         let max: Vec<u16> = self.channels.iter().map(|channel| channel.datagram).collect();
         let mut bytes = Vec::new();
+        let before = self.count;
         loop {
+            assert!(self.count - before < AT_ONCE_MAX, "it sends without end at {:?}", self.now);
             let paths = self.paths(end);
             let bundle = &mut self.ends[end].bundle;
             let Some(path) = bundle.poll_datagram(self.now, &paths, &max, &mut bytes) else {
@@ -352,6 +359,7 @@ impl World {
     /// Runs until all streams are over at both ends, and checks what arrived.
     fn run(mut self) -> World {
         while !self.is_done() {
+            assert!(self.count < ITEMS_MAX, "it goes on without end at {:?}", self.now);
             self.step();
         }
         for (id, transfer) in self.ids.iter().zip(&self.transfers) {
