@@ -1,5 +1,5 @@
-//! Integers weighted by how long each was in effect. They are sorted in a few passes, once for all
-//! distributions of their functions.
+//! Integers weighted by how long each was in effect, sorted once for all distributions of their
+//! functions; and other functions of whole columns.
 
 use crate::Distribution;
 use crate::distribution::Sums;
@@ -157,39 +157,11 @@ pub fn minima(
     minima
 }
 
-/// Bits by which one pass sorts.
-const DIGIT: u32 = 11;
-
 /// Returns the numbers of the runs in ascending order of their values. Equal ones keep their order.
 fn ascending(runs: &[Run]) -> Vec<u32> {
-    let least = runs.iter().map(|run| run.value).min().unwrap_or(0);
-    let most = runs.iter().map(|run| run.value).max().unwrap_or(0);
-    let bits = u64::BITS - (most - least).leading_zeros();
-    if bits > u32::BITS || u32::try_from(runs.len()).is_err() {
-        let mut order: Vec<u32> = (0..runs.len() as u32).collect();
-        order.sort_by_key(|number| runs[*number as usize].value);
-        return order;
-    }
-    // Values and numbers beside one another, so that a pass reads memory in order.
-    let with_number = |(number, run): (usize, &Run)| ((run.value - least) << 32) | number as u64;
-    let mut pairs: Vec<u64> = runs.iter().enumerate().map(with_number).collect();
-    let mut sorted = vec![0; pairs.len()];
-    for pass in 0..bits.div_ceil(DIGIT) {
-        let digit = |pair: u64| (pair >> (32 + DIGIT * pass)) as usize % (1 << DIGIT);
-        let mut places = [0_u32; 1 << DIGIT];
-        pairs.iter().for_each(|pair| places[digit(*pair)] += 1);
-        let mut next = 0;
-        for place in &mut places {
-            next += std::mem::replace(place, next);
-        }
-        for pair in &pairs {
-            let place = &mut places[digit(*pair)];
-            sorted[*place as usize] = *pair;
-            *place += 1;
-        }
-        std::mem::swap(&mut pairs, &mut sorted);
-    }
-    pairs.into_iter().map(|pair| pair as u32).collect()
+    let mut order: Vec<(u64, u32)> = runs.iter().map(|run| run.value).zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, number)| number).collect()
 }
 
 #[cfg(test)]
@@ -226,6 +198,49 @@ mod tests {
                 let found = sorted.as_ref().map(|sorted| sorted.distribution(function));
                 prop_assert_eq!(found, Distribution::of(weighted));
             }
+        }
+
+        /// The same as counting the values at or below each point.
+        #[test]
+        fn fractions_are_those_of_counting(
+            values in prop::collection::vec(0..1_000_u64, 1..200), first in 0..500_u64,
+            points in 1..50_usize,
+        ) {
+            let last = values.iter().copied().fold(first, u64::max);
+            let step = (last - first) as f64 / (points - 1).max(1) as f64;
+            let mut axis: Vec<u64> =
+                (0..points).map(|point| first + (step * point as f64).round() as u64).collect();
+            axis[points - 1] = last;
+            let part = |limit: &u64| {
+                let below = values.iter().filter(|value| *value <= limit).count();
+                below as u64 * 100_000 / values.len() as u64
+            };
+            let expected: Vec<u64> = axis.iter().map(part).collect();
+            prop_assert_eq!(cumulative(&values, &axis), expected);
+        }
+
+        /// The same as looking at each window alone.
+        #[test]
+        fn minima_are_those_of_each_window(
+            rows in prop::collection::vec((1..40_u64, 0..6_u64), 0..100), begin in 0..50_u64,
+            width in 1..90_u64, zero in any::<bool>(),
+        ) {
+            let steps = rows.iter().scan(begin, |time, (step, _)| {
+                *time += step;
+                Some(*time)
+            });
+            let times: Vec<u64> = steps.collect();
+            let values: Vec<u64> = rows.iter().map(|row| row.1).collect();
+            let end = times.last().map_or(begin, |last| last.saturating_sub(7).max(begin));
+            let windows = (end - begin).div_ceil(width) as usize;
+            let least = |window: u64| {
+                let (from, to) = (begin + window * width, begin + (window + 1) * width);
+                let is_in = |time: u64| (from + 1..=to).contains(&time.min(end));
+                let rows = times.iter().zip(&values).filter(|(time, _)| is_in(**time));
+                rows.map(|(_, value)| *value).filter(|value| *value > 0 || zero).min()
+            };
+            let expected: Vec<_> = (0..windows as u64).map(least).collect();
+            prop_assert_eq!(minima((begin, end), width, windows, &times, &values, zero), expected);
         }
     }
 }
