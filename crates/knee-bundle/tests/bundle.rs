@@ -118,8 +118,8 @@ fn end(is_server: bool, channels: &[Channel], scheduler: &str) -> End {
 
 /// Largest number of items of a history, and of those that an end adds at one time: some hundred
 /// times those of the longest.
-const ITEMS_MAX: u64 = 100_000_000;
-const AT_ONCE_MAX: u64 = 100_000;
+const ITEMS_MAX: u64 = 1_000_000;
+const AT_ONCE_MAX: u64 = 10_000;
 
 impl World {
     fn new(seed: u64, channels: &[Channel], transfers: &[Transfer]) -> World {
