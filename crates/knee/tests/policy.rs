@@ -11,9 +11,17 @@ use knee_host::{Namespace, Routing, sysctl};
 use knee_policy::PolicyError;
 use knee_trials::{Skipped, trials, turn};
 use nix::sys::signal::{Signal, kill};
+#[cfg(feature = "bpf")]
+use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::Pid;
 use serde_json::Value;
+#[cfg(feature = "bpf")]
+use std::cell::RefCell;
+#[cfg(feature = "bpf")]
+use std::collections::BTreeMap;
 use std::fs;
+#[cfg(feature = "bpf")]
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Output, Stdio};
@@ -272,13 +280,13 @@ fn the_default_and_back() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// With BPF programs: after a kill, new connections get the default and changed ones get their
-/// previous controller back; after both processes are killed, a rollback does this. Nothing remains
-/// in the BPF file system.
+/// Runs a test on a host of its own with a server, whose connections get another controller than
+/// the default from a policy with these keys, by BPF programs.
 #[cfg(feature = "bpf")]
-fn programs_go_with_their_process() -> Result<(), Skipped> {
-    use nix::sys::socket::{getsockopt, sockopt};
-    use std::net::{TcpListener, TcpStream};
+fn under_programs(
+    keys: &str,
+    work: impl FnOnce(&Path, &TcpListener, &str, &str) + Send,
+) -> Result<(), Skipped> {
     let _turn = turn()?;
     if let Some(lack) = knee_policy::programs_lack() {
         return Err(Skipped::lack(lack));
@@ -287,19 +295,34 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
     let other = if default == "reno" { "cubic" } else { "reno" };
     host(|folder| {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let place = server.local_addr().unwrap();
-        let connection = || (TcpStream::connect(place).unwrap(), server.accept().unwrap().0);
-        let controller = |(_, far): &(TcpStream, TcpStream)| {
-            let name = getsockopt(far, sockopt::TcpCongestion).unwrap();
-            name.to_string_lossy().trim_end_matches('\0').to_string()
-        };
         let text = format!(
-            "name = \"edge\"\nactuator = \"bpf\"\nopen_connections = true\n[[group]]\n\
-             name = \"all\"\nprefixes = [\"127.0.0.0/24\"]\nports = [{}]\n\
-             controller = \"{other}\"\nhold_out = \"0%\"\n",
-            place.port()
+            "name = \"edge\"\nactuator = \"bpf\"\n{keys}[[group]]\nname = \"all\"\n\
+             prefixes = [\"127.0.0.0/24\"]\nports = [{}]\ncontroller = \"{other}\"\n\
+             hold_out = \"0%\"\n",
+            server.local_addr().unwrap().port()
         );
         fs::write(folder.join("policy.toml"), text).unwrap();
+        work(folder, &server, &default, other);
+    });
+    Ok(())
+}
+
+/// Returns the controller of an end of a connection.
+#[cfg(feature = "bpf")]
+fn controller_of(end: &TcpStream) -> String {
+    let name = getsockopt(end, sockopt::TcpCongestion).unwrap();
+    name.to_string_lossy().trim_end_matches('\0').to_string()
+}
+
+/// With BPF programs: after a kill, new connections get the default and changed ones get their
+/// previous controller back; after both processes are killed, a rollback does this. Nothing remains
+/// in the BPF file system.
+#[cfg(feature = "bpf")]
+fn programs_go_with_their_process() -> Result<(), Skipped> {
+    under_programs("open_connections = true\n", |folder, server, default, other| {
+        let place = server.local_addr().unwrap();
+        let connection = || (TcpStream::connect(place).unwrap(), server.accept().unwrap().0);
+        let controller = |(_, far): &(TcpStream, TcpStream)| controller_of(far);
         let plan = json(folder, "steer plan policy.toml", 0);
         assert_eq!((&plan["actuator"], &plan["routes"]), (&"bpf".into(), &serde_json::json!([])));
         let open: Vec<_> = (0..50).map(|_| connection()).collect();
@@ -321,7 +344,7 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
         process.kill().unwrap();
         process.wait().unwrap();
         assert_eq!(controller(&connection()), default, "right after the kill");
-        until("the second process returns them", || with(&default) == 50 && empty());
+        until("the second process returns them", || with(default) == 50 && empty());
         assert!(!pins());
 
         let mut process = apply(folder);
@@ -333,13 +356,12 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
         kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
         process.kill().unwrap();
         process.wait().unwrap();
-        assert_eq!((with(other), controller(&connection())), (50, default.clone()));
+        assert_eq!((with(other), controller(&connection())), (50, default.to_string()));
         let back = json(folder, "steer rollback --journal own/journal", 0);
         assert!(back["connections"].as_u64().unwrap() >= 50, "{back}");
-        assert_eq!(with(&default), 50);
+        assert_eq!(with(default), 50);
         assert!(!pins() && empty());
-    });
-    Ok(())
+    })
 }
 
 /// What a process publishes ends before its guard reverts what a stopped one has applied: of the
@@ -347,31 +369,12 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
 /// ends.
 #[cfg(feature = "bpf")]
 fn programs_of_a_stopped_process_give_no_arms() -> Result<(), Skipped> {
-    use nix::sys::socket::{getsockopt, sockopt};
-    use std::cell::RefCell;
-    use std::collections::BTreeMap;
-    use std::net::{TcpListener, TcpStream};
-    let _turn = turn()?;
-    if let Some(lack) = knee_policy::programs_lack() {
-        return Err(Skipped::lack(lack));
-    }
-    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap();
-    let other = if default == "reno" { "cubic" } else { "reno" };
-    host(|folder| {
-        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    under_programs("", |folder, server, _, other| {
         let place = server.local_addr().unwrap();
-        let text = format!(
-            "name = \"edge\"\nactuator = \"bpf\"\n[[group]]\nname = \"all\"\n\
-             prefixes = [\"127.0.0.0/24\"]\nports = [{}]\ncontroller = \"{other}\"\n\
-             hold_out = \"0%\"\n",
-            place.port()
-        );
-        fs::write(folder.join("policy.toml"), text).unwrap();
         let (given, kept) = (RefCell::default(), RefCell::default());
         let connect = || {
             let near = TcpStream::connect(place).unwrap();
-            let name = getsockopt(&server.accept().unwrap().0, sockopt::TcpCongestion).unwrap();
-            let is_given = name.to_string_lossy().trim_end_matches('\0') == other;
+            let is_given = controller_of(&server.accept().unwrap().0) == other;
             let port = near.local_addr().unwrap().port();
             let ports: &RefCell<BTreeMap<u16, u32>> = if is_given { &given } else { &kept };
             *ports.borrow_mut().entry(port).or_insert(0) += 1;
@@ -424,8 +427,7 @@ fn programs_of_a_stopped_process_give_no_arms() -> Result<(), Skipped> {
         let treated = with_arm().filter(|row| is_of(&given, &kept, row.remote_port)).count();
         let wrong = with_arm().filter(|row| is_of(&kept, &given, row.remote_port)).count();
         assert!(treated >= 20 && wrong == 0, "{treated} {wrong} of {}", rows.len());
-    });
-    Ok(())
+    })
 }
 
 /// An experiment killed within a block leaves nothing behind and can be continued; its limits apply
@@ -433,7 +435,6 @@ fn programs_of_a_stopped_process_give_no_arms() -> Result<(), Skipped> {
 #[cfg(feature = "bpf")]
 fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
     use std::sync::atomic::{AtomicBool, Ordering};
     let _turn = turn()?;
     if let Some(lack) = knee_policy::programs_lack() {
