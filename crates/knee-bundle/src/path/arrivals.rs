@@ -77,6 +77,10 @@ impl Arrivals {
         if self.largest.is_some_and(|(largest, _)| below <= largest + 1) {
             self.settled = self.settled.max(below);
             self.spans.remove_below(below);
+            if self.spans.len() == 0 {
+                // The peer gave up what arrived since the last ACK, and knows the rest.
+                self.forget_due();
+            }
         }
     }
 
@@ -85,7 +89,7 @@ impl Arrivals {
         self.due
     }
 
-    /// Owes nothing until more arrives, because the path is gone.
+    /// Owes nothing until more arrives.
     pub fn forget_due(&mut self) {
         (self.owed, self.has_new, self.due) = (0, false, Time::MAX);
     }
@@ -97,5 +101,59 @@ impl Arrivals {
         let ranges = AckRanges::new(spans)?;
         (self.owed, self.has_new, self.due) = (0, false, Time::MAX);
         Some(Frame::Ack { path, delay: now - came, ranges })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Datagram { number: u64, asks: bool, hurries: bool },
+        Settle(u64),
+        Ack,
+        Down,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => (0..40_u64, any::<(bool, bool)>())
+                .prop_map(|(number, (asks, hurries))| Step::Datagram { number, asks, hurries }),
+            2 => (0..42_u64).prop_map(Step::Settle),
+            2 => Just(Step::Ack),
+            1 => Just(Step::Down),
+        ]
+    }
+
+    proptest! {
+        /// An ACK that is due can be written, and is then no longer due.
+        #[test]
+        fn an_ack_that_is_due_says_something(steps in prop::collection::vec(step(), 0..60)) {
+            let mut arrivals = Arrivals::default();
+            for (at, step) in steps.into_iter().enumerate() {
+                let now = Time::from_millis(at as u64);
+                match step {
+                    Step::Datagram { number, asks, hurries } => {
+                        let Some(number) = arrivals.number(number as u16) else { continue };
+                        if hurries {
+                            arrivals.hurry(now);
+                        }
+                        arrivals.insert(now, number, asks || hurries);
+                    }
+                    Step::Settle(below) => arrivals.settle(below),
+                    Step::Ack => {
+                        arrivals.ack(now, 0);
+                    }
+                    Step::Down => arrivals.forget_due(),
+                }
+                if arrivals.due() < Time::MAX {
+                    let mut later = arrivals.clone();
+                    prop_assert!(later.ack(now, 0).is_some());
+                    prop_assert_eq!(later.due(), Time::MAX);
+                }
+            }
+        }
     }
 }
