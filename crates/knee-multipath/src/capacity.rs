@@ -9,6 +9,11 @@
 //! As in BBR's rate samples the duration of a train is the longer of its send
 //! time and its acknowledgement time: acknowledgements that were held up and
 //! return all at once do not look like a fast path.
+//!
+//! A host that acts once per tick of its timers sends a tick's packets together
+//! and reads a tick's acknowledgements together, so both times may be too short
+//! by a tick. There, a train lasts for several ticks, and one more is added to
+//! its duration: it may look slower by an eighth, but not faster.
 
 use knee_units::{Rate, Time};
 
@@ -18,6 +23,8 @@ const TRAIN: u64 = 8;
 /// Number of acknowledgements remembered. Each is for at least one packet; only
 /// short packets make a train longer, which is then not measured.
 const NOTES: usize = 16;
+/// Shortest duration of a train in ticks.
+const TRAIN_TICKS: u64 = 8;
 /// Shortest time in round trips for which a train counts; at most twice as long.
 const EPOCH_RTTS: u64 = 10;
 
@@ -34,8 +41,11 @@ struct Note {
 /// Measures the capacity of one path.
 #[derive(Clone, Debug, Default)]
 pub struct CapacityMeter {
+    /// Interval at which the host acts; zero if it acts at once.
+    tick: Time,
+    /// Notes a tick apart or more, except for the last one.
     notes: [Note; NOTES],
-    /// Acknowledgements recorded so far.
+    /// Notes recorded so far.
     count: usize,
     /// Highest rate of this epoch and of the previous one, bit/s; zero without a train.
     best: [u64; 2],
@@ -45,6 +55,11 @@ pub struct CapacityMeter {
 }
 
 impl CapacityMeter {
+    /// Makes a meter for a host that sends and reads once per `tick`.
+    pub fn ticking(tick: Time) -> CapacityMeter {
+        CapacityMeter { tick, ..CapacityMeter::default() }
+    }
+
     /// Processes an acknowledgement, after which `delivered` bytes are
     /// delivered in total; the data that it acknowledged was sent at `sent_at`.
     #[inline]
@@ -56,17 +71,20 @@ impl CapacityMeter {
             // Nothing was in flight: a train does not extend over a pause.
             self.count = 0;
         }
+        if self.count > 1 && self.note(1).at < self.note(2).at + self.tick {
+            self.count -= 1;
+        }
         self.notes[self.count % NOTES] = Note { at: now, delivered, sent_at };
         self.count += 1;
         if now >= self.epoch_end {
             self.best = [0, self.best[0]];
             self.epoch_end = now + srtt * EPOCH_RTTS;
         }
-        if let Some(rate) = self.train(TRAIN * mss) {
+        if let Some(rate) = self.train(TRAIN * mss, self.tick * TRAIN_TICKS) {
             self.best[0] = self.best[0].max(rate);
             self.provisional = 0;
         } else if self.best == [0, 0]
-            && let Some(rate) = self.train(1)
+            && let Some(rate) = self.train(1, Time::ZERO)
         {
             self.provisional = self.provisional.max(rate);
         }
@@ -77,13 +95,18 @@ impl CapacityMeter {
         &self.notes[(self.count - back) % NOTES]
     }
 
-    /// Returns the rate of the train that ends now, bit/s.
-    fn train(&self, bytes: u64) -> Option<u64> {
+    /// Returns the rate of the shortest train that ends now and has at least so many bytes and so
+    /// long a duration, bit/s.
+    fn train(&self, bytes: u64, duration: Time) -> Option<u64> {
         let last = self.note(1);
         let known = self.count.min(NOTES);
         let first = (2..=known).map(|back| self.note(back));
-        let first = first.into_iter().find(|note| last.delivered - note.delivered >= bytes)?;
-        let span = (last.at - first.at).max(last.sent_at.saturating_sub(first.sent_at));
+        let span =
+            |first: &Note| (last.at - first.at).max(last.sent_at.saturating_sub(first.sent_at));
+        let suffices =
+            |note: &&Note| last.delivered - note.delivered >= bytes && span(note) >= duration;
+        let first = first.into_iter().find(suffices)?;
+        let span = span(first) + self.tick;
         let rate = Rate::over(last.delivered - first.delivered, span);
         (span > Time::ZERO).then(|| rate.as_bits_per_second())
     }

@@ -22,8 +22,15 @@ fn in_bursts(burst: u64, rounds: u64) -> Sends {
 
 /// Returns the measured rate if the acknowledgement of each packet, served one
 /// by one at the bottleneck, arrives when `held` allows.
-fn measured(sends: &Sends, mut held: impl FnMut(u64) -> u64) -> Option<f64> {
-    let mut meter = CapacityMeter::default();
+fn measured(sends: &Sends, held: impl FnMut(u64) -> u64) -> Option<f64> {
+    measured_by(CapacityMeter::default(), sends, held)
+}
+
+fn measured_by(
+    mut meter: CapacityMeter,
+    sends: &Sends,
+    mut held: impl FnMut(u64) -> u64,
+) -> Option<f64> {
     let (mut free_at, mut last) = (0, 0);
     for (number, sent) in sends.iter().enumerate() {
         free_at = free_at.max(*sent) + PACKET_NS;
@@ -64,6 +71,23 @@ fn paced(packets: u64) -> Sends {
 fn compressed_acknowledgements_do_not_inflate_it() {
     let every_20_ms = |at: u64| at.next_multiple_of(20_000_000);
     near(measured(&paced(4000), every_20_ms), 0.7, 1.25);
+}
+
+/// A host that sends and reads once in 5 ms, and now and then a tick later.
+#[test]
+fn ticks_do_not_inflate_it() {
+    const TICK_NS: u64 = 5_000_000;
+    let sends: Sends = paced(4000).into_iter().map(|at| at / TICK_NS * TICK_NS).collect();
+    let by = |meter: CapacityMeter| {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let in_ticks = |at: u64| {
+            at.next_multiple_of(TICK_NS) + TICK_NS * u64::from(rng.next_u32().is_multiple_of(20))
+        };
+        measured_by(meter, &sends, in_ticks)
+    };
+    near(by(CapacityMeter::ticking(Time::from_nanos(TICK_NS))), 0.85, 1.1);
+    // One that does not know looks much too fast.
+    near(by(CapacityMeter::default()), 1.5, 10.0);
 }
 
 /// Each is late by up to 10 ms, without overtaking.

@@ -41,6 +41,9 @@ const AROUND: u32 = 28;
 /// acknowledgements, and its probes of a silent path, which would otherwise wait behind a window
 /// full of lost packets.
 const UNLIMITED: u64 = 1 << 40;
+/// Interval of the timers of a host, which sends and reads together what became due since the last
+/// one. Tokio's have a millisecond.
+const TICK: Time = Time::from_millis(1);
 /// TCP's minimum timeout, which the RTT estimator needs.
 const MIN_RTO: Time = Time::from_millis(200);
 
@@ -202,7 +205,7 @@ impl CongestionControl {
             ring: Ring::default(),
             sampler: RateSampler::new(Sampler::default()),
             rtt: RttEstimator::new(MIN_RTO),
-            capacity: CapacityMeter::default(),
+            capacity: CapacityMeter::ticking(TICK),
             pacer: Pacer::new(mss),
             quantum: 0,
             decision: controller.decision(),
