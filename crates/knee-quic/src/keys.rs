@@ -2,7 +2,7 @@
 
 use ::ring::hmac;
 use noq_proto::rustls;
-use noq_proto::{EndpointConfig, HashedConnectionIdGenerator};
+use noq_proto::{EndpointConfig, HashedConnectionIdGenerator, RandomConnectionIdGenerator};
 use rustls::SignatureScheme;
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,6 +17,9 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
+/// Bytes of a client's connection ids, which every packet from the server carries. A client has a
+/// socket for each link, so they only tell apart a link's connection and the one before.
+const CLIENT_ID: usize = 4;
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
 
@@ -112,7 +115,7 @@ impl KeyPair {
     ///
     /// # Errors
     /// The key cannot sign.
-    pub(crate) fn endpoint(&self) -> Result<EndpointConfig, KeyError> {
+    pub(crate) fn endpoint(&self, is_server: bool) -> Result<EndpointConfig, KeyError> {
         let signer = self.0.key.choose_scheme(&[SignatureScheme::ED25519]);
         let signer = signer.ok_or_else(|| key_error("not a key of Ed25519"))?;
         // Deterministic (RFC 8032, section 5.1.6), and nobody else can compute it.
@@ -122,8 +125,9 @@ impl KeyPair {
         let (first, _) = connection_ids.as_ref().split_first_chunk().unwrap_or((&[0; 8], &[]));
         let connection_ids = u64::from_be_bytes(*first);
         let mut config = EndpointConfig::new(Arc::new(reset));
-        config.cid_generator(Arc::new(move || {
-            Box::new(HashedConnectionIdGenerator::from_key(connection_ids))
+        config.cid_generator(Arc::new(move || match is_server {
+            true => Box::new(HashedConnectionIdGenerator::from_key(connection_ids)),
+            false => Box::new(RandomConnectionIdGenerator::new(CLIENT_ID)),
         }));
         Ok(config)
     }

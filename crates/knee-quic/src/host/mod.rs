@@ -153,7 +153,7 @@ impl Host {
             let factory =
                 Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
             let transport = Arc::new(transport(settings, host.settings.is_server, factory.clone()));
-            let mut config = keys.endpoint()?;
+            let mut config = keys.endpoint(host.settings.is_server)?;
             config.rng_seed(Some(rng.get_seed()));
             let largest = settings.packet_max.unwrap_or_default().max(settings.packet).max(1200);
             // Fails only for sizes below that of any QUIC packet.
