@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, Limits};
 use knee_sched::{Path, Selection};
 use knee_units::Time;
@@ -24,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     let mut bundle = Bundle::new(settings, LIMITS, scheduler);
     (0..2).for_each(|path| bundle.on_path_up(path));
     let path = Path { ready: true, window: WINDOW, ..Path::default() };
-    let (mut now, mut out) = (Time::ZERO, Vec::new());
+    let (mut now, mut out) = (Time::ZERO, BytesMut::new());
     // Before each datagram, its path and its length, in a byte each.
     let mut rest = data;
     while let [head, len, more @ ..] = rest {

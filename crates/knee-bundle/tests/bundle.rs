@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use knee_bundle::{
     AckRanges, Bundle, BundleSettings, Class, Event, Frame, Limits, PathUse, StreamId,
 };
@@ -55,7 +55,7 @@ struct Transfer {
 }
 
 enum Item {
-    Datagram { end: usize, path: usize, life: u64, bytes: Vec<u8> },
+    Datagram { end: usize, path: usize, life: u64, bytes: Bytes },
     Free { end: usize, path: usize, life: u64, bytes: u64 },
     Shrink(usize),
     Away(usize),
@@ -193,15 +193,16 @@ impl World {
     /// Lets an end send everything that it may.
     fn pump(&mut self, end: usize) {
         let max: Vec<u16> = self.channels.iter().map(|channel| channel.datagram).collect();
-        let mut bytes = Vec::new();
+        let mut into = BytesMut::new();
         let before = self.count;
         loop {
             assert!(self.count - before < AT_ONCE_MAX, "it sends without end at {:?}", self.now);
             let paths = self.paths(end);
             let bundle = &mut self.ends[end].bundle;
-            let Some(path) = bundle.poll_datagram(self.now, &paths, &max, &mut bytes) else {
+            let Some(path) = bundle.poll_datagram(self.now, &paths, &max, &mut into) else {
                 break;
             };
+            let bytes = into.split().freeze();
             bundle.take_penalty();
             assert!(bytes.len() <= usize::from(max[path]), "{} of {}", bytes.len(), max[path]);
             assert!(self.is_up[path]);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
+use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, StreamId};
 use knee_sched::{Path, Selection, Status};
 use knee_units::Time;
@@ -48,7 +49,7 @@ fn deliver(now: Time, from: &mut Bundle, to: &mut Bundle) -> u64 {
         window: 1 << 30,
         ..Path::default()
     };
-    let (mut bytes, mut all) = (Vec::new(), 0);
+    let (mut bytes, mut all) = (BytesMut::new(), 0);
     while from.poll_datagram(now, &[path], &[1200], &mut bytes).is_some() {
         all += bytes.len() as u64;
         to.on_datagram(now, 0, &bytes).unwrap();

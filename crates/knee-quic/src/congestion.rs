@@ -245,6 +245,11 @@ impl CongestionControl {
         inner.establish(now, rtt);
     }
 
+    /// Returns it with the interface of the QUIC library.
+    pub fn for_library(&self) -> Box<dyn congestion::Controller> {
+        Box::new(Adaptor(self.clone()))
+    }
+
     /// Returns whether another packet may leave now, if `waiting` bytes wait in the connection.
     pub fn may_send(&self, now: Time, waiting: u64) -> bool {
         let mut inner = self.inner();

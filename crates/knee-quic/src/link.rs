@@ -90,14 +90,18 @@ impl Link {
             .map_or(0, |max| max.min(usize::from(u16::MAX)) as u16)
     }
 
+    /// Returns whether the connection takes more datagrams.
+    fn has_room(&mut self) -> bool {
+        self.connection.datagrams().send_buffer_space() > 1 << 16
+    }
+
     /// Returns the path as a scheduler sees it.
     pub fn view(&mut self, now: Time, status: Status) -> Path {
         let waiting = self.waiting();
         let observed = self.control.observe();
-        let room = self.connection.datagrams().send_buffer_space() > 1 << 16;
         Path {
             status,
-            ready: status != Status::Down && room && self.control.may_send(now, waiting),
+            ready: status != Status::Down && self.has_room() && self.control.may_send(now, waiting),
             srtt: observed.srtt,
             rtt_variation: observed.rtt_variation,
             min_rtt: observed.min_rtt,
@@ -110,13 +114,17 @@ impl Link {
         }
     }
 
-    /// Queues a datagram.
-    pub fn send(&mut self, now: Time, bytes: &[u8]) {
+    /// Queues a datagram, and updates the path as a scheduler sees it.
+    pub fn send(&mut self, now: Time, bytes: Bytes, path: &mut Path) {
+        let before = self.waiting();
         let around = self.connection.current_mtu().saturating_sub(self.datagram_max());
         self.control.on_handed_over(now, bytes.len() as u16 + around);
         // It fits, because the bundle checked the room.
-        let sent = self.connection.datagrams().send(Bytes::copy_from_slice(bytes), true);
-        debug_assert!(sent.is_ok(), "{sent:?} of {} bytes", bytes.len());
+        let sent = self.connection.datagrams().send(bytes, true);
+        debug_assert!(sent.is_ok(), "{sent:?}");
+        let waiting = self.waiting();
+        path.in_flight += waiting.saturating_sub(before);
+        path.ready &= self.has_room() && self.control.may_send(now, waiting);
     }
 
     /// Notes that the bundle had nothing to send.

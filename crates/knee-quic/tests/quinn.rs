@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 #![allow(clippy::disallowed_methods, reason = "an instant to count from")]
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, StreamId};
 use knee_quic::KeyPair;
 use knee_sched::{Path, Selection, Status};
@@ -157,11 +157,11 @@ impl World {
                     one.and_then(|(_, one)| one.datagrams().max_size()).unwrap_or(1100) as u16
                 })
                 .collect();
-            let mut bytes = Vec::new();
+            let mut bytes = BytesMut::new();
             let path = self.bundles[end].poll_datagram(now, &views, &max, &mut bytes);
             if let Some(path) = path {
                 let (_, connection) = self.paths[path][end].connection.as_mut().unwrap();
-                connection.datagrams().send(Bytes::from(bytes), false).unwrap();
+                connection.datagrams().send(bytes.freeze(), false).unwrap();
             }
             for at in 0..self.paths.len() {
                 let mut packet = Vec::new();

@@ -236,6 +236,8 @@ pub struct Bundle {
     peer_goes_away: bool,
     closing: Option<(u64, String)>,
     is_closed: bool,
+    /// Buffer for the paths as the scheduler sees them.
+    view: Vec<Path>,
     /// Buffer for the result of an ACK, empty between calls.
     fates: Vec<(Fate, Content)>,
     counters: BundleCounters,
@@ -282,6 +284,7 @@ impl Bundle {
             peer_goes_away: false,
             closing: None,
             is_closed: false,
+            view: Vec::new(),
             fates: Vec::new(),
             counters: BundleCounters::default(),
             settings,

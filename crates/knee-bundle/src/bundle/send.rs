@@ -5,7 +5,8 @@ use crate::control::Control;
 use crate::frame::{Frame, HEADER, stream_overhead};
 use crate::path::ACK_DELAY;
 use crate::stream::{Piece, ReceiveStream};
-use knee_sched::{PATHS_MAX, Path, PathSet, Status};
+use bytes::BytesMut;
+use knee_sched::{Path, PathSet, Status};
 use knee_units::Time;
 
 /// Room for an ACK: 32 ranges with numbers of four bytes.
@@ -53,7 +54,7 @@ impl Bundle {
         now: Time,
         paths: &[Path],
         max: &[u16],
-        into: &mut Vec<u8>,
+        into: &mut BytesMut,
     ) -> Option<usize> {
         assert!(max.iter().all(|max| *max >= DATAGRAM_MIN), "datagrams of {max:?} bytes");
         let there = |path: &usize| paths[*path].status != Status::Down;
@@ -66,7 +67,7 @@ impl Bundle {
         let fastest = fastest(paths, &self.paths);
         if let Some(path) = fastest
             && (self.controls.is_due()
-                || self.paths.iter().any(|state| state.arrivals.due() <= now))
+                || self.paths[..paths.len()].iter().any(|state| state.arrivals.due() <= now))
         {
             self.write_control(now, path, max[path], false, into);
             return Some(path);
@@ -96,7 +97,7 @@ impl Bundle {
     }
 
     /// Begins a datagram for a path.
-    fn begin(&self, path: usize, into: &mut Vec<u8>) {
+    fn begin(&self, path: usize, into: &mut BytesMut) {
         into.clear();
         into.extend((self.paths[path].sent.next() as u16).to_be_bytes());
     }
@@ -107,7 +108,14 @@ impl Bundle {
     }
 
     /// Writes ACKs of all paths and the control frames that are due, with a PING if `probe`.
-    fn write_control(&mut self, now: Time, path: usize, max: u16, probe: bool, into: &mut Vec<u8>) {
+    fn write_control(
+        &mut self,
+        now: Time,
+        path: usize,
+        max: u16,
+        probe: bool,
+        into: &mut BytesMut,
+    ) {
         self.begin(path, into);
         let max = usize::from(max);
         for index in 0..self.paths.len() {
@@ -145,7 +153,7 @@ impl Bundle {
         self.push(now, path, into.len(), true, Content::Control(number));
     }
 
-    fn write_one(&self, control: Control, into: &mut Vec<u8>) {
+    fn write_one(&self, control: Control, into: &mut BytesMut) {
         let frame = match control {
             Control::Close => {
                 let (code, reason) = self
@@ -191,7 +199,7 @@ impl Bundle {
         paths: &[Path],
         fastest: Option<usize>,
         max: &[u16],
-        into: &mut Vec<u8>,
+        into: &mut BytesMut,
     ) -> Option<usize> {
         loop {
             let waiting = self.messages.first()?;
@@ -236,7 +244,7 @@ impl Bundle {
     }
 
     /// Writes the next part of a chunk that its path cannot carry whole.
-    fn write_part(&mut self, now: Time, paths: &[Path], into: &mut Vec<u8>) -> Option<usize> {
+    fn write_part(&mut self, now: Time, paths: &[Path], into: &mut BytesMut) -> Option<usize> {
         while let Some((path, chunk, part)) = self.parts.pop_front() {
             debug_assert!(path < paths.len());
             if let Some(part) = self.needed(part) {
@@ -264,21 +272,33 @@ impl Bundle {
         now: Time,
         paths: &[Path],
         max: &[u16],
-        into: &mut Vec<u8>,
+        into: &mut BytesMut,
     ) -> Option<usize> {
         let carried = (0..paths.len()).filter(|path| paths[*path].is_usable());
         if let Some(least) = carried.map(|path| max[path]).min() {
             self.sending.source_mut().set_datagram(least);
         }
-        let mut view = [Path::default(); PATHS_MAX];
-        view[..paths.len()].copy_from_slice(paths);
-        let view = &mut view[..paths.len()];
+        let mut view = std::mem::take(&mut self.view);
+        view.clear();
+        view.extend_from_slice(paths);
         for (path, state) in view.iter_mut().zip(&self.paths) {
             path.ready &= !state.sent.is_too_far_ahead();
         }
-        self.overflow.look(now, self.sending.unsent() > 0, &self.paths, view);
+        self.overflow.look(now, self.sending.unsent() > 0, &self.paths, &mut view);
+        let path = self.write_chunk_over(now, &view, max, into);
+        self.view = view;
+        path
+    }
+
+    fn write_chunk_over(
+        &mut self,
+        now: Time,
+        paths: &[Path],
+        max: &[u16],
+        into: &mut BytesMut,
+    ) -> Option<usize> {
         loop {
-            let given = self.sending.assign(now, view)?;
+            let given = self.sending.assign(now, paths)?;
             let (path, chunk, piece) = (given.path, given.chunk, given.piece);
             let Some(needed) = self.needed(piece) else {
                 self.on_chunk_delivered(chunk);
@@ -316,7 +336,7 @@ impl Bundle {
     }
 
     /// Writes a piece of a stream.
-    fn write_piece(&self, path: usize, piece: Piece, into: &mut Vec<u8>) {
+    fn write_piece(&self, path: usize, piece: Piece, into: &mut BytesMut) {
         self.begin(path, into);
         let Some(stream) = self.sending.source().get(piece.stream) else { return };
         let fin = stream.ends_at(piece.offset + u64::from(piece.len));

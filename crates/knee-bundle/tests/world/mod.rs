@@ -7,6 +7,7 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+use bytes::{Bytes, BytesMut};
 use knee_bundle::{
     AckRanges, Arrivals, Bundle, BundleSettings, Class, Event, Fate, Frame, Limits, Outstanding,
     PathUse, Rtt,
@@ -24,7 +25,7 @@ const DATAGRAM: u16 = 1350;
 const AROUND: u32 = 30 + 28;
 
 pub enum Content {
-    Datagram(u64, Vec<u8>),
+    Datagram(u64, Bytes),
     Ack(Box<AckRanges>, Time),
 }
 
@@ -155,7 +156,7 @@ impl Carrier {
         }
     }
 
-    fn send(&mut self, now: Time, bytes: Vec<u8>) -> Packet {
+    fn send(&mut self, now: Time, bytes: Bytes) -> Packet {
         if self.sent.in_flight() == 0 {
             (self.first_sent_at, self.delivered_at) = (now, now);
             if self.delivered > 0 {
@@ -350,12 +351,12 @@ impl World {
 
     fn pump(&mut self, end: usize) {
         let max = vec![DATAGRAM; self.links[end].len()];
-        let mut bytes = Vec::new();
+        let mut bytes = BytesMut::new();
         loop {
             let paths = self.paths(end);
             let polled = self.bundles[end].poll_datagram(self.now, &paths, &max, &mut bytes);
             let Some(path) = polled else { break };
-            let packet = self.carriers[end][path].send(self.now, bytes.clone());
+            let packet = self.carriers[end][path].send(self.now, bytes.split().freeze());
             let _ = self.links[end][path].send(self.now, packet);
         }
         for carrier in &mut self.carriers[end] {

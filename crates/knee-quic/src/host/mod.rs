@@ -39,6 +39,8 @@ pub type BundleId = [u8; 16];
 
 /// Maximum number of packets per send call (UDP segmentation offload).
 const SEGMENTS_MAX: NonZeroUsize = NonZeroUsize::new(10).expect("it is not zero");
+/// Bytes that are allocated at a time for datagrams to send.
+const DATAGRAMS: usize = 1 << 16;
 /// Server name in the handshake; servers are identified by their keys.
 const SERVER_NAME: &str = "knee";
 /// Maximum bytes that QUIC adds to a datagram: its header with a packet number of four bytes (RFC
@@ -116,7 +118,8 @@ pub struct Host {
     /// Packets that endpoints send by themselves.
     answers: Vec<(usize, Transmit, Vec<u8>)>,
     buffer: Vec<u8>,
-    datagram: Vec<u8>,
+    /// Datagrams are split off it.
+    datagram: BytesMut,
 }
 
 impl Host {
@@ -144,7 +147,7 @@ impl Host {
             is_leaving: false,
             answers: Vec::new(),
             buffer: Vec::new(),
-            datagram: Vec::new(),
+            datagram: BytesMut::with_capacity(DATAGRAMS),
             settings,
         };
         for (path, settings) in host.settings.paths.clone().into_iter().enumerate() {
@@ -591,8 +594,7 @@ impl Host {
             let Some(link) = bond.links[number].and_then(|key| self.links.get_mut(&key)) else {
                 break;
             };
-            link.send(now, &self.datagram);
-            paths[number] = link.view(now, paths[number].status);
+            link.send(now, self.datagram.split().freeze(), &mut paths[number]);
             if let Some(held) = bond.bundle.take_penalty()
                 && let Some(held) = bond.links[held].and_then(|key| self.links.get_mut(&key))
             {
