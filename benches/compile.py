@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Builds `knee` from scratch, and fails if compiling takes too much processor time.
+"""Builds `knee` from scratch, and fails if compiling takes too much processor time, or if the
+program is too large.
 
 The crates are downloaded first. The time is that of the compilers, user and system, on all
-cores together: 193 s on a quiet machine with two cores, two fifths more on a busy
-one. So the limit is a ratio within one run: the total over the time that the largest
-dependency takes together with its own dependencies. The table shows the slowest crates as
-reported by `cargo build --timings`; its times include waiting for a core.
+cores together, two fifths more on a busy machine than on a quiet one. So the limit is a
+ratio within one run: the total over the time that the largest dependency takes together
+with its own dependencies. The time that passes is printed beside it. The table shows the
+slowest crates as reported by `cargo build --timings`; its times include waiting for a core.
 """
 
 import argparse
@@ -17,13 +18,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # The unit of measurement: this crate with its dependencies.
 MEASURE = "parquet"
 # Maximum ratio of the total to that time.
-LIMIT = 6.5
+LIMIT = 7.5
+# Maximum size of the program without its symbols, MB.
+SIZE_LIMIT = 20
 
 
 def main():
@@ -35,16 +39,18 @@ def main():
         target = target or Path(scratch)
         if (target / "release").exists():
             sys.exit(f"{target} holds a build already: name an empty directory")
+        began = time.monotonic()
         measure = build(target, "--package", MEASURE)
         seconds = measure + build(target, "--timings", "--bin", "knee")
+        waited = time.monotonic() - began
         for name, wall in slowest(target):
             print(f"{name:<28} {wall:>6.1f} s")
         size = stripped_size(target / "release" / "knee", Path(scratch))
     ratio = seconds / measure
-    print(f"{'all, processor time':<28} {seconds:>6.1f} s")
+    print(f"{'all, processor time':<28} {seconds:>6.1f} s, in {waited:.0f} s with {os.cpu_count()} processors")
     print(f"{'of ' + MEASURE + ' alone':<28} {measure:>6.1f} s: {ratio:.2f} times, limit {LIMIT}")
-    print(f"{'program, stripped':<28} {size / 1e6:>6.1f} MB")
-    sys.exit(ratio > LIMIT)
+    print(f"{'program, stripped':<28} {size / 1e6:>6.1f} MB, limit {SIZE_LIMIT}")
+    sys.exit(ratio > LIMIT or size / 1e6 > SIZE_LIMIT)
 
 
 def build(target, *what):
