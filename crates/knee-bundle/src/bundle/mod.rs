@@ -499,6 +499,11 @@ impl Bundle {
         self.is_closed
     }
 
+    /// Returns whether the peer's credit keeps data from being sent.
+    pub fn waits_for_credit(&self) -> bool {
+        self.sending.is_blocked() || self.sending.source().wait_for_credit()
+    }
+
     /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

@@ -85,6 +85,11 @@ impl Streams {
         Some(result)
     }
 
+    /// Returns whether a stream has bytes that wait for credit of the peer.
+    pub fn wait_for_credit(&self) -> bool {
+        self.streams.values().any(SendStream::waits_for_credit)
+    }
+
     /// Sets the maximum size of a datagram with a piece.
     pub fn set_datagram(&mut self, bytes: u16) {
         self.datagram = bytes;

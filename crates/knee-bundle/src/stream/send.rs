@@ -60,6 +60,11 @@ impl SendStream {
         self.written().min(self.limit).saturating_sub(self.cut)
     }
 
+    /// Returns whether bytes wait for credit of the peer.
+    pub fn waits_for_credit(&self) -> bool {
+        self.reset.is_none() && self.written() > self.limit && self.cut >= self.limit
+    }
+
     /// Writes bytes while at most `most` are buffered, and returns how many.
     pub fn write(&mut self, bytes: &[u8], most: u64) -> usize {
         if self.finished || self.reset.is_some() {

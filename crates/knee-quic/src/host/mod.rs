@@ -602,8 +602,13 @@ impl Host {
             }
             moved = true;
         }
+        // As in TCP, a full receive window is no limit by the application, or a start-up with losses
+        // would not end; of several paths, each has nothing to send then, as in Multipath TCP.
+        let is_alone = paths.iter().filter(|path| path.status != Status::Down).count() == 1;
+        let waits_for_credit = is_alone && bond.bundle.waits_for_credit();
         for (key, path) in bond.links.iter().zip(&paths) {
             if path.ready
+                && !waits_for_credit
                 && let Some(link) = key.and_then(|key| self.links.get_mut(&key))
             {
                 link.note_application_limited();
