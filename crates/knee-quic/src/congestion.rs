@@ -142,6 +142,8 @@ struct Inner {
     episode: Episode,
     established: bool,
     window_limited: bool,
+    /// Order of the first packet of the round for which `window_limited` does not hold.
+    usage_end: u32,
     in_flight: u64,
     counted: Observed,
     batch: Option<Batch>,
@@ -213,6 +215,7 @@ impl CongestionControl {
             episode: Episode::new(settings.recovery.unwrap_or(needs.recovery_period)),
             established: false,
             window_limited: false,
+            usage_end: 0,
             in_flight: 0,
             counted: Observed::default(),
             batch: None,
@@ -255,7 +258,7 @@ impl CongestionControl {
         let mut inner = self.inner();
         inner.flush();
         let fits = inner.in_flight + waiting + u64::from(inner.mss) <= inner.window();
-        inner.window_limited |= !fits;
+        inner.note_window_use(!fits);
         fits && (!inner.paced || inner.pacer.in_burst(now) || inner.pacer.is_due(now))
     }
 
@@ -275,7 +278,8 @@ impl CongestionControl {
         let mut inner = self.inner();
         let in_flight = inner.in_flight + waiting;
         inner.sampler.mark_app_limited(in_flight);
-        inner.window_limited = false;
+        let fits = in_flight + u64::from(inner.mss) <= inner.window();
+        inner.note_window_use(!fits);
     }
 
     /// Returns when pacing allows the next packet, or the controller must be woken.
@@ -354,6 +358,15 @@ impl Inner {
     /// Returns the order of the packet that leaves next.
     fn next(&self) -> u32 {
         self.counted.sent_packets as u32
+    }
+
+    /// Records for one round whether the window was the limit (`tcp_cwnd_validate`).
+    fn note_window_use(&mut self, limited: bool) {
+        let oldest = self.ring.oldest().map_or(self.next(), |sent| sent.order);
+        if limited || oldest.wrapping_sub(self.usage_end) as i32 >= 0 {
+            self.window_limited = limited;
+            self.usage_end = self.next();
+        }
     }
 
     /// Returns the window in force.
