@@ -12,8 +12,10 @@
 //!
 //! A host that acts once per tick of its timers sends a tick's packets together
 //! and reads a tick's acknowledgements together, so both times may be too short
-//! by a tick. There, a train lasts for several ticks, and one more is added to
-//! its duration: it may look slower by an eighth, but not faster.
+//! by a tick. There, the acknowledgements of a tick count as one, a train lasts
+//! for several ticks, and one more is added to its duration: it may look slower
+//! by an eighth, but not faster. Until there was such a train, shorter ones give
+//! a rough value.
 
 use knee_units::{Rate, Time};
 
@@ -43,10 +45,13 @@ struct Note {
 pub struct CapacityMeter {
     /// Interval at which the host acts; zero if it acts at once.
     tick: Time,
-    /// Notes a tick apart or more, except for the last one.
+    /// Notes a tick apart or more: of the first acknowledgement of each, with what
+    /// was delivered by the last one.
     notes: [Note; NOTES],
     /// Notes recorded so far.
     count: usize,
+    /// Time of the last acknowledgement.
+    last_at: Time,
     /// Highest rate of this epoch and of the previous one, bit/s; zero without a train.
     best: [u64; 2],
     epoch_end: Time,
@@ -67,14 +72,17 @@ impl CapacityMeter {
         if delivered == 0 || self.count > 0 && self.note(1).delivered == delivered {
             return;
         }
-        if self.count > 0 && sent_at > self.note(1).at {
+        if self.count > 0 && sent_at > self.last_at {
             // Nothing was in flight: a train does not extend over a pause.
             self.count = 0;
         }
-        if self.count > 1 && self.note(1).at < self.note(2).at + self.tick {
+        self.last_at = now;
+        let mut note = Note { at: now, delivered, sent_at };
+        if self.count > 0 && now < self.note(1).at + self.tick {
+            note.at = self.note(1).at;
             self.count -= 1;
         }
-        self.notes[self.count % NOTES] = Note { at: now, delivered, sent_at };
+        self.notes[self.count % NOTES] = note;
         self.count += 1;
         if now >= self.epoch_end {
             self.best = [0, self.best[0]];

@@ -349,6 +349,7 @@ enum Call {
     Sent(Instant, u16, u64),
     Ack(Instant, Instant, u64, u64, bool, RttEstimator),
     EndAcks(Instant, u64, bool, Option<u64>),
+    Lost(u16, u64, Instant),
     Window,
 }
 
@@ -402,6 +403,11 @@ impl Controller for Recorded {
         self.0.on_end_acks(now, in_flight, limited, largest);
     }
 
+    fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
+        self.1.note(Call::Lost(bytes, number, now));
+        self.0.on_packet_lost(bytes, number, now);
+    }
+
     fn on_congestion_event(
         &mut self,
         now: Instant,
@@ -446,6 +452,7 @@ fn replay(controller: &mut dyn Controller, calls: &[Call]) {
             Call::EndAcks(now, in_flight, limited, largest) => {
                 controller.on_end_acks(*now, *in_flight, *limited, *largest);
             }
+            Call::Lost(bytes, number, now) => controller.on_packet_lost(*bytes, *number, *now),
             Call::Window => {
                 std::hint::black_box(controller.window());
             }

@@ -652,6 +652,7 @@ impl congestion::Controller for Adaptor {
         let mut inner = self.0.inner();
         let now = inner.time(now);
         inner.in_flight = in_flight;
+        inner.ring.on_ack_end();
         if let Some(batch) = &mut inner.batch {
             (batch.at, batch.complete) = (now, true);
         }

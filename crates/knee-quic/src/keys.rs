@@ -17,9 +17,10 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Bytes of a client's connection ids, which every packet from the server carries. A client has a
-/// socket for each link, so they only tell apart a link's connection and the one before.
-const CLIENT_ID: usize = 4;
+/// Bytes of a client's connection ids, which every packet from the server carries: enough for the
+/// few connections of a client's socket, and of a server's.
+pub(crate) const CLIENT_ID: usize = 4;
+pub(crate) const SERVER_ID: usize = 8;
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
 

@@ -9,6 +9,9 @@ use knee_transport::Sent;
 use knee_units::Time;
 use std::collections::VecDeque;
 
+/// Later numbers that were acknowledged before the last ACK, from which the library has told the fate
+/// of a packet if it ever will: it declares packets lost from three on (RFC 9002, section 6.1.1).
+const TOLD_BY: u64 = 16;
 /// Maximum number of packets aside: the fate of handshake packets whose keys were dropped is never
 /// reported.
 const ASIDE_MAX: usize = 64;
@@ -20,6 +23,9 @@ pub struct Ring {
     first: u64,
     packets: VecDeque<Option<Sent>>,
     aside: VecDeque<(u64, Sent)>,
+    /// Successor of the largest number that was acknowledged, now and before the last ACK.
+    acknowledged: u64,
+    acknowledged_before: u64,
 }
 
 impl Ring {
@@ -50,14 +56,31 @@ impl Ring {
             && entry.as_ref().is_some_and(is_it)
         {
             let sent = entry.take();
-            while self.packets.front().is_some_and(Option::is_none) {
-                self.packets.pop_front();
-                self.first += 1;
+            if sent_at.is_some() {
+                self.acknowledged = self.acknowledged.max(number + 1);
             }
+            self.forget_before(0);
             return sent;
         }
         let at = self.aside.iter().position(|(other, sent)| *other == number && is_it(sent))?;
         self.aside.remove(at).map(|(_, sent)| sent)
+    }
+
+    /// Notes that an ACK was processed. Forgets packets whose fate the library does not tell: probes
+    /// of the MTU that were lost, and packets from before the peer's address changed.
+    pub fn on_ack_end(&mut self) {
+        self.forget_before(self.acknowledged_before.saturating_sub(TOLD_BY));
+        self.acknowledged_before = self.acknowledged;
+    }
+
+    /// Removes the packets below `number`, and what is empty after them.
+    fn forget_before(&mut self, number: u64) {
+        while let Some(front) = self.packets.front()
+            && (front.is_none() || self.first < number)
+        {
+            self.packets.pop_front();
+            self.first += 1;
+        }
     }
 
     /// Returns the packet that was sent first, without those aside.

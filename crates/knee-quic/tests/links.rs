@@ -218,6 +218,33 @@ fn a_grid_is_beside_the_simulator() {
     }
 }
 
+/// The library reports no lost probe of the MTU: it must neither keep recovery from ending, which
+/// would hide all later losses, nor keep the window from being judged.
+#[test]
+fn a_lost_probe_of_the_mtu_is_forgotten() {
+    for cc in ["reno", "cubic"] {
+        let way = way(20.0, 20, 64_000);
+        let run = |packet_max, largest| {
+            let mut world = World::between(&[way.clone()], |is_server| HostSettings {
+                paths: vec![ConnectionSettings { packet_max, ..ConnectionSettings::lasting(1200) }],
+                ..settings(is_server, 1, cc, "minrtt", 1 << 24)
+            });
+            world.largest = largest;
+            let (took, world) = world.file(30_000_000);
+            let seen = world.observe(0);
+            (
+                took.as_secs_f64(),
+                seen.recoveries,
+                world.hosts[0].paths(&ID)[0].as_ref().unwrap().packet,
+            )
+        };
+        let (usual, probed) = (run(None, usize::MAX), run(Some(1452), 1400));
+        assert!((1300..=1400).contains(&probed.2), "{cc}: packets of {} bytes", probed.2);
+        assert!(usual.1 >= 3 && probed.1 + 1 >= usual.1, "{cc}: {probed:?} beside {usual:?}");
+        assert!(probed.0 < usual.0 * 1.02, "{cc}: {probed:?} beside {usual:?}");
+    }
+}
+
 /// TCP's recovery lets BBR through a path that loses one packet in a hundred; QUIC's does not.
 #[test]
 fn bbr_bears_one_percent_of_loss() {

@@ -499,9 +499,10 @@ impl Bundle {
         self.is_closed
     }
 
-    /// Returns whether the peer's credit keeps data from being sent.
+    /// Returns whether the peer's credit keeps data from being sent although earlier data has not
+    /// arrived: what is lost or on its way holds the credit, not a reader that pauses.
     pub fn waits_for_credit(&self) -> bool {
-        self.sending.is_blocked() || self.sending.source().wait_for_credit()
+        self.sending.source().wait_for_credit(self.sending.is_blocked())
     }
 
     /// Returns the next event for the application.

@@ -84,9 +84,10 @@ impl Arrivals {
         }
     }
 
-    /// Returns when an ACK must leave; [`Time::MAX`] if none is owed.
+    /// Returns when an ACK must leave; [`Time::MAX`] if none is owed, or nothing arrived that it
+    /// could tell: a datagram that asks for one may find no room.
     pub fn due(&self) -> Time {
-        self.due
+        if self.has_new { self.due } else { Time::MAX }
     }
 
     /// Owes nothing until more arrives.
@@ -111,7 +112,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Datagram { number: u64, asks: bool, hurries: bool },
+        Datagram { number: u64, asks: bool, hurries: bool, fits: bool },
         Settle(u64),
         Ack,
         Down,
@@ -119,8 +120,9 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            6 => (0..40_u64, any::<(bool, bool)>())
-                .prop_map(|(number, (asks, hurries))| Step::Datagram { number, asks, hurries }),
+            6 => (0..40_u64, any::<(bool, bool, bool)>()).prop_map(
+                |(number, (asks, hurries, fits))| Step::Datagram { number, asks, hurries, fits }
+            ),
             2 => (0..42_u64).prop_map(Step::Settle),
             2 => Just(Step::Ack),
             1 => Just(Step::Down),
@@ -135,12 +137,14 @@ mod tests {
             for (at, step) in steps.into_iter().enumerate() {
                 let now = Time::from_millis(at as u64);
                 match step {
-                    Step::Datagram { number, asks, hurries } => {
+                    Step::Datagram { number, asks, hurries, fits } => {
                         let Some(number) = arrivals.number(number as u16) else { continue };
                         if hurries {
                             arrivals.hurry(now);
                         }
-                        arrivals.insert(now, number, asks || hurries);
+                        if fits {
+                            arrivals.insert(now, number, asks || hurries);
+                        }
                     }
                     Step::Settle(below) => arrivals.settle(below),
                     Step::Ack => {

@@ -85,9 +85,12 @@ impl Streams {
         Some(result)
     }
 
-    /// Returns whether a stream has bytes that wait for credit of the peer.
-    pub fn wait_for_credit(&self) -> bool {
-        self.streams.values().any(SendStream::waits_for_credit)
+    /// Returns whether a stream has bytes that have not arrived, while further ones wait for credit
+    /// of the peer: its own, or that of all streams if it is `used_up`.
+    pub fn wait_for_credit(&self, used_up: bool) -> bool {
+        let waits =
+            |stream: &SendStream| stream.is_outstanding() && (used_up || stream.waits_for_credit());
+        self.streams.values().any(waits)
     }
 
     /// Sets the maximum size of a datagram with a piece.

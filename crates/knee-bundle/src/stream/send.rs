@@ -60,6 +60,11 @@ impl SendStream {
         self.written().min(self.limit).saturating_sub(self.cut)
     }
 
+    /// Returns whether something was cut and has not arrived.
+    pub fn is_outstanding(&self) -> bool {
+        self.reset.is_none() && self.base < self.cut
+    }
+
     /// Returns whether bytes wait for credit of the peer.
     pub fn waits_for_credit(&self) -> bool {
         self.reset.is_none() && self.written() > self.limit && self.cut >= self.limit

@@ -15,7 +15,7 @@ use self::settings::transport;
 use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
-use crate::keys::{KeyError, KeyPair, PublicKey, key_error};
+use crate::keys::{CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID, key_error};
 use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
@@ -43,9 +43,9 @@ const SEGMENTS_MAX: NonZeroUsize = NonZeroUsize::new(10).expect("it is not zero"
 const DATAGRAMS: usize = 1 << 16;
 /// Server name in the handshake; servers are identified by their keys.
 const SERVER_NAME: &str = "knee";
-/// Maximum bytes that QUIC adds to a datagram: its header with a packet number of four bytes (RFC
-/// 9000, section 17.3.1), the tag, and the frame's type and length.
-const AROUND_DATAGRAM: u16 = 1 + 8 + 4 + 16 + 1 + 8;
+/// Maximum bytes that QUIC adds to a datagram besides the id of the connection: its header with a
+/// packet number of four bytes (RFC 9000, section 17.3.1), the tag, and the frame's type and length.
+const AROUND_DATAGRAM: u16 = 1 + 4 + 16 + 1 + 8;
 /// Numbers of connections that have not joined from which a client must prove its address (RFC
 /// 9000, section 8.1.2), and from which connections are refused.
 const UNJOINED_CHECKED: usize = 64;
@@ -255,7 +255,9 @@ impl Host {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
         let largest = |path: &ConnectionSettings| path.packet_max.unwrap_or(path.packet);
         let packet = self.settings.paths.iter().map(largest).max().unwrap_or_default();
-        let datagram = packet.saturating_sub(AROUND_DATAGRAM).max(DATAGRAM_MIN);
+        // That of the other end.
+        let peers_id = if is_server { CLIENT_ID } else { SERVER_ID };
+        let datagram = packet.saturating_sub(AROUND_DATAGRAM + peers_id as u16).max(DATAGRAM_MIN);
         let settings =
             BundleSettings { is_server, datagram, limits, buffer, reinjection, lateness };
         let tape = Tape::default();
@@ -596,15 +598,22 @@ impl Host {
             };
             link.send(now, self.datagram.split().freeze(), &mut paths[number]);
             if let Some(held) = bond.bundle.take_penalty()
-                && let Some(held) = bond.links[held].and_then(|key| self.links.get_mut(&key))
+                && let Some(link) = bond.links[held].and_then(|key| self.links.get_mut(&key))
             {
-                held.control.penalise(now);
+                link.control.penalise(now);
+                paths[held] = link.view(now, paths[held].status);
             }
             moved = true;
         }
+        if !paths.iter().any(|path| path.ready) {
+            return moved;
+        }
         // As in TCP, a full receive window is no limit by the application, or a start-up with losses
         // would not end; of several paths, each has nothing to send then, as in Multipath TCP.
-        let is_alone = paths.iter().filter(|path| path.status != Status::Down).count() == 1;
+        let is_used = |(number, path): &(usize, &Path)| {
+            path.status == Status::Active || bond.bundle.overflows(*number)
+        };
+        let is_alone = paths.iter().enumerate().filter(is_used).count() == 1;
         let waits_for_credit = is_alone && bond.bundle.waits_for_credit();
         for (key, path) in bond.links.iter().zip(&paths) {
             if path.ready

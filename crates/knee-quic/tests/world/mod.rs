@@ -70,6 +70,8 @@ pub struct World {
     pub reads: bool,
     /// When a NAT assigns the client a different port.
     pub rebinding: Time,
+    /// Largest UDP payload that the links carry.
+    pub largest: usize,
 }
 
 pub fn address(end: usize, path: usize) -> SocketAddr {
@@ -111,6 +113,14 @@ impl World {
 
     /// Makes a world whose hosts buffer `buffer` bytes per stream.
     pub fn with(ways: &[Way], cc: &str, scheduler: &str, window: u64, buffer: u64) -> World {
+        World::between(ways, |is_server| {
+            let settings = settings(is_server, ways.len(), cc, scheduler, window);
+            HostSettings { buffer, ..settings }
+        })
+    }
+
+    /// Makes a world whose hosts have these settings, by whether it is the server.
+    pub fn between(ways: &[Way], settings: impl Fn(bool) -> HostSettings) -> World {
         let links = [0_u64, 100].map(|seed| {
             let link = |(way, seed): (&Way, u64)| {
                 let config = Config {
@@ -131,8 +141,7 @@ impl World {
         let keys = [KeyPair::generate().unwrap(), KeyPair::generate().unwrap()];
         let start = Instant::now();
         let hosts = [0_u64, 1].map(|end| {
-            let settings = settings(end == 1, ways.len(), cc, scheduler, window);
-            let settings = HostSettings { buffer, ..settings };
+            let settings = settings(end == 1);
             let rng = ChaCha8Rng::seed_from_u64(end);
             let [own, other] = [&keys[end as usize], &keys[1 - end as usize]];
             Host::new(settings, own, &[other.public()], start, &rng).unwrap()
@@ -147,6 +156,7 @@ impl World {
             carried: [vec![0; ways.len()], vec![0; ways.len()]],
             reads: true,
             rebinding: Time::MAX,
+            largest: usize::MAX,
         };
         let paths: Vec<_> =
             ways.iter().enumerate().map(|(path, way)| (path, address(1, path), way.cost)).collect();
@@ -158,7 +168,7 @@ impl World {
         let (now, links) = (self.now, &mut self.links[end]);
         let carried = &mut self.carried[end];
         self.hosts[end].work(now, |path, _, bytes, packet| {
-            for part in bytes.chunks(packet) {
+            for part in bytes.chunks(packet).filter(|part| part.len() <= self.largest) {
                 carried[path] += u64::from(AROUND) + part.len() as u64;
                 let _ = links[path].send(now, Packet(part.to_vec()));
             }
