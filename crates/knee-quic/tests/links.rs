@@ -225,7 +225,7 @@ fn a_lost_probe_of_the_mtu_is_forgotten() {
     for cc in ["reno", "cubic"] {
         let way = way(20.0, 20, 64_000);
         let run = |packet_max, largest| {
-            let mut world = World::between(&[way.clone()], |is_server| HostSettings {
+            let mut world = World::between(std::slice::from_ref(&way), |is_server| HostSettings {
                 paths: vec![ConnectionSettings { packet_max, ..ConnectionSettings::lasting(1200) }],
                 ..settings(is_server, 1, cc, "minrtt", 1 << 24)
             });
