@@ -12,17 +12,22 @@
 //!   recovery arrive is the recovery undone.
 //! * A probe timeout is not reported. Persistent congestion (RFC 9002, section 7.6) takes the place
 //!   of TCP's retransmission timeout.
-//! * The fate of packets whose handshake keys are gone is never reported: bytes in flight are
-//!   corrected at each ACK.
+//! * The fate of packets whose handshake keys are gone, of lost probes of the MTU, and of packets
+//!   from before an address changed is never reported: bytes in flight are corrected at each ACK, and
+//!   what must have been lost is forgotten ([`Ring::on_ack_end`]).
 //!
 //! The library neither paces nor enforces its window: [`CongestionControl::may_send`] decides when
 //! a packet may leave.
 
+mod adaptor;
+
+pub use self::adaptor::Adaptor;
+
 use crate::recovery::{Change, Episode};
 use crate::ring::Ring;
 use knee_cc::{
-    Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, Recovery, RecoveryPeriod,
-    Sample, Selection, SelectionError, State, Transmission,
+    Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, RecoveryPeriod, Sample,
+    Selection, SelectionError, State, Transmission,
 };
 use knee_multipath::CapacityMeter;
 use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent};
@@ -30,17 +35,11 @@ use knee_units::{Rate, Time};
 use noq_proto::congestion;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Headers of IPv4 and UDP.
 const AROUND: u32 = 28;
-/// Window reported to the library: it never limits, and above four gigabytes the library does not
-/// pace. So packets beyond our window are those that the bundle sends without asking for room: its
-/// acknowledgements, and its probes of a silent path, which would otherwise wait behind a window
-/// full of lost packets.
-const UNLIMITED: u64 = 1 << 40;
 /// Interval of the timers of a host, which sends and reads together what became due since the last
 /// one. Tokio's have a millisecond.
 const TICK: Time = Time::from_millis(1);
@@ -620,102 +619,5 @@ impl Inner {
         let mut peers = lock(&coupling.0);
         peers[*own] = Peer { srtt: self.rtt.smoothed(), ..self.controller.peer() };
         self.controller.on_peers(&peers, *own);
-    }
-}
-
-/// A [`CongestionControl`] with the interface of the QUIC library.
-#[derive(Debug)]
-pub struct Adaptor(pub CongestionControl);
-
-impl congestion::Controller for Adaptor {
-    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
-        let mut inner = self.0.inner();
-        let now = inner.time(now);
-        inner.on_sent(now, bytes, number);
-    }
-
-    fn on_ack(
-        &mut self,
-        now: Instant,
-        sent: Instant,
-        _bytes: u64,
-        number: u64,
-        _app_limited: bool,
-        _rtt: &noq_proto::RttEstimator,
-    ) {
-        let mut inner = self.0.inner();
-        let (now, sent) = (inner.time(now), inner.time(sent));
-        inner.on_acknowledged(now, sent, number);
-    }
-
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _: bool, _: Option<u64>) {
-        let mut inner = self.0.inner();
-        let now = inner.time(now);
-        inner.in_flight = in_flight;
-        inner.ring.on_ack_end();
-        if let Some(batch) = &mut inner.batch {
-            (batch.at, batch.complete) = (now, true);
-        }
-    }
-
-    fn on_packet_lost(&mut self, _bytes: u16, number: u64, now: Instant) {
-        let mut inner = self.0.inner();
-        let now = inner.time(now);
-        inner.on_lost(now, number);
-    }
-
-    fn on_congestion_event(
-        &mut self,
-        now: Instant,
-        _sent: Instant,
-        is_persistent_congestion: bool,
-        is_ecn: bool,
-        _lost_bytes: u64,
-        _largest_lost: u64,
-    ) {
-        let mut inner = self.0.inner();
-        let now = inner.time(now);
-        if is_ecn {
-            inner.flush();
-            inner.tell(now, Event::CongestionEcho);
-            return;
-        }
-        let batch = inner.batch.take_if(|batch| batch.complete);
-        inner.settle(now, batch, is_persistent_congestion);
-    }
-
-    fn on_spurious_congestion_event(&mut self) {
-        let mut inner = self.0.inner();
-        inner.flush();
-        if matches!(inner.episode.state(), Recovery::Recovery | Recovery::Loss) {
-            inner.episode.undo();
-            inner.reduction = None;
-            inner.counted.spurious_recoveries += 1;
-            let now = inner.now;
-            inner.tell(now, Event::SpuriousRecovery);
-        }
-    }
-
-    fn on_mtu_update(&mut self, mtu: u16) {
-        self.0.inner().mss = mtu.into();
-    }
-
-    fn window(&self) -> u64 {
-        // Called before anything is sent, when all losses of an ACK are known.
-        self.0.inner().flush();
-        UNLIMITED
-    }
-
-    /// For a path that moves to another address, which keeps its congestion control.
-    fn clone_box(&self) -> Box<dyn congestion::Controller> {
-        Box::new(Adaptor(self.0.clone()))
-    }
-
-    fn initial_window(&self) -> u64 {
-        self.0.inner().initial_window
-    }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }

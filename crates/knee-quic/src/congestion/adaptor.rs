@@ -1,0 +1,110 @@
+//! The interface that the QUIC library has for controllers.
+
+use super::CongestionControl;
+use knee_cc::{Event, Recovery};
+use noq_proto::congestion;
+use std::any::Any;
+use std::time::Instant;
+
+/// Window reported to the library: it never limits, and above four gigabytes the library does not
+/// pace. So packets beyond our window are those that the bundle sends without asking for room: its
+/// acknowledgements, and its probes of a silent path, which would otherwise wait behind a window
+/// full of lost packets.
+const UNLIMITED: u64 = 1 << 40;
+
+/// A [`CongestionControl`] with the interface of the QUIC library.
+#[derive(Debug)]
+pub struct Adaptor(pub CongestionControl);
+
+impl congestion::Controller for Adaptor {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        inner.on_sent(now, bytes, number);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        _bytes: u64,
+        number: u64,
+        _app_limited: bool,
+        _rtt: &noq_proto::RttEstimator,
+    ) {
+        let mut inner = self.0.inner();
+        let (now, sent) = (inner.time(now), inner.time(sent));
+        inner.on_acknowledged(now, sent, number);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _: bool, _: Option<u64>) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        inner.in_flight = in_flight;
+        inner.ring.on_ack_end();
+        if let Some(batch) = &mut inner.batch {
+            (batch.at, batch.complete) = (now, true);
+        }
+    }
+
+    fn on_packet_lost(&mut self, _bytes: u16, number: u64, now: Instant) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        inner.on_lost(now, number);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        _sent: Instant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        _lost_bytes: u64,
+        _largest_lost: u64,
+    ) {
+        let mut inner = self.0.inner();
+        let now = inner.time(now);
+        if is_ecn {
+            inner.flush();
+            inner.tell(now, Event::CongestionEcho);
+            return;
+        }
+        let batch = inner.batch.take_if(|batch| batch.complete);
+        inner.settle(now, batch, is_persistent_congestion);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        let mut inner = self.0.inner();
+        inner.flush();
+        if matches!(inner.episode.state(), Recovery::Recovery | Recovery::Loss) {
+            inner.episode.undo();
+            inner.reduction = None;
+            inner.counted.spurious_recoveries += 1;
+            let now = inner.now;
+            inner.tell(now, Event::SpuriousRecovery);
+        }
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.0.inner().mss = mtu.into();
+    }
+
+    fn window(&self) -> u64 {
+        // Called before anything is sent, when all losses of an ACK are known.
+        self.0.inner().flush();
+        UNLIMITED
+    }
+
+    /// For a path that moves to another address, which keeps its congestion control.
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(Adaptor(self.0.clone()))
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.0.inner().initial_window
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
