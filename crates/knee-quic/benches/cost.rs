@@ -344,7 +344,7 @@ fn transfer(paths: usize, make: impl Fn(Instant, &[SocketAddr]) -> [Box<dyn End>
 }
 
 /// A call of the library.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Call {
     Sent(Instant, u16, u64),
     Ack(Instant, Instant, u64, u64, bool, RttEstimator),
@@ -356,12 +356,6 @@ enum Call {
 /// Records the calls of the library's controller.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<Vec<Call>>>);
-
-impl std::fmt::Debug for Call {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Call")
-    }
-}
 
 #[derive(Debug)]
 struct Recorded(Box<dyn Controller>, Recorder);

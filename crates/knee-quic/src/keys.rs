@@ -17,8 +17,8 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Bytes of a client's connection ids, which every packet from the server carries: enough for the
-/// few connections of a client's socket, and of a server's.
+/// Lengths of the ends' connection ids, bytes. Every packet carries that of its receiver, and a
+/// client's socket has few connections.
 pub(crate) const CLIENT_ID: usize = 4;
 pub(crate) const SERVER_ID: usize = 8;
 /// Name of the protocol in the handshake (RFC 7301).

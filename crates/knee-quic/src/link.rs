@@ -1,7 +1,7 @@
 //! One QUIC connection as a path of a bundle.
 
 use crate::BundleId;
-use crate::congestion::{Adaptor, CongestionControl, CongestionSettings, Observed};
+use crate::congestion::{CongestionControl, CongestionSettings, Observed};
 use crate::keys::PublicKey;
 use bytes::Bytes;
 use knee_bundle::PathUse;
@@ -183,6 +183,6 @@ impl ControllerFactory for Factory {
         let control = CongestionControl::new(&self.settings, mtu, self.start, rng);
         let control = control.expect("settings that were tried");
         *made = (made.0 + 1, Some(control.clone()));
-        Box::new(Adaptor(control))
+        control.for_library()
     }
 }

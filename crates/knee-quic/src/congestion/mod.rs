@@ -21,7 +21,7 @@
 
 mod adaptor;
 
-pub use self::adaptor::Adaptor;
+use self::adaptor::Adaptor;
 
 use crate::recovery::{Change, Episode};
 use crate::ring::Ring;
@@ -141,7 +141,7 @@ struct Inner {
     episode: Episode,
     established: bool,
     window_limited: bool,
-    /// Order of the first packet of the round for which `window_limited` does not hold.
+    /// Order of the packet that begins the next round; `window_limited` holds until it is the oldest.
     usage_end: u32,
     in_flight: u64,
     counted: Observed,
