@@ -94,3 +94,22 @@ fn a_stopped_stream_takes_what_comes_and_holds_nothing() {
     assert_eq!(stream.insert(Time::ZERO, 30, &[0; 10], true), Inserted::Taken(20));
     assert_eq!((stream.held(), stream.stop_code(), stream.is_done()), (0, Some(3), true));
 }
+
+/// Only what has not arrived holds the credit; a reader that pauses does not.
+#[test]
+fn a_stream_waits_for_credit_while_something_is_outstanding() {
+    let mut streams = Streams::default();
+    streams.set_datagram(1200);
+    let id = StreamId::new(0, Class::Normal, false);
+    streams.insert(id, SendStream::new(1_000));
+    streams.change(id, |stream| stream.write(&[0; 1_500], 10_000));
+    assert!(!streams.wait_for_credit(false));
+    let (piece, _) = streams.cut(1_000).unwrap();
+    assert!(streams.wait_for_credit(false));
+    streams.change(id, |stream| stream.on_delivered(piece.offset, piece.len.into()));
+    assert!(!streams.wait_for_credit(false));
+    // More credit: the rest may leave.
+    streams.change(id, |stream| stream.raise_limit(1_200));
+    streams.cut(100).unwrap();
+    assert!(!streams.wait_for_credit(false) && streams.wait_for_credit(true));
+}
