@@ -236,7 +236,8 @@ pub struct Bundle {
     peer_goes_away: bool,
     closing: Option<(u64, String)>,
     is_closed: bool,
-    /// Buffer for the paths as the scheduler sees them.
+    /// Buffer for the paths as the scheduler sees them: to fill an array of eight for each datagram
+    /// costs a hundredth of all work over two paths.
     view: Vec<Path>,
     /// Buffer for the result of an ACK, empty between calls.
     fates: Vec<(Fate, Content)>,

@@ -14,7 +14,7 @@ const UNLIMITED: u64 = 1 << 40;
 
 /// A [`CongestionControl`] with the interface of the QUIC library.
 #[derive(Debug)]
-pub struct Adaptor(pub CongestionControl);
+pub(super) struct Adaptor(pub(super) CongestionControl);
 
 impl congestion::Controller for Adaptor {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
