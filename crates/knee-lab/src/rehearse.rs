@@ -431,21 +431,22 @@ fn is_judged(groups: &[Group], key: &Key, triples: &[u64]) -> bool {
             .all(|number| with(groups, key).all(|group| cells(group, key, *number).is_some()))
 }
 
-fn cells(group: &Group, key: &Key, triple: u64) -> Option<Cells> {
+/// Cells of a triple, and the numbers of transfers begun in the halves of its third block.
+fn cells(group: &Group, key: &Key, triple: u64) -> Option<(Cells, [u64; 2])> {
     let block = |treatment| group.blocks.get(&Which::Triple(triple, treatment));
     let [control, test, half] = [Treatment::Control, Treatment::Test, Treatment::Half].map(block);
     let (control, test, half) = (control?, test?, half?);
     let [a, b] = half.halves(key);
-    Some(Cells {
+    let cells = Cells {
         control: control.mean(key)?,
         test: test.mean(key)?,
         halves: [mean(a)?, mean(b)?],
-        half_counts: half.begun.get(key).copied().unwrap_or_default(),
         // Blocks are drawn independently of each other: nothing was known before.
         forecast: None,
         worse: test.costs(&key.0).worse_than(&control.costs(&key.0)),
         lost: 0.0,
-    })
+    };
+    Some((cells, half.begun.get(key).copied().unwrap_or_default()))
 }
 
 /// Builds the trial. Pairs of blocks under A provide the spread of differences, and that of the
@@ -479,9 +480,10 @@ fn trial(
         covariate: Covariate::default(),
     });
     for number in triples {
-        let row: Vec<Cells> =
-            with(groups, key).filter_map(|group| cells(group, key, *number)).collect();
-        trial.push(&row);
+        let each = with(groups, key).filter_map(|group| cells(group, key, *number));
+        let (row, begun): (Vec<Cells>, Vec<[u64; 2]>) = each.unzip();
+        let halves = begun.iter().fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+        trial.push(&row, &[halves]);
     }
     trial
 }

@@ -48,8 +48,8 @@ pub use actuator::{
 pub use default::{DefaultState, HostDefault, Setting};
 pub use error::{PolicyError, Problem};
 pub use experiment::{
-    Block, BlockFile, CLASSES, Checked, Experiment, GroupBlock, Judged, Noise, Slot, Step, Sums,
-    Timeline, Times, check, judge, noise,
+    Block, BlockFile, CLASSES, Checked, Experiment, GroupBlock, Judged, Noise, RecordedBlocks,
+    Slot, Step, Stopped, Sums, Timeline, Times, check, judge, noise, recorded_blocks,
 };
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};

@@ -49,9 +49,13 @@ pub struct PolicyFile {
     open_connections: Option<Spanned<bool>>,
     /// Stage of an experiment by `knee steer run`: "observe" changes nothing and checks the
     /// method on this traffic, "canary" tries the controller in one group and looks for harm
-    /// only, "host" compares. Default: "host".
-    #[serde(default)]
-    stage: Stage,
+    /// only, "host" compares, "site" compares on several hosts at the same time. Default: "host".
+    #[schemars(with = "Option<Stage>")]
+    stage: Option<Spanned<Stage>>,
+    /// Time at which the first block begins on all hosts of a site, in UTC:
+    /// `2027-01-31T18:00:00Z`. Only the stage "site" has it, and needs it.
+    #[schemars(with = "Option<String>")]
+    begins: Option<Spanned<Datetime>>,
     /// Groups of traffic with their controllers.
     #[serde(default, rename = "group")]
     groups: Vec<GroupFile>,
@@ -69,6 +73,8 @@ pub enum Stage {
     /// All groups get it, block by block; the effect is judged.
     #[default]
     Host,
+    /// The same on several hosts at the same time; the effect on all of them together is judged.
+    Site,
 }
 
 /// Mechanism that carries out a policy.
@@ -131,6 +137,8 @@ pub struct Policy {
     pub open_connections: bool,
     /// Stage of an experiment; `apply` does not ask for it.
     pub stage: Stage,
+    /// Begin of the first block of the stage [`Stage::Site`], seconds since 1970 (Unix time).
+    pub begins_unix: Option<u64>,
     /// At least one group; no connection belongs to two.
     pub groups: Vec<PolicyGroup>,
 }
@@ -185,14 +193,29 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     if file.name.get_ref().trim().is_empty() {
         say(file.name.span(), "the policy has no name".into(), "such as \"edge\"");
     }
-    let expires_unix = file.expires.and_then(|expires| {
-        let unix = unix_time(expires.get_ref());
+    let mut unix = |time: Option<&Spanned<Datetime>>| {
+        let time = time?;
+        let unix = unix_time(time.get_ref());
         if unix.is_none() {
-            let message = format!("{} is not a time in UTC", expires.get_ref());
-            say(expires.span(), message, "a date, T, a time, Z: 2027-01-31T00:00:00Z");
+            let message = format!("{} is not a time in UTC", time.get_ref());
+            say(time.span(), message, "a date, T, a time, Z: 2027-01-31T00:00:00Z");
         }
         unix
-    });
+    };
+    let expires_unix = unix(file.expires.as_ref());
+    let begins_unix = unix(file.begins.as_ref());
+    let stage = file.stage.as_ref().map_or(Stage::default(), |stage| *stage.get_ref());
+    match (&file.begins, &file.stage) {
+        (None, Some(named)) if stage == Stage::Site => {
+            let message = "the hosts of a site need the same first block".to_string();
+            say(named.span(), message, "add when it begins: begins = 2027-01-31T18:00:00Z");
+        }
+        (Some(begins), _) if stage != Stage::Site => {
+            let message = "only the stage site begins at a given time".to_string();
+            say(begins.span(), message, "remove the key, or write stage = \"site\"");
+        }
+        _ => {}
+    }
     let table = file.table.map_or(TABLE, |table| {
         if *table.get_ref() < TABLE_MIN {
             let message = format!("table {} is below {TABLE_MIN}", table.get_ref());
@@ -300,7 +323,8 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         table,
         actuator,
         open_connections,
-        stage: file.stage,
+        stage,
+        begins_unix,
         groups,
     }
 }
@@ -423,7 +447,7 @@ hold_out = "0%"
                 "name = \"edge\"",
                 "name = \"edge\"\nstage = \"fleet\"",
                 "\"fleet\"",
-                "expected one of `observe`, `canary`, `host`",
+                "expected one of `observe`, `canary`, `host`, `site`",
                 "docs/steer.md",
             ),
             ("ports = [443]", "ports = [443, 0]", "0", "port 0", "1 to 65535"),
@@ -440,6 +464,14 @@ hold_out = "0%"
             ("name = \"edge\"", "name = \"edge\"\ntable = 254", "254", "below 256", "7222"),
             ("\n[[", "\nexpires = 2027-01-31\n[[", "2027-01-31", "not a time in UTC", "00:00Z"),
             ("\n[[", "\nopen_connections = true\n[[", "true", "cannot change", "\"bpf\""),
+            ("\n[[", "\nstage = \"site\"\n[[", "\"site\"", "same first block", "begins = "),
+            (
+                "\n[[",
+                "\nbegins = 2027-01-31T18:00:00Z\n[[",
+                "2027-01-31T18:00:00Z",
+                "stage site",
+                "remove",
+            ),
         ] {
             let text = GOOD.replacen(right, wrong, 1);
             assert_ne!(text, GOOD);

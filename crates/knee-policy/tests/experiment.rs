@@ -48,7 +48,7 @@ fn judged(rtt_ms: [f64; 2], busy_ms: [f64; 2]) -> Judged {
             });
         }
     }
-    let mut judged = judge(&blocks, &timeline, &design, &["web".to_string()]).unwrap();
+    let mut judged = judge(&[&blocks], &timeline, &design, &["web".to_string()]).unwrap();
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }
@@ -130,7 +130,7 @@ fn days(timeline: &Timeline, design: &Design, effect: f64, repeats: bool) -> Vec
 fn the_day_before_is_a_forecast() {
     let timeline = Timeline { triples: 140, ..timeline() };
     let (design, names) = (Design::new(7), ["web".to_string()]);
-    let judged = |blocks: &[Block]| judge(blocks, &timeline, &design, &names).unwrap().remove(0);
+    let judged = |blocks: &[Block]| judge(&[blocks], &timeline, &design, &names).unwrap().remove(0);
     for effect in [0.0, 0.02] {
         let blocks = days(&timeline, &design, effect, true);
         let trial = judged(&blocks).trial;
@@ -163,7 +163,7 @@ fn observed_blocks_show_few_effects() {
     assert!(checked.stopped <= 64 && checked.labellings == 1000, "{checked:?}");
     // With an effect of the labels that were drawn, only these show it.
     let tried = days(&timeline, &Design::new(7), 0.5, false);
-    let judged = judge(&tried, &timeline, &Design::new(7), &names).unwrap().remove(0);
+    let judged = judge(&[&tried], &timeline, &Design::new(7), &names).unwrap().remove(0);
     assert_eq!(judged.trial.verdict().0, Verdict::More);
     assert!(check(&tried, &timeline, &names, 1000).unwrap().seen <= 64);
     let found = noise(&blocks, &timeline, 0, 0).unwrap();

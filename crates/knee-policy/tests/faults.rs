@@ -52,7 +52,7 @@ impl Actuator for Kernel {
 
 /// Blocks that end when a process looks at these times, with the reasons why they are void.
 fn blocks_at(times: &[Duration], kernel: &mut Kernel) -> Vec<(u64, Option<String>)> {
-    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[]).unwrap();
+    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[], 0).unwrap();
     let mut blocks = Vec::new();
     for now in times {
         let step = experiment.step(*now, kernel).unwrap();
@@ -82,7 +82,7 @@ fn refused_controllers_make_a_block_void() {
 /// A controller that the kernel lacks ends the experiment, after which everything is reverted.
 #[test]
 fn a_kernel_that_refuses_ends_it() {
-    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[]).unwrap();
+    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[], 0).unwrap();
     let mut kernel = Kernel { refuses: true, ..Kernel::default() };
     let error = experiment.step(Duration::ZERO, &mut kernel).unwrap_err();
     assert!(error.to_string().contains("no such controller"), "{error}");
@@ -130,7 +130,7 @@ fn judged(change: impl Fn(u64, Treatment, &mut Block)) -> Judged {
         change(number, treatment, &mut block);
         blocks.push(block);
     }
-    let mut judged = judge(&blocks, &timeline, &design, &["web".to_string()]).unwrap();
+    let mut judged = judge(&[&blocks], &timeline, &design, &["web".to_string()]).unwrap();
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }

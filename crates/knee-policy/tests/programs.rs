@@ -363,7 +363,7 @@ fn experiment(
 ) -> (Vec<Block>, Vec<Step>) {
     let folder = tempfile::tempdir().unwrap();
     let mut applied = apply(policy, &folder.path().join("journal"));
-    let mut experiment = Experiment::begin(policy, timeline, Vec::new(), &[]).unwrap();
+    let mut experiment = Experiment::begin(policy, timeline, Vec::new(), &[], 0).unwrap();
     let (began, mut blocks, mut steps) = (Instant::now(), Vec::new(), Vec::new());
     loop {
         let mut step = experiment.step(began.elapsed(), &mut applied.actuator).unwrap();
@@ -614,7 +614,7 @@ fn arms_of_blocks(block: Duration) -> bool {
     let (truth, mut void) = (Truth::default(), false);
     let rows = observed(&path, |_| {
         let mut applied = apply(&policy, &folder.path().join("journal"));
-        let mut experiment = Experiment::begin(&policy, timeline, Vec::new(), &[]).unwrap();
+        let mut experiment = Experiment::begin(&policy, timeline, Vec::new(), &[], 0).unwrap();
         let mut published = published(&path);
         let began = Instant::now();
         let is_over = AtomicBool::new(false);

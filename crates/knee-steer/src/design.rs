@@ -3,6 +3,7 @@
 use ipnet::IpNet;
 use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher24;
+use std::f64::consts::SQRT_2;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ const BLOCK_MIN: Duration = Duration::from_secs(600);
 /// Minimum time for effects of the previous block to fade.
 const BURN_IN_MIN: Duration = Duration::from_secs(60);
 
-/// The 0.999 quantile of chi-square with one degree of freedom.
-const CHI_SQUARE_LIMIT: f64 = 10.828;
+/// Probability with which chance alone makes halves differ as much as unlike ones.
+const UNLIKE_LEVEL: f64 = 0.001;
 
 /// Treatment of a group's connections in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,11 +117,13 @@ pub fn burn_in(flow_p90: Duration) -> Duration {
 
 /// Whether the halves of a block differ, in clients or flows, more than occurs by chance in one of
 /// a thousand: then something other than the draw determined the assignment, and the experiment
-/// proves nothing.
-pub fn sample_ratio_is_off(halves: [u64; 2]) -> bool {
+/// proves nothing. Of `together` sets of halves that are checked in one experiment, each needs as
+/// many times less chance (Bonferroni); a chi-square test with one degree of freedom.
+pub fn sample_ratio_is_off(halves: [u64; 2], together: usize) -> bool {
     let [control, test] = halves.map(|count| count as f64);
     let all = control + test;
-    all > 0.0 && (control - test).powi(2) / all > CHI_SQUARE_LIMIT
+    let deviations = (control - test).abs() / all.sqrt();
+    all > 0.0 && libm::erfc(deviations / SQRT_2) < UNLIKE_LEVEL / together.max(1) as f64
 }
 
 /// Number of triples that show an effect of `smallest` with power 0.8 at a level of 5 %, if B minus
@@ -196,13 +199,17 @@ mod tests {
         assert_eq!(burn_in(Duration::from_secs(90)), Duration::from_secs(90));
     }
 
-    /// Computed by hand: (530 - 470)^2 / 1000 = 3.6, (560 - 440)^2 / 1000 = 14.4.
+    /// The tables' quantiles of chi-square: 10.828 for a probability of 0.001, 19.511 for 0.00001.
+    /// By hand: (552 - 448)^2 / 1000 = 10.816, (553 - 447)^2 / 1000 = 11.236; (569 - 431)^2 / 1000 =
+    /// 19.044, (570 - 430)^2 / 1000 = 19.6.
     #[test]
     fn unlike_halves_are_seen() {
-        assert!(!sample_ratio_is_off([530, 470]));
-        assert!(sample_ratio_is_off([560, 440]));
-        assert!(sample_ratio_is_off([0, 20]));
-        assert!(!sample_ratio_is_off([0, 0]));
+        assert!(!sample_ratio_is_off([552, 448], 1));
+        assert!(sample_ratio_is_off([553, 447], 1));
+        assert!(!sample_ratio_is_off([569, 431], 100));
+        assert!(sample_ratio_is_off([430, 570], 100));
+        assert!(sample_ratio_is_off([0, 20], 1));
+        assert!(!sample_ratio_is_off([0, 0], 1));
     }
 
     /// The specification's example: a deviation of 0.088 and an effect of 5 % need about 50

@@ -54,6 +54,21 @@ impl Costs {
         Costs([retransmitted, delay, completion])
     }
 
+    /// Means of two compared blocks over several hosts, each with a weight. A value counts for the
+    /// hosts that have it in both blocks.
+    pub fn mean(hosts: &[(f64, [Costs; 2])]) -> [Costs; 2] {
+        let over = |side: usize, index: usize| {
+            let both = |(weight, pair): &(f64, [Costs; 2])| {
+                let [one, other] = [pair[0].0[index]?, pair[1].0[index]?];
+                Some((*weight, [one, other][side]))
+            };
+            let all: f64 = hosts.iter().filter_map(both).map(|(weight, _)| weight).sum();
+            let each = hosts.iter().filter_map(both).map(|(weight, value)| weight / all * value);
+            (all > 0.0).then(|| each.sum())
+        };
+        [0, 1].map(|side| Costs(std::array::from_fn(|index| over(side, index))))
+    }
+
     /// Returns by how much these costs exceed those of a block under A.
     pub fn worse_than(&self, control: &Costs) -> Worse {
         std::array::from_fn(|index| Some(self.0[index]? - control.0[index]?))

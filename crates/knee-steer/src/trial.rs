@@ -37,8 +37,6 @@ pub struct Cells {
     pub test: f64,
     /// Half-and-half block: connections under A and under B.
     pub halves: [f64; 2],
-    /// Number of these.
-    pub half_counts: [u64; 2],
     /// Forecast of the measure in the block under B less that in the block under A, from before
     /// the triple, see [`Covariate`]; `None` without one.
     pub forecast: Option<f64>,
@@ -84,7 +82,8 @@ pub struct Trial {
     total: Vec<f64>,
     naive: Vec<f64>,
     neighbours: Vec<f64>,
-    halves: [u64; 2],
+    /// Numbers of clients of each set that is checked.
+    halves: Vec<[u64; 2]>,
     ended: Option<(Verdict, usize)>,
 }
 
@@ -97,16 +96,22 @@ impl Trial {
             total: Vec::new(),
             naive: Vec::new(),
             neighbours: Vec::new(),
-            halves: [0; 2],
+            halves: Vec::new(),
             ended: None,
         }
     }
 
-    /// Adds a triple, with [`Cells`] for each group. After the end of a trial, further triples
-    /// contribute to its effects but not to its verdict.
-    pub fn push(&mut self, groups: &[Cells]) {
+    /// Adds a triple, with [`Cells`] for each group, and the numbers of clients under A and under B
+    /// in the half-and-half block. Clients that several hosts have counted are not independent, so
+    /// each host's numbers are checked by themselves, in the same place for each triple. After the
+    /// end of a trial, further triples contribute to its effects but not to its verdict.
+    pub fn push(&mut self, groups: &[Cells], halves: &[[u64; 2]]) {
         if groups.is_empty() {
             return;
+        }
+        self.halves.resize(self.halves.len().max(halves.len()), [0; 2]);
+        for (sums, counts) in self.halves.iter_mut().zip(halves) {
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
         let mean =
             |of: &dyn Fn(&Cells) -> f64| groups.iter().map(of).sum::<f64>() / groups.len() as f64;
@@ -123,9 +128,6 @@ impl Trial {
             self.evidence.push(difference / factor);
             let harm = self.settings.guards.push(&cells.worse);
             stopped = stopped.or(harm);
-            for (sum, count) in self.halves.iter_mut().zip(cells.half_counts) {
-                *sum += count;
-            }
         }
         for cells in groups {
             if let Some(forecast) = cells.forecast {
@@ -144,7 +146,7 @@ impl Trial {
         if lost {
             return Some(Verdict::RecordsLost);
         }
-        if sample_ratio_is_off(self.halves) {
+        if self.halves.iter().any(|halves| sample_ratio_is_off(*halves, self.halves.len())) {
             return Some(Verdict::UnlikeHalves);
         }
         if let Some(harm) = stopped {

@@ -74,7 +74,7 @@ fn run(network: Network, seed: u64, with_forecast: bool) -> Trial {
     });
     for mut cells in triples(network, seed) {
         cells.forecast = cells.forecast.filter(|_| with_forecast);
-        trial.push(&[cells]);
+        trial.push(&[cells], &[]);
     }
     trial
 }

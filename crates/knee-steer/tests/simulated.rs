@@ -75,7 +75,6 @@ fn triples(network: Network, count: u64, seed: u64, nothing: bool) -> Vec<Vec<Ce
                         let mean = f64::midpoint(1.0, weight).ln();
                         let of = [-mean, weight.ln() - mean + effect];
                         cells.halves = of.map(|gets| cell(group, time, gets, 0.5, &mut rng));
-                        cells.half_counts = [(group.flows / 2.0) as u64; 2];
                     }
                 }
             }
@@ -109,7 +108,7 @@ fn run(network: Network, seed: u64) -> Trial {
         covariate: Covariate::default(),
     });
     for row in triples(network, TRIPLES as u64, seed, false) {
-        trial.push(&row);
+        trial.push(&row, &[]);
     }
     trial
 }
@@ -199,7 +198,7 @@ fn intervals_cover_the_truth() {
                 covariate: Covariate::default(),
             });
             triples(network, TRIPLES as u64, *seed, false).iter().any(|row| {
-                trial.push(row);
+                trial.push(row, &[]);
                 let interval = trial.total().unwrap().interval;
                 interval.is_some_and(|(low, high)| effect < low || effect > high)
             })
@@ -225,21 +224,24 @@ fn settings(guards: Guards) -> TrialSettings {
 #[test]
 fn faults_make_a_trial_invalid() {
     let network = Network { effect: 0.5, ..NOTHING };
-    let faulty = |change: &dyn Fn(&mut Cells)| {
+    let faulty = |change: &dyn Fn(&mut Cells), halves: &[[u64; 2]]| {
         let mut trial = Trial::new(settings(Guards::default()));
         for (at, mut row) in triples(network, 20, 3, false).into_iter().enumerate() {
             if at == 0 {
                 row.iter_mut().for_each(change);
             }
-            trial.push(&row);
+            trial.push(&row, halves);
         }
         trial.verdict()
     };
-    assert_eq!(faulty(&|_| {}).0, Verdict::More);
-    assert_eq!(faulty(&|cells| cells.lost = 0.03), (Verdict::RecordsLost, 1));
-    assert_eq!(faulty(&|cells| cells.lost = 0.009).0, Verdict::More);
-    let unlike = faulty(&|cells| cells.half_counts[1] = cells.half_counts[1] * 3 / 4);
-    assert_eq!(unlike, (Verdict::UnlikeHalves, 1));
+    let like = [[500, 500]];
+    assert_eq!(faulty(&|_| {}, &like).0, Verdict::More);
+    assert_eq!(faulty(&|cells| cells.lost = 0.03, &like), (Verdict::RecordsLost, 1));
+    assert_eq!(faulty(&|cells| cells.lost = 0.009, &like).0, Verdict::More);
+    assert_eq!(faulty(&|_| {}, &[[572, 428]]), (Verdict::UnlikeHalves, 1));
+    // Four hosts with the same clients differ as one does; their sum would be unlike.
+    assert_eq!(faulty(&|_| {}, &[[515, 485]; 4]).0, Verdict::More);
+    assert_eq!(faulty(&|_| {}, &[[500, 500], [590, 410]]), (Verdict::UnlikeHalves, 1));
 }
 
 /// An arm that exceeds its margin of half a point by three points is stopped, although it is
@@ -253,7 +255,7 @@ fn a_guard_ends_what_does_harm() {
         let mut trial = Trial::new(settings(guards));
         for mut row in triples(network, TRIPLES as u64, 5, false) {
             row.iter_mut().for_each(|cells| cells.worse = again(worse).worse_than(&again(0.0)));
-            trial.push(&row);
+            trial.push(&row, &[]);
         }
         trial.verdict()
     };
@@ -315,7 +317,7 @@ fn with_tails(usual: Tail, tested: Tail, seed: u64, of: fn(f64) -> Costs) -> (Ve
         }
         means += (cells.control - cells.test) / TRIPLES as f64;
         cells.worse = costs[1].worse_than(&costs[0]);
-        trial.push(&[cells]);
+        trial.push(&[cells], &[]);
     }
     (trial.verdict().0, means)
 }

@@ -24,7 +24,7 @@ pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
 pub use steer::{
     Applied, Apply, Host, Keys, Limit, PolicyPlan, Published, Rehearse, Sign, Steer, SteerAction,
-    SteerRun, Trust,
+    SteerJudge, SteerRun, Trust,
 };
 pub use train::Train;
 

@@ -2,7 +2,7 @@
 
 mod report;
 
-use crate::arguments::{Limit, Published, SteerRun};
+use crate::arguments::{Limit, Published, SteerJudge, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::policy::{now_unix, published, read, taken};
@@ -11,10 +11,13 @@ use knee_lab::Handle;
 use knee_lab::words::time_us;
 use knee_policy::{
     Actuator, Announcing, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy,
-    Publication, Slot, Stage, Step, Timeline, Unchanged, judge,
+    PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged, judge,
+    recorded_blocks,
 };
 use knee_steer::{Design, Verdict};
-use std::time::{Duration, Instant};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Limits on a live host: blocks long enough that few connections outlast them, a burn-in long
 /// enough for effects of the previous block to fade, triples enough for an interval.
@@ -23,6 +26,8 @@ const BURN_IN_MIN: Duration = Duration::from_secs(60);
 const TRIPLES_MIN: u64 = 16;
 /// Interval of lease renewals for the programs.
 const STEP: Duration = Duration::from_secs(1);
+/// Time between looks at whether to stop while waiting.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Runs an experiment until all blocks are done or it is stopped, then reverts all changes.
 pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
@@ -52,6 +57,9 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     }
     let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
+    let Some(first) = first(&policy, &timeline, &blocks, &handle)? else {
+        return Ok(Ending::Interrupted);
+    };
     let mut guard = Guard::start(path)?;
     journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
     let ran = carry_out(
@@ -65,6 +73,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
             file: &mut file,
             handle: &handle,
             published: &arguments.published,
+            first,
         },
     );
     let returned = host.roll_back(&Journal::read(path)?)?;
@@ -72,7 +81,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     guard.dismiss();
     screen::say(&taken(&returned));
     let ended = ran?;
-    report::document(&policy, &timeline, &blocks).print_tables(arguments.print.format())?;
+    report::document(&policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
     match ended {
         Ended::Done => Ok(Ending::Done),
         Ended::Interrupted => Ok(Ending::Interrupted),
@@ -89,11 +98,13 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
     let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; nothing was changed.")?;
     let plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
+    let first = First::after(&blocks);
     let ended = proceed(
         policy,
         timeline,
         &mut blocks,
         Going {
+            first,
             plan: &plan,
             actuator: &mut Unchanged,
             file: &mut file,
@@ -102,8 +113,55 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
             renew: &mut || Ok(Duration::ZERO),
         },
     )?;
-    report::document(policy, &timeline, &blocks).print_tables(arguments.print.format())?;
+    report::document(policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
     Ok(if matches!(ended, Ended::Interrupted) { Ending::Interrupted } else { Ending::Done })
+}
+
+/// The first block of this process.
+#[derive(Clone, Copy)]
+struct First {
+    number: u64,
+    /// When it begins; `None`: as soon as everything is prepared.
+    at: Option<Instant>,
+}
+
+impl First {
+    /// The block after those that count.
+    fn after(blocks: &[Block]) -> First {
+        First { number: blocks.last().map_or(0, |block| block.number + 1), at: None }
+    }
+}
+
+/// Waits until the next pair or triple of a site begins on all hosts; elsewhere the next block needs
+/// no waiting. `None` if it was interrupted.
+#[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
+fn first(
+    policy: &Policy,
+    timeline: &Timeline,
+    blocks: &[Block],
+    handle: &Handle,
+) -> Result<Option<First>, Failure> {
+    let Some(begins) = policy.begins_unix.map(Duration::from_secs) else {
+        return Ok(Some(First::after(blocks)));
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let Some(number) = timeline.joined(now.saturating_sub(begins)) else {
+        let what = "the last triple of this site has begun already";
+        let help =
+            "knee steer judge FILES prints the result; a new experiment needs a later begins";
+        return Err(Failure::Usage(what.to_string(), help.to_string()));
+    };
+    let wait = (begins + timeline.begin(number)).saturating_sub(now);
+    let at = Instant::now() + wait;
+    let time = time_us(Some(wait.as_secs_f64() * 1e6));
+    screen::say(&format!("Block {} of this site begins in {time}.", number + 1));
+    while Instant::now() < at {
+        if handle.is_stopped() {
+            return Ok(None);
+        }
+        std::thread::sleep(PATIENCE.min(at.saturating_duration_since(Instant::now())));
+    }
+    Ok(Some(First { number, at: Some(at) }))
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
@@ -166,6 +224,41 @@ fn timeline(arguments: &SteerRun) -> Result<Timeline, Failure> {
     Ok(Timeline { block, burn_in, calibration, triples })
 }
 
+/// Prints the result of the blocks of one host, or of the hosts of a site.
+pub fn judge_files(arguments: &SteerJudge) -> Result<Ending, Failure> {
+    let files: BTreeSet<&PathBuf> = arguments.blocks.iter().collect();
+    if files.len() < arguments.blocks.len() {
+        let what = "a file is named twice, so its host would count twice";
+        return Err(Failure::Usage(what.to_string(), "name each file once".to_string()));
+    }
+    let wrong = |error| match error {
+        PolicyError::OtherExperiment { path } if path == arguments.blocks[0] => Failure::Usage(
+            format!("{} is not a file of blocks", path.display()),
+            "name one that knee steer run --blocks wrote".to_string(),
+        ),
+        PolicyError::OtherExperiment { path } => Failure::Usage(
+            format!("{} does not belong to {}", path.display(), arguments.blocks[0].display()),
+            "files belong together if their policy has the stage site, and policy, --block, \
+             --burn-in, --calibration and --triples are the same"
+                .to_string(),
+        ),
+        PolicyError::Records { path, source, .. } => Failure::Usage(
+            format!("cannot read {}: {source}", path.display()),
+            "name a file that knee steer run --blocks wrote".to_string(),
+        ),
+        other => other.into(),
+    };
+    let RecordedBlocks { policy, timeline, hosts } =
+        recorded_blocks(&arguments.blocks).map_err(wrong)?;
+    let blocks: Vec<&[Block]> = hosts.iter().map(Vec::as_slice).collect();
+    let mut document = report::document(&policy, &timeline, &blocks);
+    if policy.stage == Stage::Site {
+        document = document.then(report::hosts(&timeline, &arguments.blocks, &blocks));
+    }
+    document.print_tables(arguments.print.format())?;
+    Ok(Ending::Done)
+}
+
 /// Resources of a running experiment.
 struct Held<'h> {
     journal: &'h mut Journal,
@@ -174,6 +267,7 @@ struct Held<'h> {
     file: &'h mut BlockFile,
     handle: &'h Handle,
     published: &'h Published,
+    first: First,
 }
 
 enum Ended {
@@ -199,8 +293,9 @@ fn carry_out(
     if let Some(published) = &mut published {
         published.renew(held.guard.end())?;
     }
-    let Held { guard, file, handle, .. } = held;
+    let Held { guard, file, handle, first, .. } = held;
     let going = Going {
+        first: *first,
         plan: &plan,
         actuator: &mut *actuator,
         file,
@@ -213,6 +308,7 @@ fn carry_out(
 
 /// What a series of blocks needs.
 struct Going<'g> {
+    first: First,
     plan: &'g Plan,
     actuator: &'g mut dyn Actuator,
     file: &'g mut BlockFile,
@@ -230,14 +326,15 @@ fn proceed(
     blocks: &mut Vec<Block>,
     going: Going<'_>,
 ) -> Result<Ended, Failure> {
-    let Going { plan, actuator, file, handle, mut published, renew } = going;
+    let Going { first, plan, actuator, file, handle, mut published, renew } = going;
     let kept = plan.kept.iter().map(|kept| kept.prefix).collect();
-    let mut experiment = Experiment::begin(policy, timeline, kept, blocks)?;
-    if timeline.slot(blocks.len() as u64).is_none() {
+    let mut experiment = Experiment::begin(policy, timeline, kept, blocks, first.number)?;
+    if timeline.slot(first.number).is_none() {
         return Ok(Ended::Done);
     }
-    let (began, mut renewed) = (Instant::now(), Instant::now());
-    tell_begin(&timeline, blocks.len(), policy.stage);
+    let mut renewed = Instant::now();
+    let began = first.at.unwrap_or(renewed);
+    tell_begin(&timeline, first.number, policy.stage);
     loop {
         if handle.is_stopped() {
             return Ok(Ended::Interrupted);
@@ -276,12 +373,12 @@ fn proceed(
     }
 }
 
-fn tell_begin(timeline: &Timeline, done: usize, stage: Stage) {
-    let all = 2 * timeline.calibration + 3 * timeline.triples - done as u64;
+fn tell_begin(timeline: &Timeline, done: u64, stage: Stage) {
+    let all = 2 * timeline.calibration + 3 * timeline.triples - done;
     let time = time_us(Some(timeline.block.as_secs_f64() * all as f64 * 1e6));
     let end = match stage {
         Stage::Observe => "Nothing is changed.",
-        Stage::Canary | Stage::Host => "Ctrl-C reverts all changes.",
+        Stage::Canary | Stage::Host | Stage::Site => "Ctrl-C reverts all changes.",
     };
     screen::say(&format!("{all} blocks to go, {time} at most. {end}"));
 }
@@ -310,9 +407,9 @@ fn tell(policy: &Policy, timeline: &Timeline, block: &Block) {
     }
 }
 
-fn judged(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Option<Vec<Judged>> {
+fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Vec<Judged>> {
     let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
-    judge(blocks, timeline, &Design::new(policy.seed), &names)
+    judge(hosts, timeline, &Design::new(policy.seed), &names)
 }
 
 /// Whether all verdicts are final; checked after whole triples only.
@@ -321,13 +418,14 @@ fn is_decided(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> bool {
     let is_final = |one: &Judged| {
         one.stopped.is_some()
             || match policy.stage {
-                Stage::Observe => false,
+                // A site is judged as a whole, by nobody's own result.
+                Stage::Observe | Stage::Site => false,
                 Stage::Canary => one.trial.guards().each().any(|(_, guard)| guard.has_stopped()),
                 Stage::Host => one.trial.verdict().0 != Verdict::NoEffect,
             }
     };
     number > 2 * timeline.calibration
         && timeline.resumed(number) == number
-        && judged(policy, timeline, blocks)
+        && judged(policy, timeline, &[blocks])
             .is_some_and(|all| !all.is_empty() && all.iter().all(is_final))
 }

@@ -20,6 +20,7 @@ pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
         SteerAction::Plan(arguments) => policy::plan(arguments),
         SteerAction::Apply(arguments) => policy::apply(arguments),
         SteerAction::Run(arguments) => experiment::run(arguments),
+        SteerAction::Judge(arguments) => experiment::judge_files(arguments),
         SteerAction::Keys(arguments) => signed::keys(arguments),
         SteerAction::Sign(arguments) => signed::sign(arguments),
         SteerAction::Status(arguments) => policy::status(arguments),

@@ -6,14 +6,16 @@
 //! setting of a clock.
 
 mod block;
+mod judge;
 mod observed;
 mod records;
 mod timeline;
 mod watch;
 
-pub use block::{Block, CLASSES, GroupBlock, Judged, Sums, Times, judge};
+pub use block::{Block, CLASSES, GroupBlock, Sums, Times};
+pub use judge::{Judged, Stopped, judge};
 pub use observed::{Checked, Noise, check, noise};
-pub use records::BlockFile;
+pub use records::{BlockFile, RecordedBlocks, recorded_blocks};
 pub use timeline::{Slot, Timeline};
 
 use crate::plan::part_length;
@@ -81,8 +83,8 @@ pub struct Step {
 }
 
 impl Experiment {
-    /// Starts after the blocks that earlier processes have completed; incomplete pairs and triples
-    /// are repeated (see [`Timeline::resumed`]). Clients in `kept` are excluded.
+    /// Starts with the block of number `first`, after those that earlier processes have completed:
+    /// the next one, or on a site [`Timeline::joined`]. Clients in `kept` are excluded.
     ///
     /// # Errors
     ///
@@ -92,6 +94,7 @@ impl Experiment {
         timeline: Timeline,
         kept: Vec<IpNet>,
         before: &[Block],
+        first: u64,
     ) -> Result<Experiment, PolicyError> {
         let group = |(index, group): (usize, &crate::PolicyGroup)| Group {
             name: group.name.clone(),
@@ -104,7 +107,6 @@ impl Experiment {
             stopped: before.iter().any(|block| block.groups[index].stopped.is_some()),
             parts: Default::default(),
         };
-        let first = before.last().map_or(0, |block| block.number + 1);
         let look = LOOK.min(timeline.block / 20);
         Ok(Experiment {
             stage: policy.stage,

@@ -53,6 +53,15 @@ impl Timeline {
         (triple < self.triples).then_some(Slot::Triple { triple, place })
     }
 
+    /// The first block of a site's experiment that begins `since` its begin or later and is the
+    /// first of its pair or triple; `None` after the last.
+    pub fn joined(&self, since: Duration) -> Option<u64> {
+        let next = u64::try_from(since.as_nanos().div_ceil(self.block.as_nanos().max(1))).ok()?;
+        let first =
+            (next..next.saturating_add(3)).find(|number| self.resumed(*number) == *number)?;
+        self.slot(first).map(|_| first)
+    }
+
     /// The first block to run when all blocks before `done` are complete: pairs and triples are
     /// repeated as a whole.
     pub fn resumed(&self, done: u64) -> u64 {
@@ -93,5 +102,10 @@ mod tests {
             [0, 1, 3, 4, 5, 6, 7, 9].map(|done| timeline.resumed(done)),
             [0, 0, 2, 4, 4, 4, 7, 7]
         );
+        // Pairs begin at 0 and 1200 s, triples at 2400 and 4200 s.
+        let joined = |since| timeline.joined(Duration::from_millis(since));
+        assert_eq!([0, 1, 1_200_000, 1_200_001].map(joined), [Some(0), Some(2), Some(2), Some(4)]);
+        assert_eq!([2_400_000, 2_400_001, 4_200_000].map(joined), [Some(4), Some(7), Some(7)]);
+        assert_eq!([4_200_001, u64::MAX].map(joined), [None, None]);
     }
 }

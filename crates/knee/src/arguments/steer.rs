@@ -14,6 +14,7 @@ Examples:
   knee steer plan policy.toml        prints the changes; as any user
   knee steer apply policy.toml       until Ctrl-C, then reverts; as root
   knee steer run policy.toml --blocks blocks.jsonl    an experiment; as root
+  knee steer judge blocks.jsonl      prints its result so far; as any user
   knee steer status
   knee steer rollback
   knee steer host bbr --trial        compares it with the host's default
@@ -44,6 +45,9 @@ pub enum SteerAction {
     /// Run an experiment on this host: two controllers, block by block
     #[command(arg_required_else_help = true, after_help = RUN)]
     Run(Box<SteerRun>),
+    /// Print the result of an experiment, of one host or of all hosts of a site
+    #[command(arg_required_else_help = true, after_help = JUDGE)]
+    Judge(SteerJudge),
     /// Create a key that signs policies, and print the line for hosts that trust
     /// it
     #[command(arg_required_else_help = true)]
@@ -160,7 +164,7 @@ Each group of the policy names two controllers, controller (B) and control (A). 
 blocks of time run under one, the other, or half under each, in an order drawn from the
 policy's seed. Finished blocks are on disk: the same command resumes after a crash.
 The policy's stage says how far it goes: observe changes nothing, canary looks for harm
-in one group, host compares.
+in one group, host compares, site does so on several hosts at the same times.
 B is stopped within three minutes if it does clear harm. Then, and at the end, everything
 is reverted. Needs BPF programs: see knee steer plan.";
 
@@ -202,6 +206,24 @@ pub struct SteerRun {
     pub published: Published,
     #[command(flatten)]
     pub journal: Guard,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+const JUDGE: &str = "\
+Examples:
+  knee steer judge blocks.jsonl
+  knee steer judge host-a.jsonl host-b.jsonl host-c.jsonl
+
+Each host of a site writes a file of blocks. Their differences together are one
+experiment: hosts count by their connections before the first triple.";
+
+/// `knee steer judge`.
+#[derive(Debug, Args)]
+pub struct SteerJudge {
+    /// Blocks that knee steer run has written, one file for each host
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub blocks: Vec<PathBuf>,
     #[command(flatten)]
     pub print: Print,
 }

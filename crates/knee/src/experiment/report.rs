@@ -6,8 +6,12 @@ use crate::document::Document;
 use crate::steer::{change, effect, evidence, mood, word};
 use crate::table::{Mood, Table};
 use knee_lab::words::time_us;
-use knee_policy::{Block, CLASSES, Checked, Judged, Policy, Stage, Timeline, check, noise};
+use knee_policy::{
+    Block, CLASSES, Checked, Judged, Policy, Slot, Stage, Stopped, Timeline, check, noise,
+};
 use knee_steer::{GUARD_LEVEL, Guarded, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Random labellings of observed blocks: enough that two standard errors of 5 % are 1.4 points.
@@ -17,14 +21,15 @@ const SEEN_MAX: f64 = 0.064;
 /// Changes of the rate for which observed blocks say how many triples they need.
 const CHANGES: [f64; 3] = [0.03, 0.05, 0.1];
 
-/// Result of the blocks so far.
-pub fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Document {
-    let done = (blocks.len() as u64).saturating_sub(2 * timeline.calibration) / 3;
+/// Result of the blocks so far, of one host or of a site's hosts.
+pub fn document(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Document {
+    let done = hosts.iter().map(|blocks| whole_triples(timeline, blocks)).max().unwrap_or(0);
     let length = |time: Duration| time_us(Some(time.as_secs_f64() * 1e6));
     let stage = match policy.stage {
         Stage::Observe => ", observed",
         Stage::Canary => ", canary",
         Stage::Host => "",
+        Stage::Site => ", site",
     };
     let title = format!(
         "{}{stage}: {done} of {} triples of blocks of {}, burn-in {}, seed {}.",
@@ -35,17 +40,67 @@ pub fn document(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> Docum
         policy.seed
     );
     let document = Document::default().said(title);
-    let Some(judged) = judged(policy, timeline, blocks).filter(|all| !all.is_empty()) else {
+    let Some(judged) = judged(policy, timeline, hosts).filter(|all| !all.is_empty()) else {
         return document.said(
             "There is no result: the blocks before the first triple are not finished, or no class \
              has five connections in a block.",
         );
     };
     match policy.stage {
-        Stage::Observe => observed(document, policy, timeline, blocks, &judged),
+        Stage::Observe => observed(document, policy, timeline, hosts[0], &judged),
         Stage::Canary => canary(document, policy, &judged),
         Stage::Host => compared_classes(document, policy, &judged),
+        Stage::Site if hosts.len() > 1 => compared_classes(document, policy, &judged),
+        Stage::Site => compared_classes(document, policy, &judged).said(
+            "This is what one host alone says. The site's result is that of the blocks of all hosts: \
+             knee steer judge FILES.",
+        ),
     }
+}
+
+/// The part of each host in a site's result.
+pub fn hosts(timeline: &Timeline, files: &[PathBuf], hosts: &[&[Block]]) -> Document {
+    let mut table =
+        Table::new(&["host", ">pairs", ">triples", ">void blocks", ">connections", "B stopped"])
+            .called("hosts");
+    for (file, blocks) in files.iter().zip(hosts) {
+        let pairs: BTreeSet<u64> = blocks
+            .iter()
+            .map(|block| block.number)
+            .filter(|one| *one < 2 * timeline.calibration)
+            .collect();
+        let whole = pairs.iter().filter(|one| *one % 2 == 0 && pairs.contains(&(*one + 1))).count();
+        let void = blocks.iter().filter(|block| block.void.is_some()).count();
+        let groups = || blocks.iter().flat_map(|block| &block.groups);
+        let counted = groups().flat_map(|group| group.classes.as_flattened());
+        let stopped = groups().any(|group| group.stopped.is_some());
+        let mood = if stopped { Mood::Bad } else { Mood::Neutral };
+        let cells = [
+            Cell::from(file.display().to_string().as_str()),
+            Cell::count(whole as u64),
+            Cell::count(whole_triples(timeline, blocks)),
+            Cell::count(void as u64),
+            Cell::count(counted.map(|sums| sums.count).sum::<u64>()),
+            (if stopped { "yes" } else { "no" }).into(),
+        ];
+        table.row_with(5, mood, cells);
+    }
+    Document::default().table(table).said(
+        "Each host counts by its connections in the pairs before the first triple; without a pair it \
+         has no part in the result. A triple that a host missed, or with a void block, lacks that \
+         host.",
+    )
+}
+
+/// Number of triples of which a host has all blocks.
+pub fn whole_triples(timeline: &Timeline, blocks: &[Block]) -> u64 {
+    let mut counts = BTreeMap::new();
+    for block in blocks {
+        if let Some(Slot::Triple { triple, .. }) = timeline.slot(block.number) {
+            *counts.entry(triple).or_insert(0) += 1;
+        }
+    }
+    counts.values().filter(|count| **count == 3).count() as u64
 }
 
 /// Result of the stage observe: false effects, and how many triples an experiment needs.
@@ -181,7 +236,7 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
         most.left_out,
         1.0 / GUARD_LEVEL
     ));
-    if let Some((why, triple)) = &most.stopped {
+    if let Some(Stopped { why, triple, .. }) = &most.stopped {
         document = document.said(format!("B was stopped in triple {triple}: {why}."));
     }
     let next = match (ended, is_able) {
@@ -237,7 +292,7 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
     let stopped: Vec<String> = judged
         .iter()
         .filter_map(|one| {
-            let (why, triple) = one.stopped.as_ref()?;
+            let Stopped { why, triple, .. } = one.stopped.as_ref()?;
             let group = &policy.groups[one.group].name;
             Some(format!("B was stopped in {group}, in triple {triple}: {why}."))
         })
