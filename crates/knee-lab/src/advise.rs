@@ -2,8 +2,10 @@
 //! Implements `knee advise`.
 
 mod observed;
+mod told;
 
 pub use observed::{Observed, ObservedGroup};
+pub use told::{advice_says, advised_policy, change_words, path_words, retransmitted_words};
 
 use self::observed::connection;
 use crate::error::Error;
@@ -13,6 +15,7 @@ use crate::lab::Lab;
 use crate::origin::Files;
 use crate::rank::Candidates;
 use crate::text::ScenarioText;
+use ipnet::IpNet;
 use knee_advise::{
     Answer, Bounds, Class, Connection, Fit, LARGE_BYTES, Path, Prediction, Reason, RuleOfThumb,
     Search, SearchSettings, Statistics, Verdict, rule_of_thumb,
@@ -66,6 +69,10 @@ pub struct Advised {
     pub name: String,
     /// The controller of most of its connections.
     pub in_use: String,
+    /// Prefixes of the clients, and the host's port; those of a run are unknown.
+    pub prefixes: Vec<IpNet>,
+    /// The host's port.
+    pub port: Option<u16>,
     /// Connections under that controller.
     pub connections: usize,
     /// The paths that fit the observations best, best first.
@@ -231,9 +238,9 @@ impl<'g> Stage<'g> {
     }
 
     fn advised(&self, fits: Vec<Fit>, classes: Vec<AdvisedClass>) -> Advised {
-        let ObservedGroup { name, in_use, connections, .. } = self.group;
-        let (name, in_use) = (name.clone(), in_use.clone());
-        Advised { name, in_use, connections: connections.len(), fits, classes }
+        let ObservedGroup { name, in_use, prefixes, port, connections, .. } = self.group.clone();
+        let connections = connections.len();
+        Advised { name, in_use, prefixes, port, connections, fits, classes }
     }
 
     /// Simulates each path with its controller; `None` if it was stopped.

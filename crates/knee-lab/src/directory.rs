@@ -44,12 +44,14 @@ pub const GROUNDS: &str = "grounds.json";
 pub const COMPARISON: &str = "comparison.json";
 /// Inputs of a sweep or a ranking.
 pub const ORIGIN: &str = "origin.json";
+/// Policy of the experiments that advice expects to be worth making.
+pub const ADVISED_POLICY: &str = "advised.toml";
 /// Results of a scenario's alternatives.
 pub const ANSWERS: &str = "answers.json";
 
 /// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
 /// own folder.
-const OURS: [&str; 26] = [
+const OURS: [&str; 27] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -72,6 +74,7 @@ const OURS: [&str; 26] = [
     RANK,
     RANK_TABLE,
     EVALUATION,
+    ADVISED_POLICY,
     EVALUATION_TABLE,
     GROUNDS,
     COMPARISON,

@@ -8,6 +8,7 @@
 //! This crate never reads anything but records, never runs anything, and never measures differently
 //! than `knee-record`.
 
+mod advice;
 mod aggregate;
 mod answers;
 mod applications;
@@ -40,6 +41,7 @@ mod sweep;
 mod tables;
 mod words;
 
+pub use advice::{AdvicePage, AdviceRow, AdviceWord, advice_page};
 pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, compared_svg};
 pub use comparison::{Comparison, ComparisonHead, comparison_report};
 pub use curve::{Curve, CurvePoint, curve_svg};

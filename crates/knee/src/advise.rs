@@ -6,13 +6,13 @@ use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::table::{Mood, Table};
-use knee_advise::{Class, Fit, Gain, Reason, RuleOfThumb, Verdict};
-use knee_lab::words::time_us;
+use knee_advise::{Fit, Verdict};
+use knee_lab::command::quoted;
+use knee_lab::directory::{ADVISED_POLICY, REPORT};
 use knee_lab::{
-    AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, Candidates, Error,
-    Observed, ObservedGroup,
+    AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Observed, ObservedGroup,
+    advice_says, change_words, path_words, retransmitted_words,
 };
-use knee_units::Rate;
 
 /// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
@@ -26,6 +26,9 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
         return Err(Error::from(AdviseError::NoConnections).into());
     }
     let all = groups.len();
+    if let Some(out) = &arguments.out {
+        lab.claim(out, [out], arguments.force)?;
+    }
     let asked: Vec<ObservedGroup> =
         groups.into_iter().take(usize::from(arguments.groups)).collect();
     let advised = watched(&lab, || {
@@ -44,8 +47,32 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
         Ok(advised)
     })?;
     let left = all - advised.len();
-    document(&advised, left).print_tables(arguments.print.format())?;
+    let mut document = document(&advised, left);
+    if let Some(out) = &arguments.out {
+        let has_policy = lab.keep_advice(&advised, &command(arguments), out)?;
+        let page = format!("\nreport   {}\n", out.join(REPORT).display());
+        document = document.words(page);
+        if has_policy {
+            let policy = out.join(ADVISED_POLICY);
+            document = document.words(format!("policy   {}\n", policy.display()));
+        }
+    }
+    document.print_tables(arguments.print.format())?;
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
+}
+
+/// The command that repeats the advice.
+fn command(arguments: &arguments::Advise) -> String {
+    let arguments::Advise { candidates, groups, simulations, seed, .. } = arguments;
+    let paths: Vec<String> =
+        arguments.paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
+    let candidates = candidates
+        .as_ref()
+        .map_or_else(String::new, |Candidates(names)| format!(" --candidates {}", names.join(",")));
+    format!(
+        "knee advise {}{candidates} --groups {groups} --simulations {simulations} --seed {seed}",
+        paths.join(" ")
+    )
 }
 
 /// The candidates; the controller in use is omitted.
@@ -76,7 +103,7 @@ fn document(advised: &[Advised], left: usize) -> Document {
         }
     }
     let document = Document::default().table(table).words("\n");
-    let document = experiments(advised).into_iter().fold(document, Document::said);
+    let document = advice_says(advised).into_iter().fold(document, Document::said);
     let document = document.words("\n").table(paths(advised)).said(
         "Of the paths that explain the connections, the best one is shown; the interval includes \
          the spread over the others. Misfit: 0.5 is the best that chance allows; above 1.5 there \
@@ -92,47 +119,25 @@ fn document(advised: &[Advised], left: usize) -> Document {
 }
 
 fn row(group: &Advised, class: &AdvisedClass) -> [Cell; 9] {
-    let per_cent = |part: f64| 100.0 * part;
-    let again = class.prediction.map_or_else(Cell::default, |prediction| {
-        let [now, then] = prediction.retransmitted.map(per_cent);
-        Cell::shown(format!("{now:.2} → {then:.2} %"), then).with("in_use", now)
+    let changed = class.change().map_or_else(Cell::default, |change| {
+        let [mean, low, high] = change;
+        Cell::shown(change_words(change), mean).with("low", low).with("high", high)
+    });
+    let again = class.retransmitted().map_or_else(Cell::default, |parts| {
+        let [now, then] = parts;
+        Cell::shown(retransmitted_words(parts), then).with("in_use", now)
     });
     [
         group.name.as_str().into(),
-        sizes(class.class).into(),
+        class.sizes().into(),
         group.in_use.as_str().into(),
         class.candidate.as_str().into(),
-        word(&class.verdict, &group.in_use).into(),
-        class.prediction.map_or_else(Cell::default, |prediction| gain(&prediction.gain)),
+        class.conclusion(&group.in_use).into(),
+        changed,
         again,
-        match class.rule {
-            Some(RuleOfThumb::Try) => "try",
-            Some(RuleOfThumb::Keep) => "keep",
-            None => "",
-        }
-        .into(),
-        Cell::shown(format!("{:.0} %", per_cent(class.bytes_share)), class.bytes_share),
+        class.rule_of_thumb().into(),
+        Cell::shown(format!("{:.0} %", 100.0 * class.bytes_share), class.bytes_share),
     ]
-}
-
-fn sizes(class: Class) -> &'static str {
-    match class {
-        Class::Small => "below 3 MB",
-        Class::Large => "3 MB and more",
-    }
-}
-
-fn word(verdict: &Verdict, in_use: &str) -> String {
-    match verdict {
-        Verdict::Try => "try it".to_string(),
-        Verdict::Keep => format!("keep {in_use}"),
-        Verdict::Unclear => "unclear".to_string(),
-        Verdict::NoAdvice(Reason::Misfit(misfit)) => format!("none: misfit {misfit:.1}"),
-        Verdict::NoAdvice(Reason::TooFew(_)) => {
-            format!("none: fewer than {CONNECTIONS_MIN} connections")
-        }
-        Verdict::NoAdvice(Reason::Unknown) => "none: not in the simulator".to_string(),
-    }
 }
 
 fn mood(verdict: &Verdict) -> Mood {
@@ -141,49 +146,6 @@ fn mood(verdict: &Verdict) -> Mood {
         Verdict::Keep | Verdict::Unclear => Mood::Neutral,
         Verdict::NoAdvice(_) => Mood::Bad,
     }
-}
-
-/// Formats a difference of logarithms as a change in per cent.
-fn gain(gain: &Gain) -> Cell {
-    let [mean, low, high] = [gain.mean, gain.low, gain.high].map(|by| 100.0 * by.exp_m1());
-    Cell::shown(format!("{mean:+.0} % ({low:+.0} to {high:+.0})"), mean)
-        .with("low", low)
-        .with("high", high)
-}
-
-/// The recommended experiments, in descending order of guaranteed gain times share of bytes.
-fn experiments(advised: &[Advised]) -> Vec<String> {
-    let mut worth: Vec<(f64, String)> = Vec::new();
-    for group in advised {
-        for class in &group.classes {
-            let Some(prediction) = class.prediction else { continue };
-            if class.verdict != Verdict::Try {
-                continue;
-            }
-            let [now, then] = prediction.retransmitted.map(|part| 100.0 * part);
-            let text = format!(
-                "{} in place of {} for {} of {}: {:+.0} % expected, with {then:.1} % \
-                 retransmitted in place of {now:.1} %",
-                class.candidate,
-                group.in_use,
-                match class.class {
-                    Class::Small => "objects below 3 MB",
-                    Class::Large => "objects of 3 MB and more",
-                },
-                group.name,
-                100.0 * prediction.gain.mean.exp_m1(),
-            );
-            worth.push((prediction.gain.low * class.bytes_share, text));
-        }
-    }
-    worth.sort_by(|a, b| b.0.total_cmp(&a.0));
-    if worth.is_empty() {
-        return vec!["No experiment promises a gain.".to_string()];
-    }
-    let numbered = (1..).zip(worth).map(|(number, (_, text))| format!("{number}. Try {text}."));
-    std::iter::once("Experiments worth making, in this order:".to_string())
-        .chain(numbered)
-        .collect()
 }
 
 fn paths(advised: &[Advised]) -> Table {
@@ -210,16 +172,10 @@ fn paths(advised: &[Advised]) -> Table {
     table
 }
 
-fn path(Fit { path, misfit, .. }: &Fit) -> [Cell; 6] {
-    // Three significant digits: the estimate is no more precise.
-    let digit = 10_f64.powi(path.rate_bps.log10().floor() as i32 - 2);
-    let rate = Rate::from_bits_per_second(((path.rate_bps / digit).round() * digit) as u64);
-    [
-        Cell::shown(rate.to_string(), path.rate_bps),
-        Cell::shown(time_us(Some(path.rtt_s * 1e6)), path.rtt_s),
-        Cell::shown(format!("{:.2} BDP", path.buffer_bdp), path.buffer_bdp),
-        Cell::shown(format!("{:.3} %", 100.0 * path.loss), path.loss),
-        Cell::shown(format!("{:.0} %", 100.0 * path.cross), path.cross),
-        Cell::shown(format!("{misfit:.2}"), *misfit),
-    ]
+fn path(fit: &Fit) -> [Cell; 6] {
+    let Fit { path, misfit, .. } = fit;
+    let values = [path.rate_bps, path.rtt_s, path.buffer_bdp, path.loss, path.cross, *misfit];
+    let [rate, rtt, buffer, loss, cross, misfit] = path_words(fit);
+    let mut shown = [rate, rtt, buffer, loss, cross, misfit].into_iter().zip(values);
+    std::array::from_fn(|_| shown.next().map_or_else(Cell::default, |(a, b)| Cell::shown(a, b)))
 }

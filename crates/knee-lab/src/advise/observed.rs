@@ -2,9 +2,10 @@
 
 use super::AdviseError;
 use crate::error::Error;
+use ipnet::IpNet;
 use knee_advise::Connection;
 use knee_record::{ConnectionRecord, read_connections};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -16,6 +17,10 @@ pub struct ObservedGroup {
     pub name: String,
     /// The controller of most connections.
     pub in_use: String,
+    /// Prefixes of the clients, as few as cover the same addresses; empty for a run.
+    pub prefixes: Vec<IpNet>,
+    /// The host's port.
+    pub port: Option<u16>,
     /// The connections under that controller.
     pub connections: Vec<Connection>,
     /// Length of the period in which they ended, seconds.
@@ -53,7 +58,15 @@ impl ObservedGroup {
 /// Finished connections by group and controller, with the period in which they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    groups: BTreeMap<String, BTreeMap<String, (Vec<Connection>, f64)>>,
+    groups: BTreeMap<String, Group>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    prefixes: BTreeSet<IpNet>,
+    port: Option<u16>,
+    /// Connections by controller, with the length of the periods in which they ended.
+    by: BTreeMap<String, (Vec<Connection>, f64)>,
 }
 
 impl Observed {
@@ -89,12 +102,15 @@ impl Observed {
             if let Some(one) = connection(row) {
                 // `knee cc load` prefixes the kernel names of Knee's own controllers.
                 let cc = row.cc.strip_prefix("knee_").unwrap_or(&row.cc).replace('_', "-");
+                let group = self.groups.entry(name(row)).or_default();
+                group.prefixes.extend(row.prefix.parse::<IpNet>());
+                group.port = row.local_port;
                 seen.entry((name(row), cc)).or_default().push(one);
             }
         }
         let span_s = span_s(rows);
         for ((name, cc), connections) in seen {
-            let known = self.groups.entry(name).or_default().entry(cc).or_default();
+            let known = self.groups.entry(name).or_default().by.entry(cc).or_default();
             known.0.extend(connections);
             known.1 += span_s;
         }
@@ -103,10 +119,11 @@ impl Observed {
     /// Returns the groups, each with the connections of its most frequent controller, the group
     /// with the most bytes first.
     pub fn groups(self) -> Vec<ObservedGroup> {
-        let group = |(name, by): (String, BTreeMap<String, (Vec<Connection>, f64)>)| {
+        let group = |(name, Group { prefixes, port, by }): (String, Group)| {
             let most = by.into_iter().max_by_key(|(_, (connections, _))| connections.len());
             let (in_use, (connections, span_s)) = most?;
-            Some(ObservedGroup { name, in_use, connections, span_s })
+            let prefixes = IpNet::aggregate(&prefixes.into_iter().collect());
+            Some(ObservedGroup { name, in_use, prefixes, port, connections, span_s })
         };
         let mut found: Vec<ObservedGroup> = self.groups.into_iter().filter_map(group).collect();
         let bytes =

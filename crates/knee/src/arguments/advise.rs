@@ -9,6 +9,7 @@ pub const HELP: &str = "\
 Examples:
   knee observe --out live && knee advise live
   knee advise live --candidates bbr,bbr3 --groups 3
+  knee advise live --out advice && knee steer plan advice/advised.toml
   knee run mix.toml && knee advise knee-out/mix --format markdown
 
 Simulated paths are fitted to each group (prefix and port, or flow of a run), and
@@ -38,6 +39,13 @@ pub struct Advise {
     /// Runs at the same time. Default: one per CPU
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    /// Also write a page, report.html, and a policy of the experiments worth
+    /// making, advised.toml
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Replace the files of an earlier run
+    #[arg(long, requires = "out")]
+    pub force: bool,
     #[command(flatten)]
     pub progress: Progress,
     #[command(flatten)]

@@ -1,0 +1,259 @@
+//! Advice in words, as a policy for the experiment that it asks for, and as a page.
+
+use super::{Advised, AdvisedClass, CONNECTIONS_MIN};
+use crate::directory::{ADVISED_POLICY, REPORT};
+use crate::error::Error;
+use crate::lab::Lab;
+use crate::words::time_us;
+use knee_advise::{Class, Fit, Reason, RuleOfThumb, Verdict};
+use knee_record::write_text;
+use knee_report::{AdvicePage, AdviceRow, AdviceWord, Comparison, ComparisonHead, advice_page};
+use knee_units::Rate;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Kernel names of Knee's own controllers, which `knee cc load` adds.
+const LOADED: [(&str, &str); 3] =
+    [("bbr3", "knee_bbr3"), ("bbr-low-delay", "bbr_low_delay"), ("copa", "knee_copa")];
+
+impl AdvisedClass {
+    /// The sizes of the class's objects.
+    pub fn sizes(&self) -> &'static str {
+        match self.class {
+            Class::Small => "below 3 MB",
+            Class::Large => "3 MB and more",
+        }
+    }
+
+    /// The conclusion in a few words.
+    pub fn conclusion(&self, in_use: &str) -> String {
+        match &self.verdict {
+            Verdict::Try => "try it".to_string(),
+            Verdict::Keep => format!("keep {in_use}"),
+            Verdict::Unclear => "unclear".to_string(),
+            Verdict::NoAdvice(Reason::Misfit(misfit)) => format!("none: misfit {misfit:.1}"),
+            Verdict::NoAdvice(Reason::TooFew(_)) => {
+                format!("none: fewer than {CONNECTIONS_MIN} connections")
+            }
+            Verdict::NoAdvice(Reason::Unknown) => "none: not in the simulator".to_string(),
+        }
+    }
+
+    /// Answer of the rule of thumb; empty without one.
+    pub fn rule_of_thumb(&self) -> &'static str {
+        match self.rule {
+            Some(RuleOfThumb::Try) => "try",
+            Some(RuleOfThumb::Keep) => "keep",
+            None => "",
+        }
+    }
+
+    /// Expected change of the speed and its 80 % interval, per cent.
+    pub fn change(&self) -> Option<[f64; 3]> {
+        let gain = self.prediction?.gain;
+        Some([gain.mean, gain.low, gain.high].map(|by| 100.0 * by.exp_m1()))
+    }
+
+    /// Retransmitted part of the payload under the controller in use and under the candidate, per
+    /// cent.
+    pub fn retransmitted(&self) -> Option<[f64; 2]> {
+        self.prediction.map(|prediction| prediction.retransmitted.map(|part| 100.0 * part))
+    }
+}
+
+/// A change of the speed in words.
+pub fn change_words([mean, low, high]: [f64; 3]) -> String {
+    format!("{mean:+.0} % ({low:+.0} to {high:+.0})")
+}
+
+/// A change of the retransmissions in words.
+pub fn retransmitted_words([now, then]: [f64; 2]) -> String {
+    format!("{now:.2} → {then:.2} %")
+}
+
+/// A fitted path in words: bottleneck, RTT, buffer, loss, others' share, misfit.
+pub fn path_words(Fit { path, misfit, .. }: &Fit) -> [String; 6] {
+    // Three significant digits: the estimate is no more precise.
+    let digit = 10_f64.powi(path.rate_bps.log10().floor() as i32 - 2);
+    let rate = Rate::from_bits_per_second(((path.rate_bps / digit).round() * digit) as u64);
+    [
+        rate.to_string(),
+        time_us(Some(path.rtt_s * 1e6)),
+        format!("{:.2} BDP", path.buffer_bdp),
+        format!("{:.3} %", 100.0 * path.loss),
+        format!("{:.0} %", 100.0 * path.cross),
+        format!("{misfit:.2}"),
+    ]
+}
+
+/// An experiment worth making.
+struct Experiment<'a> {
+    group: &'a Advised,
+    class: &'a AdvisedClass,
+    /// Certain gain times the part of the group's bytes.
+    worth: f64,
+}
+
+/// The experiments worth making, in descending order of certain gain times share of bytes.
+fn experiments(advised: &[Advised]) -> Vec<Experiment<'_>> {
+    let each =
+        advised.iter().flat_map(|group| group.classes.iter().map(move |class| (group, class)));
+    let worth =
+        each.filter(|(_, class)| class.verdict == Verdict::Try).filter_map(|(group, class)| {
+            let worth = class.prediction?.gain.low * class.bytes_share;
+            Some(Experiment { group, class, worth })
+        });
+    let mut worth: Vec<Experiment<'_>> = worth.collect();
+    worth.sort_by(|a, b| b.worth.total_cmp(&a.worth));
+    worth
+}
+
+impl Experiment<'_> {
+    fn words(&self) -> String {
+        let Experiment { group, class, .. } = self;
+        let [now, then] = class.retransmitted().unwrap_or_default();
+        let [mean, ..] = class.change().unwrap_or_default();
+        let objects = match class.class {
+            Class::Small => "objects below 3 MB",
+            Class::Large => "objects of 3 MB and more",
+        };
+        format!(
+            "{} in place of {} for {objects} of {}: {mean:+.0} % expected, with {then:.1} % \
+             retransmitted in place of {now:.1} %",
+            class.candidate, group.in_use, group.name
+        )
+    }
+}
+
+/// The order of the experiments worth making, as sentences.
+pub fn advice_says(advised: &[Advised]) -> Vec<String> {
+    let worth = experiments(advised);
+    if worth.is_empty() {
+        return vec!["No experiment promises a gain.".to_string()];
+    }
+    let numbered = (1..).zip(worth).map(|(number, one)| format!("{number}. Try {}.", one.words()));
+    std::iter::once("Experiments worth making, in this order:".to_string())
+        .chain(numbered)
+        .collect()
+}
+
+/// Returns the policy of the first experiments worth making, one for each group of which the
+/// clients' prefixes are known, as TOML for `knee steer run`. `None` if there are none: connections
+/// of a run have no prefixes.
+pub fn advised_policy(advised: &[Advised]) -> Option<String> {
+    let mut text = "\
+# Written by knee advise: the experiments that it expects to be worth making.
+# An experiment decides. Look at the traffic first, with stage = \"observe\"; then
+# write \"canary\", \"host\", \"site\":
+#   knee steer plan advised.toml
+#   knee steer run advised.toml --blocks observed.jsonl
+name = \"advised\"
+stage = \"observe\"
+"
+    .to_string();
+    let mut named: Vec<&str> = Vec::new();
+    for one in experiments(advised) {
+        let Advised { name, in_use, prefixes, port, .. } = one.group;
+        if prefixes.is_empty() || named.contains(&name.as_str()) {
+            continue;
+        }
+        named.push(name);
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let prefixes: Vec<String> = prefixes.iter().map(|net| quoted(&net.to_string())).collect();
+        let ports = port.map_or_else(String::new, |port| format!("ports = [{port}]\n"));
+        // Written to a String, which does not fail.
+        let _ = write!(
+            text,
+            "\n# {}.\n[[group]]\nname = {}\nprefixes = [{}]\n{ports}controller = {}{}\n\
+             control = {}\n",
+            one.words().replace(char::is_control, " "),
+            quoted(name),
+            prefixes.join(", "),
+            quoted(&in_kernel(&one.class.candidate)),
+            if LOADED.iter().any(|(ours, _)| *ours == one.class.candidate) {
+                "   # knee cc load"
+            } else {
+                ""
+            },
+            quoted(&in_kernel(in_use)),
+        );
+    }
+    (!named.is_empty()).then_some(text)
+}
+
+/// Name of a controller in the kernel.
+fn in_kernel(name: &str) -> String {
+    let loaded = LOADED.iter().find(|(ours, _)| *ours == name);
+    loaded.map_or_else(|| name.replace('-', "_"), |(_, kernel)| (*kernel).to_string())
+}
+
+impl Lab {
+    /// Writes the page of the advice and, if it names an experiment on a host, the policy. Returns
+    /// whether there is one. `command` repeats the advice.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn keep_advice(
+        &self,
+        advised: &[Advised],
+        command: &str,
+        directory: &Path,
+    ) -> Result<bool, Error> {
+        let policy = advised_policy(advised);
+        if let Some(policy) = &policy {
+            write_text(&directory.join(ADVISED_POLICY), policy)?;
+        }
+        let page = AdvicePage {
+            says: &advice_says(advised),
+            rows: &advised.iter().flat_map(rows).collect::<Vec<_>>(),
+            paths: paths(advised),
+            policy: policy.as_deref(),
+            command,
+        };
+        write_text(&directory.join(REPORT), &advice_page(&page)?)?;
+        Ok(policy.is_some())
+    }
+}
+
+fn rows(group: &Advised) -> impl Iterator<Item = AdviceRow> {
+    group.classes.iter().map(|class| AdviceRow {
+        group: group.name.clone(),
+        objects: class.sizes(),
+        in_use: group.in_use.clone(),
+        candidate: class.candidate.clone(),
+        advice: class.conclusion(&group.in_use),
+        word: match class.verdict {
+            Verdict::Try => AdviceWord::Try,
+            Verdict::Keep => AdviceWord::Keep,
+            Verdict::Unclear | Verdict::NoAdvice(_) => AdviceWord::Unclear,
+        },
+        speed: class.change().map(|change| change.map(|by| 1.0 + by / 100.0)),
+        change: class.change().map_or_else(String::new, change_words),
+        retransmitted: class.retransmitted().map_or_else(String::new, retransmitted_words),
+        rule_of_thumb: class.rule_of_thumb(),
+        bytes: format!("{:.0} %", 100.0 * class.bytes_share),
+    })
+}
+
+fn paths(advised: &[Advised]) -> Comparison {
+    let heads = [
+        "connections of",
+        ">connections",
+        ">bottleneck",
+        ">RTT",
+        ">buffer",
+        ">loss",
+        ">others",
+        ">misfit",
+    ];
+    let row = |group: &Advised| {
+        let path = group.fits.first().map(path_words).unwrap_or_default();
+        [group.name.clone(), group.connections.to_string()].into_iter().chain(path).collect()
+    };
+    Comparison {
+        title: String::new(),
+        note: String::new(),
+        heads: ComparisonHead::all(&heads),
+        rows: advised.iter().map(row).collect(),
+    }
+}
