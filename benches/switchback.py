@@ -6,7 +6,8 @@
 For buffers from half a BDP to eight: with the same controller as A and as B, how often an
 effect is found; with BBR tested against CUBIC, how often the interval covers the true
 value, which is known from many runs with the same arrivals under each, and how often the
-verdict and a split test are wrong. The guard does not count here: a stop says nothing about
+verdict and a split test are wrong; then how often an effect of some 5 % is found, over a quiet
+link with blocks of ten minutes. The guard does not count here: a stop says nothing about
 speed. Takes some ten minutes on two cores with 20 experiments.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 
 SCENARIO = """
 name = "mix"
-duration = "40 s"
+duration = "{duration} s"
 warmup = "8 s"
 sample_interval = "1 s"
 [link.bottleneck]
@@ -36,12 +37,17 @@ reverse_delay = "20 ms"
 name = "{name}"
 path = "main"
 cc = "{{{name}}}"
-workload = {{{{ mix = {{{{ arrival_interval = "1.6 s", process = "all", sizes = {{{{ median = "1.2 MB", sigma = 0.3, max = "3 MB" }}}} }}}} }}}}
+workload = {{{{ mix = {{{{ arrival_interval = "{{interval}} s", process = "all", sizes = {{{{ median = "1.2 MB", sigma = {{sigma}}, max = "3 MB" }}}} }}}} }}}}
 """
     for name in ("tested", "usual")
 )
+BUSY = {"duration": 40, "interval": 1.6, "sigma": 0.3}
+QUIET = {"duration": 600, "interval": 3.2, "sigma": 0.1, "buffer": 3}
 SIZES = "1 to 3 MB"
 TRIPLES = 24
+TRIPLES_POWER = 48
+# Two directions, two classes of sizes, 5 %.
+THRESHOLD = 80
 
 
 def rehearse(knee, file, *options):
@@ -57,8 +63,8 @@ def main(knee, experiments=20):
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor() as pool:
         for buffer in (0.5, 1, 2, 4, 8):
             null, real = Path(scratch, "null.toml"), Path(scratch, "real.toml")
-            null.write_text(SCENARIO.format(buffer=buffer, tested="cubic", usual="cubic"))
-            real.write_text(SCENARIO.format(buffer=buffer, tested="bbr", usual="cubic"))
+            null.write_text(SCENARIO.format(buffer=buffer, tested="cubic", usual="cubic", **BUSY))
+            real.write_text(SCENARIO.format(buffer=buffer, tested="bbr", usual="cubic", **BUSY))
             truth = rehearse(knee, real, "--triples", "16", "--truth", "200")
             middle, low, high = (float(truth[key]) for key in ("truth", "truth_low", "truth_high"))
             seeds = [str(1 + 10_000 * number) for number in range(experiments)]
@@ -83,6 +89,30 @@ def main(knee, experiments=20):
                 f"{buffer:>4} BDP {seen:>19} {shown:<25} {covered:>8} {wrong:>11} {split:>12}",
                 flush=True,
             )
+        power(knee, Path(scratch, "quiet.toml"), pool, experiments)
+
+
+def power(knee, file, pool, experiments):
+    """Counts experiments whose evidence for a true effect is enough after the last triple."""
+    file.write_text(SCENARIO.format(tested="bbr", usual="cubic", **QUIET))
+    truth = rehearse(knee, file, "--triples", "1", "--truth", "200")
+    middle, low, high = (float(truth[key]) for key in ("truth", "truth_low", "truth_high"))
+    options = ("--triples", str(TRIPLES_POWER), "--truth", "0", "--seed")
+    seeds = [str(7 + 10_000 * number) for number in range(experiments)]
+    rows = list(pool.map(lambda seed: rehearse(knee, file, *options, seed), seeds))
+    right = "B is faster" if middle > 0 else "B is slower"
+    # A guard may stop an experiment earlier; the evidence goes on.
+    found = sum(
+        float(row["evidence"]) >= THRESHOLD and (float(row["b_less_a"]) > 0) == (middle > 0)
+        for row in rows
+    )
+    covered = sum(
+        float(row["b_less_a_low"]) <= middle <= float(row["b_less_a_high"]) for row in rows
+    )
+    print(
+        f"an effect of {middle:+.1f} % ({low:+.1f} to {high:+.1f}), {TRIPLES_POWER} triples of "
+        f"{QUIET['duration']} s: {right} is found in {found} of {experiments}, covered in {covered}"
+    )
 
 
 if __name__ == "__main__":
