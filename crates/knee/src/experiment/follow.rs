@@ -6,7 +6,11 @@ use crate::screen;
 use ipnet::IpNet;
 use knee_host::RouteChanges;
 use knee_policy::{Actuator, Applied, Host, Journal, Means, Plan, Policy};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Longest wait from one comparison with the host's routes to the next; otherwise ten times what it
+/// took.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Plans an experiment and refuses one that this host cannot carry out; changes nothing.
 pub fn plan(policy: &Policy, means: Means, host: &mut Host) -> Result<Plan, Failure> {
@@ -38,6 +42,7 @@ pub struct Follower<'f> {
     journal: &'f mut Journal,
     changes: RouteChanges,
     left: Vec<(u32, IpNet)>,
+    next: Option<Instant>,
 }
 
 impl<'f> Follower<'f> {
@@ -56,20 +61,23 @@ impl<'f> Follower<'f> {
             let advice = "knee steer plan shows the routes; all changes were reverted";
             return Err(Failure::Host(words, advice.to_string()));
         }
-        let mut follower = Follower { policy, host, journal, changes, left: Vec::new() };
+        let mut follower =
+            Follower { policy, host, journal, changes, left: Vec::new(), next: None };
         let applied = Applied { refused: Vec::new(), ..applied };
         follower.leave(&mut plan, applied);
         Ok((follower, plan))
     }
 
     /// Follows changes since the last call. Returns what has changed for the experiment.
+    #[expect(clippy::disallowed_methods, reason = "a host's routes may change all the time")]
     pub fn follow(
         &mut self,
         plan: &mut Plan,
         actuator: &mut dyn Actuator,
     ) -> Result<Option<&'static str>, Failure> {
         // Also true after the routes got the controllers of a block.
-        if !self.changes.wait(Duration::ZERO)? {
+        let began = Instant::now();
+        if self.next.is_some_and(|next| began < next) || !self.changes.wait(Duration::ZERO)? {
             return Ok(None);
         }
         let main = self.host.main_table()?;
@@ -77,6 +85,7 @@ impl<'f> Follower<'f> {
         *plan = Plan::for_experiment(Means::Routes, self.policy, &main)?;
         let applied = actuator.apply(plan, self.journal)?;
         let is_changed = applied.added + applied.removed > 0;
+        self.next = Some(Instant::now() + (10 * began.elapsed()).min(INTERVAL));
         if self.leave(plan, applied) {
             Ok(Some("somebody changed a route of the experiment"))
         } else {
