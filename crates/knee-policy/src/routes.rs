@@ -4,7 +4,7 @@ use crate::actuator::{Actuator, Applied, PROTOCOL, Renewed};
 use crate::host::{is_as_made, key, made, tables};
 use crate::{Choice, Entry, Journal, Plan, Planned, PolicyError};
 use ipnet::IpNet;
-use knee_host::{Route, Routes, Rule};
+use knee_host::{HostError, Route, Routes, Rule};
 use knee_steer::is_second;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,19 @@ impl RouteActuator {
         let routes = Routes::open()?;
         Ok(RouteActuator { routes, drawn: BTreeMap::new(), choices: Vec::new() })
     }
+
+    /// Adds a route in place of an outdated one.
+    fn put(&mut self, route: &Route, outdated: Option<&Route>) -> Result<(), HostError> {
+        if let Some(outdated) = outdated {
+            // If possible without a moment in which there is none.
+            let is_possible = !outdated.is_throw() && !route.is_throw();
+            if is_possible && matches!(self.routes.replace(route), Ok(true)) {
+                return Ok(());
+            }
+            self.routes.remove(outdated)?;
+        }
+        self.routes.add(route)
+    }
 }
 
 impl Actuator for RouteActuator {
@@ -37,8 +50,9 @@ impl Actuator for RouteActuator {
         let recorded = journal.recorded()?;
         let made = made(&recorded);
         let used: BTreeSet<u32> = tables(&recorded).collect();
-        let mut there =
-            crate::host::routes_of(&mut self.routes, plan.rules.iter().map(|rule| rule.table))?;
+        // Also those in which nothing is left to steer.
+        let all = plan.rules.iter().map(|rule| rule.table).chain(used.iter().copied());
+        let mut there = crate::host::routes_of(&mut self.routes, all)?;
         let foreign = |route: &&Route| route.protocol() != PROTOCOL;
         let mut unused = there.values().filter(|route| !used.contains(&route.table()));
         if let Some(route) = unused.find(foreign) {
@@ -48,7 +62,7 @@ impl Actuator for RouteActuator {
             });
         }
         let mut applied = Applied::default();
-        let (mut missing, mut outdated) = (Vec::new(), Vec::new());
+        let mut missing = Vec::new();
         let former = std::mem::take(&mut self.drawn);
         for planned in &plan.routes {
             let route = chosen(planned, &self.choices);
@@ -66,10 +80,7 @@ impl Actuator for RouteActuator {
                     if same(&other, &route)
                         && (planned.part.is_none() || other.protocol() == PROTOCOL) => {}
                 Some(other) if is_changed(&other) => applied.left.push(key(&other)),
-                other => {
-                    missing.push((planned, route));
-                    outdated.extend(other);
-                }
+                outdated => missing.push((planned, route, outdated)),
             }
         }
         let (unasked, foreign): (Vec<Route>, Vec<Route>) =
@@ -77,7 +88,7 @@ impl Actuator for RouteActuator {
         applied.left.extend(foreign.iter().map(key));
         let known = self.routes.rules()?;
         let rules: Vec<&Rule> = plan.rules.iter().filter(|rule| !known.contains(rule)).collect();
-        let entries = missing.iter().flat_map(|(planned, _)| {
+        let entries = missing.iter().flat_map(|(planned, ..)| {
             // From block to block the route has either controller.
             let other = planned.part.and_then(|_| plan.others.get(planned.group));
             let route = &planned.route;
@@ -87,13 +98,14 @@ impl Actuator for RouteActuator {
         let entries: Vec<Entry> = entries.collect();
         journal.write(entries.iter().chain(&rules.iter().map(rule_entry).collect::<Vec<_>>()))?;
 
-        for route in outdated.iter().chain(&unasked) {
+        for route in &unasked {
             applied.removed += usize::from(self.routes.remove(route)?);
         }
         let gone = |route: &Route| Entry::Gone { table: route.table(), to: route.destination() };
         journal.write(&unasked.iter().map(gone).collect::<Vec<_>>())?;
-        for (_, route) in missing {
-            match self.routes.add(&route) {
+        for (_, route, outdated) in missing {
+            applied.removed += usize::from(outdated.is_some());
+            match self.put(&route, outdated.as_ref()) {
                 Ok(()) => applied.added += 1,
                 Err(error) => applied.refused.push((route.destination(), error.to_string())),
             }

@@ -209,6 +209,15 @@ fn parts_get_what_is_drawn() -> Result<(), Skipped> {
         assert!(way("203.0.113.68").contains("via 192.0.2.254"));
         assert!(!way("203.0.113.89").contains("table"));
         assert!(way("198.51.100.65").contains("via 192.0.2.7"));
+
+        ip("route replace default via 2001:db8::fd");
+        let main = applied.host.main_table().unwrap();
+        applied.plan = Plan::for_experiment(Means::Routes, &policy, &main).unwrap();
+        let done = applied.actuator.apply(&applied.plan, &mut applied.journal).unwrap();
+        assert_eq!((done.added, done.removed, done.left), (512, 512, vec![]));
+        assert!(ip("route get 2001:db8:5::9 ipproto tcp").contains("via 2001:db8::fd"));
+        assert_eq!(ip("-6 route show table 7222").matches("via 2001:db8::fd").count(), 512);
+        ip("route replace default via 2001:db8::fe");
         assert_eq!(applied.back(), []);
         assert_eq!(everything(), before);
     });
