@@ -57,11 +57,14 @@ impl Plan {
         Ok(())
     }
 
-    /// Leaves alone what an actuator has left alone or what the kernel has refused.
+    /// Leaves alone what an actuator has left alone or what the kernel has refused. Routes to more
+    /// than a part have no effect beside those to parts.
     pub fn leave(&mut self, applied: &Applied) {
         let left = applied.left.iter().map(|(_, prefix)| *prefix);
         for prefix in left.chain(applied.refused.iter().map(|(prefix, _)| *prefix)) {
-            let of = self.places.iter().filter(|placed| placed.prefix.contains(&prefix));
+            let of = self.places.iter().filter(|placed| {
+                placed.prefix.contains(&prefix) && placed.part <= prefix.prefix_len()
+            });
             let of: Vec<Placed> = of.cloned().collect();
             let kept = |placed| Placed { prefix, what: What::Kept, ..placed };
             self.places.extend(of.into_iter().map(kept));
@@ -205,7 +208,8 @@ fn too_few(plan: &Plan, index: usize, group: &str, parts: usize) -> PolicyError 
     }
     PolicyError::Experiment {
         problem: format!(
-            "{group} has {parts} clients that can be steered, too few for halves that are alike"
+            "{group} has {parts} clients or parts that can be steered, too few for halves that are \
+             alike"
         ),
         advice: format!(
             "give it prefixes of at least {PARTS_MIN}, such as a /27 (of IPv6 a /59), or name \

@@ -265,19 +265,22 @@ fn changes_of_others_stay() -> Result<(), Skipped> {
         assert_eq!(others(), changed);
 
         ip("route replace default via 192.0.2.77");
+        ip(&format!("route add 198.51.100.128/25 via 192.0.2.9 {table}"));
         let choices = choices(&policy, Half, 5);
         applied.actuator.choose(choices.clone()).unwrap();
         let done = follow(&mut applied);
-        assert_eq!((done.added, done.removed, done.left.len()), (253, 253, 3));
+        assert_eq!((done.added, done.removed, done.left.len()), (253, 253, 4));
         assert_eq!(others(), changed);
-        for last in [1, 2, 3, 10, 11, 12, 13, 14, 15, 16u8] {
+        assert_eq!(applied.plan.left_alone(), left.map(|(_, net)| net));
+        for last in [1, 2, 3, 10, 11, 12, 13, 14, 15, 160u8] {
             let client = IpAddr::from([198, 51, 100, last]);
             let expected = if in_half(&choices[0].key, client.into()) { &b } else { &a };
             assert_eq!(&controller(client, 0), expected);
             assert!(ip(&format!("route get {client} ipproto tcp")).contains("via 192.0.2.77"));
         }
         // The rollback cannot tell the one with another gateway from Knee's.
-        assert_eq!(applied.back(), [left[0], left[2]]);
+        let wide = (TABLE, "198.51.100.128/25".parse().unwrap());
+        assert_eq!(applied.back(), [left[0], left[2], wide]);
         ip(&format!("route flush {table}"));
         ip("route replace default via 192.0.2.254");
         assert_eq!(everything(), before);
