@@ -4,7 +4,7 @@
 use crate::HostError;
 use crate::netlink::Netlink;
 use ipnet::IpNet;
-use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric,
     RouteProtocol, RouteScope, RouteType,
@@ -22,6 +22,8 @@ pub const TABLE_MAIN: u32 = 254;
 
 /// `RTAX_CC_ALGO` of linux/rtnetlink.h; its bit says that programs must not choose.
 const CONTROLLER_LOCK: u32 = 1 << 16;
+/// Flags of a request that makes something new.
+const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 /// `RTNLGRP_IPV4_ROUTE` and `RTNLGRP_IPV6_ROUTE`.
 const ROUTE_GROUPS: [u32; 2] = [7, 11];
 
@@ -58,7 +60,7 @@ impl Route {
     }
 
     /// Copies this route's next hop for a different destination and table, with a congestion
-    /// controller for connections that begin on it.
+    /// controller for connections that begin on it, in place of its own.
     pub fn with_controller(
         &self,
         destination: IpNet,
@@ -73,7 +75,10 @@ impl Route {
         let mut attributes = Vec::new();
         for attribute in &self.message.attributes {
             match attribute {
-                RouteAttribute::Metrics(own) => metrics.extend(own.iter().cloned()),
+                RouteAttribute::Metrics(own) => {
+                    let others = |metric: &&RouteMetric| !matches!(metric, RouteMetric::CcAlgo(_));
+                    metrics.extend(own.iter().filter(others).cloned());
+                }
                 RouteAttribute::Gateway(_) | RouteAttribute::Via(_) | RouteAttribute::Oif(_)
                     if by_object => {}
                 RouteAttribute::Gateway(_)
@@ -203,6 +208,25 @@ impl Route {
             RouteAttribute::NhId(number) => Some(*number),
             _ => None,
         })
+    }
+
+    /// Returns whether it has the same next hop as another route.
+    pub fn leads_as(&self, other: &Route) -> bool {
+        let hops = |route: &Route| -> Vec<RouteAttribute> {
+            let is_hop = |attribute: &&RouteAttribute| {
+                use RouteAttribute::{Gateway, MultiPath, Oif, Via};
+                matches!(attribute, Gateway(_) | Via(_) | Oif(_) | MultiPath(_))
+            };
+            route.message.attributes.iter().filter(is_hop).cloned().collect()
+        };
+        match (self.next_hop_object(), other.next_hop_object()) {
+            (None, None) => {
+                let (own, others) = (hops(self), hops(other));
+                own.len() == others.len() && own.iter().all(|hop| others.contains(hop))
+            }
+            // The kernel also lists what the object leads to.
+            (own, others) => own == others,
+        }
     }
 
     /// Formats the next hop as ip-route(8) does: `via 192.0.2.1 dev eth0`.
@@ -363,7 +387,19 @@ impl Routes {
     /// exists, CAP_NET_ADMIN is lacking.
     pub fn add(&mut self, route: &Route) -> Result<(), HostError> {
         let message = RouteNetlinkMessage::NewRoute(route.message.clone());
-        self.change(&format!("add a route to {}", route.destination), message, true)
+        self.change(&format!("add a route to {}", route.destination), message, NEW)
+    }
+
+    /// Replaces the route with the same destination in the same table: at any time a packet finds
+    /// one of the two. Returns false if there was none.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Routes::add`]; the former route stays.
+    pub fn replace(&mut self, route: &Route) -> Result<bool, HostError> {
+        let message = RouteNetlinkMessage::NewRoute(route.message.clone());
+        let what = format!("replace the route to {}", route.destination);
+        gone(self.change(&what, message, NLM_F_REPLACE), libc::ENOENT)
     }
 
     /// Removes a route. Returns false if there was none.
@@ -374,7 +410,7 @@ impl Routes {
     pub fn remove(&mut self, route: &Route) -> Result<bool, HostError> {
         let message = RouteNetlinkMessage::DelRoute(route.message.clone());
         let what = format!("remove the route to {}", route.destination);
-        gone(self.change(&what, message, false), libc::ESRCH)
+        gone(self.change(&what, message, 0), libc::ESRCH)
     }
 
     /// Adds a rule.
@@ -383,7 +419,7 @@ impl Routes {
     ///
     /// The errors of [`Routes::add`].
     pub fn add_rule(&mut self, rule: &Rule) -> Result<(), HostError> {
-        self.change("add a routing rule", RouteNetlinkMessage::NewRule(rule.message()), true)
+        self.change("add a routing rule", RouteNetlinkMessage::NewRule(rule.message()), NEW)
     }
 
     /// Removes a rule. Returns false if there was none.
@@ -393,17 +429,16 @@ impl Routes {
     /// The errors of [`Routes::add`].
     pub fn remove_rule(&mut self, rule: &Rule) -> Result<bool, HostError> {
         let message = RouteNetlinkMessage::DelRule(rule.message());
-        gone(self.change("remove a routing rule", message, false), libc::ENOENT)
+        gone(self.change("remove a routing rule", message, 0), libc::ENOENT)
     }
 
     fn change(
         &mut self,
         what: &str,
         message: RouteNetlinkMessage,
-        new: bool,
+        flags: u16,
     ) -> Result<(), HostError> {
-        let flags = if new { NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL } else { NLM_F_ACK };
-        self.netlink.ask(message, flags).map(|_| ()).map_err(|source| {
+        self.netlink.ask(message, NLM_F_ACK | flags).map(|_| ()).map_err(|source| {
             let advice = match source.raw_os_error() {
                 Some(libc::EPERM) => "run as root (CAP_NET_ADMIN)",
                 Some(libc::EEXIST) => "it exists already: remove it, or keep it",

@@ -29,7 +29,7 @@ pub trait Actuator {
     ///
     /// # Errors
     ///
-    /// Errors of the kernel; [`PolicyError::Programs`] if unsupported.
+    /// Errors of the kernel.
     fn choose(&mut self, choices: Vec<Choice>) -> Result<(), PolicyError>;
 
     /// Continues gradual changes and renews the lease; called once a second.

@@ -83,6 +83,14 @@ pub enum PolicyError {
         /// The remedy.
         advice: String,
     },
+    /// Routes cannot carry out an experiment with this policy.
+    #[error("{problem}")]
+    Experiment {
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        advice: String,
+    },
     /// The blocks of an experiment, or the published assignment, cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Records {

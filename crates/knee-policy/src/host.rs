@@ -166,7 +166,7 @@ pub(crate) fn tables(recorded: &Recorded) -> impl Iterator<Item = u32> {
 pub(crate) fn is_as_made(route: &Route, made: &Made<'_>) -> bool {
     let is = |controller: &Option<&str>| match controller {
         None => route.is_throw(),
-        Some(_) => route.controller() == *controller,
+        Some(_) => route.controller() == *controller && !route.is_locked(),
     };
     route.protocol() == PROTOCOL && made.get(&key(route)).is_some_and(|each| each.iter().any(is))
 }

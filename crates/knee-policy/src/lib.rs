@@ -31,6 +31,7 @@ mod experiment;
 mod host;
 mod journal;
 mod lease;
+mod parts;
 mod place;
 mod plan;
 mod policy;

@@ -23,16 +23,19 @@ pub struct Plan {
     pub rules: Vec<Rule>,
     /// Routes of these tables.
     pub routes: Vec<Planned>,
-    /// Prefixes for BPF programs, instead of rules and routes.
+    /// Prefixes for BPF programs, instead of rules and routes; in an experiment by routes, the
+    /// prefixes of which those are parts.
     pub places: Vec<Placed>,
     /// The controllers of the groups, for BPF programs.
     pub controllers: Vec<String>,
+    /// The other controllers of the groups, which the routes of an experiment may get.
+    pub others: Vec<String>,
     /// What the policy names but leaves alone.
     pub kept: Vec<Kept>,
 }
 
 /// A planned route.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
     /// Index of the group.
     pub group: usize,
@@ -40,6 +43,8 @@ pub struct Planned {
     pub route: Route,
     /// Whether it holds clients out.
     pub held_out: bool,
+    /// The part of the group's clients that it is for, in an experiment: its controller is drawn.
+    pub part: Option<IpNet>,
 }
 
 /// Clients that are left alone.
@@ -136,7 +141,7 @@ impl Plan {
                             }
                             None => Route::throw(destination, table, PROTOCOL),
                         };
-                        plan.routes.push(Planned { group: index, route, held_out });
+                        plan.routes.push(Planned { group: index, route, held_out, part: None });
                     }
                 }
             }
@@ -178,7 +183,7 @@ pub(crate) fn best(routes: &[Route]) -> BTreeMap<IpNet, &Route> {
 }
 
 /// Ports of a group; `None`: all.
-fn ports(group: &PolicyGroup) -> Vec<Option<u16>> {
+pub(crate) fn ports(group: &PolicyGroup) -> Vec<Option<u16>> {
     match group.ports.as_slice() {
         [] => vec![None],
         ports => ports.iter().copied().map(Some).collect(),
@@ -186,13 +191,13 @@ fn ports(group: &PolicyGroup) -> Vec<Option<u16>> {
 }
 
 /// Assigns a table to each port.
-fn tables(policy: &Policy) -> BTreeMap<Option<u16>, u32> {
+pub(crate) fn tables(policy: &Policy) -> BTreeMap<Option<u16>, u32> {
     let all: std::collections::BTreeSet<_> = policy.groups.iter().flat_map(ports).collect();
     all.into_iter().zip(policy.table..).collect()
 }
 
 /// One rule for each table and family with a route.
-fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> Vec<Rule> {
+pub(crate) fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> Vec<Rule> {
     let mut rules = Vec::new();
     for (port, table) in tables {
         for ipv6 in [false, true] {
@@ -218,7 +223,11 @@ fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> Vec<Rule> {
 /// defer to the main table; and what is left alone.
 type Led<'a> = (Vec<(IpNet, Option<&'a Route>)>, Vec<(IpNet, Why)>);
 
-fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet, held_out: &[IpNet]) -> Led<'a> {
+pub(crate) fn lead<'a>(
+    main: &BTreeMap<IpNet, &'a Route>,
+    prefix: IpNet,
+    held_out: &[IpNet],
+) -> Led<'a> {
     let mut routes = Vec::new();
     let mut kept = Vec::new();
     let around = (0..=prefix.prefix_len()).rev().find_map(|length| {

@@ -192,7 +192,9 @@ fn places(plan: &Plan) -> Vec<AssignedPlace> {
         part: placed.part,
         arm: arm(placed.what),
     });
-    let of_routes = plan.routes.iter().filter_map(|planned| {
+    // The places of an experiment's routes are all of them.
+    let routes = plan.routes.iter().filter(|_| plan.places.is_empty());
+    let of_routes = routes.filter_map(|planned| {
         let route = &planned.route;
         let prefix = route.destination();
         let rule = plan.rules.iter().find(|rule| rule.table == route.table())?;

@@ -79,6 +79,38 @@ fn refused_controllers_make_a_block_void() {
     }
 }
 
+/// Where controllers are read back from open connections, only a handful of others counts.
+#[test]
+fn a_few_others_among_open_connections_say_nothing() {
+    for (given, refused, is_void) in [(10, 4, false), (10, 5, true), (6000, 5, false)] {
+        let mut experiment =
+            Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[], 0).unwrap();
+        experiment.read_back();
+        let mut kernel = Kernel::default();
+        experiment.step(Duration::ZERO, &mut kernel).unwrap();
+        experiment.renewed(given, refused);
+        let mut steps = (1..=6).map(|look| experiment.step(look * 20 * SECOND, &mut kernel));
+        let block = steps.find_map(|step| step.unwrap().block).unwrap();
+        assert_eq!(block.void.is_some(), is_void, "{:?}", block.void);
+        assert!(block.void.is_none_or(|why| why.contains("5 of 15 open connections")));
+    }
+}
+
+/// A block in which clients are excluded is void, and the next one is not.
+#[test]
+fn excluding_clients_makes_a_block_void() {
+    let mut experiment = Experiment::begin(&policy(), timeline(0, 2), Vec::new(), &[], 0).unwrap();
+    let (mut kernel, mut blocks) = (Kernel::default(), Vec::new());
+    for now in regular() {
+        blocks.extend(experiment.step(now, &mut kernel).unwrap().block);
+        if now == 20 * SECOND {
+            experiment.exclude(vec!["192.0.2.7/32".parse().unwrap()], "a route has changed");
+        }
+    }
+    let voids: Vec<Option<&str>> = blocks.iter().map(|block| block.void.as_deref()).collect();
+    assert_eq!(voids, [Some("a route has changed"), None]);
+}
+
 /// A controller that the kernel lacks ends the experiment, after which everything is reverted.
 #[test]
 fn a_kernel_that_refuses_ends_it() {

@@ -229,6 +229,16 @@ fn changes_are_followed() -> Result<(), Skipped> {
         let state = host.state(&recorded).unwrap();
         assert_eq!((state.missing, state.steering + state.throwing), (0, first.routes.len()));
         assert_eq!(actuator.apply(&again, &mut journal).unwrap().added, 0);
+        // Without a way to other hosts there is none through Knee's table either.
+        ip("route del default");
+        let none = Plan::of(&policy, &host.main_table().unwrap());
+        let applied = actuator.apply(&none, &mut journal).unwrap();
+        assert_eq!((applied.added, applied.removed), (0, first.routes.len()));
+        assert_eq!(ip(&format!("route show table {TABLE}")), "");
+        ip("route add default via 192.0.2.9");
+        assert_eq!(actuator.apply(&again, &mut journal).unwrap().added, first.routes.len());
+        let state = host.state(&Journal::read(&path).unwrap()).unwrap();
+        assert_eq!((state.missing, state.rules), (0, 1));
     });
     Ok(())
 }

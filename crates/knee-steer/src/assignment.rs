@@ -1,7 +1,7 @@
 //! Assignment of clients to the groups and arms of a policy or an experiment, as the process that
 //! steers publishes it for programs that record connections.
 
-use crate::design::draw;
+use crate::design::is_second;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,8 +150,7 @@ impl Arms {
             Some(arm) => arm,
             None => {
                 let part = IpNet::new(peer, place.part).ok()?;
-                let is_second = draw(&group.key, part) < group.share;
-                &group.arms[usize::from(is_second)]
+                &group.arms[usize::from(is_second(&group.key, part, group.share))]
             }
         };
         Some(Assigned { group: group.name.clone(), arm: arm.clone(), block: self.block })

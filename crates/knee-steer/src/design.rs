@@ -92,11 +92,16 @@ impl Design {
 /// if the most significant bit of SipHash-2-4 of the network address is zero. IPv4 addresses are
 /// mapped into IPv6 (RFC 4291, section 2.5.5.2). Kernel programs can compute the same.
 pub fn in_half(key: &[u8; 16], part: IpNet) -> bool {
-    draw(key, part) < 1 << 31
+    is_second(key, part, 1 << 31)
 }
 
-/// Upper half of SipHash-2-4 of a network address, compared with a share in 2^-32.
-pub(crate) fn draw(key: &[u8; 16], part: IpNet) -> u32 {
+/// Whether clients of a prefix get the second of two controllers, which a share of the prefixes
+/// gets, in 2^-32: if the upper half of SipHash-2-4 of the network address is below it.
+pub fn is_second(key: &[u8; 16], part: IpNet, share: u32) -> bool {
+    draw(key, part) < share
+}
+
+fn draw(key: &[u8; 16], part: IpNet) -> u32 {
     let address = match part.network() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,

@@ -36,7 +36,8 @@ pub use assignment::{
 pub use confidence::{ConfidenceSequence, SHOWN_FROM};
 pub use covariate::Covariate;
 pub use design::{
-    Design, Treatment, block_length, burn_in, in_half, sample_ratio_is_off, triples_needed,
+    Design, Treatment, block_length, burn_in, in_half, is_second, sample_ratio_is_off,
+    triples_needed,
 };
 pub use evidence::Evidence;
 pub use guard::{Costs, GUARD_LEVEL, Guard, Guarded, Guards, HardStop, Worse};

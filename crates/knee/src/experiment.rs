@@ -1,12 +1,16 @@
 //! `knee steer run`: an experiment on this host.
 
+mod follow;
 mod report;
+
+pub use follow::planned;
 
 use crate::arguments::{Limit, Published, SteerJudge, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::policy::{now_unix, published, read, taken};
 use crate::{interrupt, screen};
+use follow::Follower;
 use knee_lab::Handle;
 use knee_lab::words::time_us;
 use knee_policy::{
@@ -51,6 +55,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
             taken(&returned)
         ));
     }
+    follow::plan(&policy, Means::of(&policy), &mut host)?;
     let (mut file, mut blocks) = BlockFile::open(&arguments.blocks, &policy, &timeline)?;
     if !blocks.is_empty() {
         screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
@@ -97,7 +102,7 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
     }
     let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; nothing was changed.")?;
-    let plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
+    let mut plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
     let first = First::after(&blocks);
     let ended = proceed(
         policy,
@@ -105,7 +110,8 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
         &mut blocks,
         Going {
             first,
-            plan: &plan,
+            plan: &mut plan,
+            follower: None,
             actuator: &mut Unchanged,
             file: &mut file,
             handle: &handle,
@@ -283,20 +289,29 @@ fn carry_out(
     blocks: &mut Vec<Block>,
     held: &mut Held<'_>,
 ) -> Result<Ended, Failure> {
-    let mut actuator = Means::Programs.prepare(policy, held.journal)?;
-    let mut plan = Plan::for_programs(policy, &held.host.main_table()?);
-    // Treats the time before the first block as a block under A.
-    plan.controllers = policy.groups.iter().filter_map(|group| group.control.clone()).collect();
-    actuator.apply(&plan, held.journal)?;
+    let means = Means::of(policy);
+    let Held { journal, host, guard, file, handle, first, .. } = held;
+    let mut actuator = means.prepare(policy, journal)?;
+    let (follower, mut plan) = match means {
+        Means::Routes => {
+            let (follower, plan) = Follower::begin(policy, host, journal, &mut *actuator)?;
+            (Some(follower), plan)
+        }
+        Means::Programs => {
+            let plan = follow::plan(policy, means, host)?;
+            actuator.apply(&plan, journal)?;
+            (None, plan)
+        }
+    };
     // Ends before the actuator does.
     let mut published = published(held.published)?;
     if let Some(published) = &mut published {
-        published.renew(held.guard.end())?;
+        published.renew(guard.end())?;
     }
-    let Held { guard, file, handle, first, .. } = held;
     let going = Going {
         first: *first,
-        plan: &plan,
+        plan: &mut plan,
+        follower,
         actuator: &mut *actuator,
         file,
         handle,
@@ -309,7 +324,9 @@ fn carry_out(
 /// What a series of blocks needs.
 struct Going<'g> {
     first: First,
-    plan: &'g Plan,
+    plan: &'g mut Plan,
+    /// For routes.
+    follower: Option<Follower<'g>>,
     actuator: &'g mut dyn Actuator,
     file: &'g mut BlockFile,
     handle: &'g Handle,
@@ -326,9 +343,12 @@ fn proceed(
     blocks: &mut Vec<Block>,
     going: Going<'_>,
 ) -> Result<Ended, Failure> {
-    let Going { first, plan, actuator, file, handle, mut published, renew } = going;
-    let kept = plan.kept.iter().map(|kept| kept.prefix).collect();
+    let Going { first, plan, mut follower, actuator, file, handle, mut published, renew } = going;
+    let kept = plan.left_alone();
     let mut experiment = Experiment::begin(policy, timeline, kept, blocks, first.number)?;
+    if follower.is_some() {
+        experiment.read_back();
+    }
     if timeline.slot(first.number).is_none() {
         return Ok(Ended::Done);
     }
@@ -353,6 +373,11 @@ fn proceed(
         }
         let mut announcing = Announcing::new(&mut *actuator, published.as_deref_mut());
         let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut announcing)?;
+        if let Some(follower) = &mut follower
+            && let Some(why) = follower.follow(plan, &mut announcing)?
+        {
+            experiment.exclude(plan.left_alone(), why);
+        }
         if let Some(published) = published.as_deref_mut().filter(|one| !one.is_published()) {
             let (number, groups) = experiment.assigned();
             published.publish(policy, plan, Some(number), groups)?;

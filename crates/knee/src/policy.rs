@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::table::{Mood, Table};
-use crate::{interrupt, screen, signed};
+use crate::{experiment, interrupt, screen, signed};
 use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, each_connection, sysctl};
 use knee_lab::Handle;
@@ -34,7 +34,10 @@ pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
     let policy = read(&arguments.policy, &arguments.trust, false)?;
     let means = Means::of(&policy);
     let plan = Plan::by(means, &policy, &Host::open()?.main_table()?);
-    let document = document(&policy, means, &plan, "Nothing was changed.")?;
+    let mut document = document(&policy, means, &plan, "Nothing was changed.")?;
+    if let Some(words) = experiment::planned(&policy, means)? {
+        document = document.said(words);
+    }
     document.print(arguments.print.format(), &told(&policy, means, &plan))?;
     Ok(Ending::Done)
 }
@@ -331,7 +334,8 @@ pub fn taken(returned: &Returned) -> String {
     words
 }
 
-fn place((table, prefix): &(u32, IpNet)) -> String {
+/// A route by its destination and table.
+pub fn place((table, prefix): &(u32, IpNet)) -> String {
     format!("{prefix} in table {table}")
 }
 
@@ -535,7 +539,9 @@ impl From<PolicyError> for Failure {
         let what = error.to_string();
         let advice = match error {
             PolicyError::Host(error) => return error.into(),
-            PolicyError::Programs { advice, .. } => return Failure::Host(what, advice),
+            PolicyError::Programs { advice, .. } | PolicyError::Experiment { advice, .. } => {
+                return Failure::Host(what, advice);
+            }
             PolicyError::Journal { .. } => "run as root, or name another with --journal",
             PolicyError::Unsafe { .. } => "name one in a folder that only you can write to",
             PolicyError::Foreign { .. } => "use the version that wrote it, or remove the file",

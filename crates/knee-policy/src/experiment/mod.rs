@@ -34,6 +34,9 @@ const LOOK: Duration = Duration::from_secs(10);
 const STALL: Duration = Duration::from_secs(30);
 /// Share of connections with a refused controller above which a block is void.
 const REFUSED_MAX: f64 = 0.001;
+/// Fewer connections with another controller than was chosen say nothing, where only those that are
+/// seen alive count.
+const OTHERS_MIN: u64 = 5;
 /// Limit below which a connection counts as small, bytes delivered.
 const SMALL_BYTES: u64 = CLASSES[0].0;
 
@@ -63,6 +66,10 @@ pub struct Experiment {
     /// Clients whose controller an administrator has set.
     kept: Vec<IpNet>,
     watch: Watch,
+    /// Whether the controllers of connections are read back.
+    reads_back: bool,
+    /// When controllers were chosen last.
+    chosen: Duration,
     /// Number of the first block of this process.
     first: u64,
     block: Block,
@@ -114,6 +121,8 @@ impl Experiment {
             groups: policy.groups.iter().enumerate().map(group).collect(),
             kept,
             watch: Watch::begin(look)?,
+            reads_back: false,
+            chosen: Duration::ZERO,
             block: Block { number: first, ..Block::default() },
             first,
             timeline,
@@ -121,6 +130,18 @@ impl Experiment {
             window_end: Duration::ZERO,
             last: Duration::ZERO,
         })
+    }
+
+    /// Counts from now on which controllers connections have that begin in the current block, for an
+    /// actuator that does not count them itself.
+    pub fn read_back(&mut self) {
+        self.reads_back = true;
+    }
+
+    /// Excludes these clients from now on, instead of those so far. The current block is void.
+    pub fn exclude(&mut self, kept: Vec<IpNet>, why: &str) {
+        self.kept = kept;
+        self.block.void.get_or_insert_with(|| why.to_string());
     }
 
     /// Continues for about a tenth of a second; `now` is the time since the start.
@@ -160,6 +181,7 @@ impl Experiment {
             self.window_end = now + self.window_length();
             step.stopped = self.close_window();
             if !step.stopped.is_empty() {
+                self.chosen = now;
                 actuator.choose(self.choices())?;
             }
         }
@@ -224,6 +246,7 @@ impl Experiment {
     fn enter(&mut self, now: Duration, actuator: &mut dyn Actuator) -> Result<(), PolicyError> {
         let groups = vec![GroupBlock::default(); self.groups.len()];
         self.block = Block { number: self.block.number, groups, ..Block::default() };
+        self.chosen = now;
         actuator.choose(self.choices())?;
         self.window_end = now + self.window_length();
         let late = now.saturating_sub(self.timeline.begin(self.block.number - self.first));
@@ -249,9 +272,13 @@ impl Experiment {
             record.parts = [0, 1].map(|arm| group.parts[arm].len() as u64);
         }
         let (refused, all) = (self.block.refused, self.block.given + self.block.refused);
-        if refused as f64 > REFUSED_MAX * all as f64 {
-            let words =
-                format!("the kernel refused {refused} of {all} connections their controller");
+        let are_many = refused as f64 > REFUSED_MAX * all as f64;
+        if are_many && !(self.reads_back && refused < OTHERS_MIN) {
+            let words = if self.reads_back {
+                format!("{refused} of {all} open connections had another controller than chosen")
+            } else {
+                format!("the kernel refused {refused} of {all} connections their controller")
+            };
             self.block.void.get_or_insert(words);
         }
         Ok(self.block.clone())
@@ -275,6 +302,7 @@ impl Experiment {
             })
             .collect();
         let observed = self.is_observed();
+        let chosen = self.reads_back.then_some(self.chosen);
         let Experiment { watch, groups, block, kept, .. } = self;
         let counted = watch.step(now, |told| {
             let found = groups.iter().enumerate().find_map(|(index, group)| {
@@ -300,6 +328,13 @@ impl Experiment {
                 Treatment::Test => true,
                 Treatment::Half => in_half(key, part),
             };
+            // Those from before a choice may have any controller.
+            if let Some(name) = told.began_with
+                && chosen.is_some_and(|chosen| told.not_before > chosen)
+            {
+                let is_given = name == group.controllers[usize::from(tested)];
+                *(if is_given { &mut block.given } else { &mut block.refused }) += 1;
+            }
             watched(group, &told, tested, *treatment);
             record.bytes[0] += told.again;
             record.bytes[1] += told.sent;
@@ -332,7 +367,7 @@ impl Experiment {
 }
 
 /// Adds a connection to the sums that alarms compare.
-fn watched(group: &mut Group, told: &Told, tested: bool, treatment: Treatment) {
+fn watched(group: &mut Group, told: &Told<'_>, tested: bool, treatment: Treatment) {
     let mut one =
         Window { sent_bytes: told.sent, retransmitted_bytes: told.again, ..Window::default() };
     if told.has_ended && told.info.srtt_us > 0 {
@@ -352,7 +387,7 @@ fn watched(group: &mut Group, told: &Told, tested: bool, treatment: Treatment) {
 }
 
 /// Adds the times of a connection.
-fn time(times: &mut Times, told: &Told) {
+fn time(times: &mut Times, told: &Told<'_>) {
     let found = told.info.min_rtt().map(|_| told.info.min_rtt_us);
     times.rtt_min_us = times.rtt_min_us.into_iter().chain(found).min();
     times.rtt_us.add(told.info.srtt_us.into());
@@ -361,7 +396,7 @@ fn time(times: &mut Times, told: &Told) {
 }
 
 /// Adds a connection to its class.
-fn count(record: &mut GroupBlock, told: &Told, arm: usize) {
+fn count(record: &mut GroupBlock, told: &Told<'_>, arm: usize) {
     let (bytes, busy_us) = (delivered(told), told.info.busy_us.unwrap_or(0));
     if bytes == 0 || busy_us == 0 {
         return;
@@ -374,6 +409,6 @@ fn count(record: &mut GroupBlock, told: &Told, arm: usize) {
 
 /// Delivered payload. The kernel counts SYN and FIN as a byte each when acknowledged, but not as
 /// bytes sent.
-fn delivered(told: &Told) -> u64 {
+fn delivered(told: &Told<'_>) -> u64 {
     told.info.acked_bytes.min(told.info.sent_bytes.saturating_sub(told.info.retransmitted_bytes))
 }

@@ -12,7 +12,7 @@ const BATCH: u64 = 50_000;
 
 /// Report of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Told<'t> {
     pub local_port: u16,
     pub remote: IpAddr,
     /// Lower bound of its start.
@@ -23,6 +23,8 @@ pub(crate) struct Told {
     pub again: u64,
     pub sent: u64,
     pub has_ended: bool,
+    /// Controller of a live connection that no earlier listing had.
+    pub began_with: Option<&'t str>,
 }
 
 /// A live connection.
@@ -61,7 +63,7 @@ impl Watch {
     pub fn step(
         &mut self,
         now: Duration,
-        mut each: impl FnMut(Told),
+        mut each: impl FnMut(Told<'_>),
     ) -> Result<Counted, PolicyError> {
         if !self.looked || now.saturating_sub(self.looks[0].0) >= self.interval {
             self.look(now, &mut each)?;
@@ -79,14 +81,16 @@ impl Watch {
         Ok(Counted { reports: heard.reports, lost: heard.dropped })
     }
 
-    fn look(&mut self, now: Duration, each: &mut impl FnMut(Told)) -> Result<(), PolicyError> {
+    fn look(&mut self, now: Duration, each: &mut impl FnMut(Told<'_>)) -> Result<(), PolicyError> {
         let (before, seen) = std::mem::take(&mut self.looks[0]);
         let mut living = BTreeMap::new();
         each_connection(|socket| {
             let Some(info) = socket.info else { return };
             let unseen = Living { not_before: before, again: 0, sent: 0 };
             let known = seen.get(&socket.cookie).copied().unwrap_or(unseen);
-            each(told(&socket, info, known, false));
+            let is_new = self.looked && !seen.contains_key(&socket.cookie);
+            let began_with = socket.controller.filter(|_| is_new);
+            each(Told { began_with, ..told(&socket, info, known, false) });
             let counted = Living {
                 not_before: known.not_before,
                 again: info.retransmitted_bytes,
@@ -99,7 +103,12 @@ impl Watch {
     }
 }
 
-fn told(socket: &knee_host::TcpSocket<'_>, info: TcpInfo, known: Living, has_ended: bool) -> Told {
+fn told(
+    socket: &knee_host::TcpSocket<'_>,
+    info: TcpInfo,
+    known: Living,
+    has_ended: bool,
+) -> Told<'static> {
     Told {
         local_port: socket.local.port(),
         remote: socket.remote.ip(),
@@ -108,5 +117,6 @@ fn told(socket: &knee_host::TcpSocket<'_>, info: TcpInfo, known: Living, has_end
         again: info.retransmitted_bytes.saturating_sub(known.again),
         sent: info.sent_bytes.saturating_sub(known.sent),
         has_ended,
+        began_with: None,
     }
 }

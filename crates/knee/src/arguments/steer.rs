@@ -166,7 +166,7 @@ policy's seed. Finished blocks are on disk: the same command resumes after a cra
 The policy's stage says how far it goes: observe changes nothing, canary looks for harm
 in one group, host compares, site does so on several hosts at the same times.
 B is stopped within three minutes if it does clear harm. Then, and at the end, everything
-is reverted. Needs BPF programs: see knee steer plan.";
+is reverted. It works by BPF programs, otherwise by routes: see knee steer plan.";
 
 /// `knee steer run`.
 #[derive(Debug, Args)]

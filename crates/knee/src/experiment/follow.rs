@@ -1,0 +1,114 @@
+//! The routes of an experiment, which follow those of the host.
+
+use crate::failure::Failure;
+use crate::policy::place;
+use crate::screen;
+use ipnet::IpNet;
+use knee_host::RouteChanges;
+use knee_policy::{Actuator, Applied, Host, Journal, Means, Plan, Policy};
+use std::time::{Duration, Instant};
+
+/// Longest wait from one comparison with the host's routes to the next; otherwise ten times what it
+/// took.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Plans an experiment and refuses one that this host cannot carry out; changes nothing.
+pub fn plan(policy: &Policy, means: Means, host: &mut Host) -> Result<Plan, Failure> {
+    let plan = Plan::for_experiment(means, policy, &host.main_table()?)?;
+    if means == Means::Routes {
+        plan.check_halves(policy)?;
+    }
+    Ok(plan)
+}
+
+/// What a policy with two controllers for each group needs as an experiment by routes.
+pub fn planned(policy: &Policy, means: Means) -> Result<Option<String>, Failure> {
+    let mut policy = policy.clone();
+    policy.groups.retain(|group| group.control.is_some());
+    if policy.groups.is_empty() || means != Means::Routes {
+        return Ok(None);
+    }
+    Ok(Some(match plan(&policy, means, &mut Host::open()?) {
+        Ok(plan) => format!("As an experiment (knee steer run): {} routes.", plan.routes.len()),
+        Err(Failure::Host(what, advice)) => format!("Not as an experiment: {what}; {advice}."),
+        Err(other) => return Err(other),
+    }))
+}
+
+/// Keeps the routes of an experiment in line with those of the host, whoever changes them.
+pub struct Follower<'f> {
+    policy: &'f Policy,
+    host: &'f mut Host,
+    journal: &'f mut Journal,
+    changes: RouteChanges,
+    left: Vec<(u32, IpNet)>,
+    next: Option<Instant>,
+}
+
+impl<'f> Follower<'f> {
+    /// Applies the plan of the time before the first block, a block under A.
+    pub fn begin(
+        policy: &'f Policy,
+        host: &'f mut Host,
+        journal: &'f mut Journal,
+        actuator: &mut dyn Actuator,
+    ) -> Result<(Follower<'f>, Plan), Failure> {
+        // Before the plan, so that no change is missed.
+        let changes = RouteChanges::listen()?;
+        let mut plan = plan(policy, Means::Routes, host)?;
+        let applied = actuator.apply(&plan, journal)?;
+        if let Some((_, words)) = applied.refused.into_iter().next() {
+            let advice = "knee steer plan shows the routes; all changes were reverted";
+            return Err(Failure::Host(words, advice.to_string()));
+        }
+        let mut follower =
+            Follower { policy, host, journal, changes, left: Vec::new(), next: None };
+        let applied = Applied { refused: Vec::new(), ..applied };
+        follower.leave(&mut plan, applied);
+        Ok((follower, plan))
+    }
+
+    /// Follows changes since the last call. Returns what has changed for the experiment.
+    #[expect(clippy::disallowed_methods, reason = "a host's routes may change all the time")]
+    pub fn follow(
+        &mut self,
+        plan: &mut Plan,
+        actuator: &mut dyn Actuator,
+    ) -> Result<Option<&'static str>, Failure> {
+        // Also true after the routes got the controllers of a block.
+        let began = Instant::now();
+        if self.next.is_some_and(|next| began < next) || !self.changes.wait(Duration::ZERO)? {
+            return Ok(None);
+        }
+        let main = self.host.main_table()?;
+        let alone = plan.left_alone();
+        *plan = Plan::for_experiment(Means::Routes, self.policy, &main)?;
+        let applied = actuator.apply(plan, self.journal)?;
+        let is_changed = applied.added + applied.removed > 0;
+        self.next = Some(Instant::now() + (10 * began.elapsed()).min(INTERVAL));
+        if self.leave(plan, applied) {
+            Ok(Some("somebody changed a route of the experiment"))
+        } else {
+            let is_changed = is_changed || plan.left_alone() != alone;
+            Ok(is_changed.then_some("the host's routes have changed"))
+        }
+    }
+
+    /// Excludes what was left alone or refused. Returns whether somebody has changed more since.
+    fn leave(&mut self, plan: &mut Plan, applied: Applied) -> bool {
+        plan.leave(&applied);
+        for (_, words) in &applied.refused {
+            screen::complain(words);
+        }
+        let new: Vec<String> =
+            applied.left.iter().filter(|at| !self.left.contains(at)).map(place).collect();
+        if !new.is_empty() {
+            screen::complain(&format!(
+                "Changed by others, so left as they are: {}.",
+                new.join(", ")
+            ));
+        }
+        self.left = applied.left;
+        !new.is_empty()
+    }
+}
