@@ -22,7 +22,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define PREFIXES_MAX 100000
 #define GROUPS_MAX 1024
-#define MARKS_MAX 131072
 #define MAPPED bpf_htonl(0xffff)	/* third word of ::ffff:0:0/96 */
 
 enum { ESTABLISHED = 1, FIN_WAIT1 = 4, CLOSE_WAIT = 8 };	/* TCP_... */
@@ -133,12 +132,14 @@ struct {
 	__type(value, struct counts);
 } counters SEC(".maps");
 
-/* Memory allocated for the mark of each new connection would be most of what the
+/* Memory allocated for the mark of each new connection would be half of what the
  * programs cost. So a seat stays when its socket ends, and the next socket at the
- * same address takes it. */
+ * same address takes it. Addresses are used again, but where many connections end
+ * at once the kernel gives their pages back, and there will be more seats than
+ * sockets. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MARKS_MAX);
+	__uint(max_entries, 1);	/* set when loaded */
 	__uint(map_flags, F_NO_PREALLOC);
 	__type(key, u64);
 	__type(value, struct seat);
@@ -370,7 +371,8 @@ static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
 	return 1;
 }
 
-/* Called several times for each connection, so it reads no more than it needs. */
+/* Called several times for each connection. What most calls do not need is in
+ * another function: inlined, all of it would be read first. */
 SEC("sockops")
 int knee_established(struct bpf_sock_ops *ops)
 {
