@@ -42,7 +42,17 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 };
 
-struct tcp_sock;
+struct tcp_congestion_ops {
+	char name[NAME];
+};
+
+struct inet_connection_sock {
+	const struct tcp_congestion_ops *icsk_ca_ops;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+};
 
 #pragma clang attribute pop
 
@@ -87,6 +97,12 @@ struct told {
 	char now[NAME];
 };
 
+/* Room for the mark of whichever socket is at an address. */
+struct seat {
+	u64 cookie;		/* of the socket that the mark belongs to; 0: none */
+	struct mark mark;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(max_entries, PREFIXES_MAX);
@@ -116,12 +132,26 @@ struct {
 	__type(value, struct counts);
 } counters SEC(".maps");
 
+/* Memory allocated for the mark of each new connection would be half of what the
+ * programs cost. So a seat stays when its socket ends, and the next socket at the
+ * same address takes it. Addresses are used again, but where many connections end
+ * at once the kernel gives their pages back, and there will be more seats than
+ * sockets. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);	/* set when loaded */
+	__uint(map_flags, F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct seat);
+} seats SEC(".maps");
+
+/* Marks of sockets for which there is no seat. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct mark);
-} marks SEC(".maps");
+} unseated SEC(".maps");
 
 part bool same(const char *a, const char *b)
 {
@@ -211,41 +241,107 @@ part struct chosen choose(u32 port, const u32 address[4])
 	return chosen;
 }
 
+/* A socket, as the functions for marks need it. */
+struct owner {
+	struct tcp_sock *tcp;
+	u64 address;		/* from that of the control, as a pointer cannot be a key */
+	u64 cookie;
+};
+
+#define OWNER(socket, tcp, control)							\
+	{ tcp, (u64)(tcp) - (u64)(control), bpf_get_socket_cookie(socket) }
+
+/* Returns the mark of a socket, or NULL. A seat with the cookie of another socket
+ * is left over from that one, which has ended. */
+part struct mark *mark_of(const struct owner *owner)
+{
+	struct seat *seat = bpf_map_lookup_elem(&seats, &owner->address);
+
+	if (!seat)
+		return bpf_sk_storage_get(&unseated, owner->tcp, 0, 0);
+	return seat->cookie == owner->cookie ? &seat->mark : 0;
+}
+
+/* Returns the mark of a socket, empty if it had none, or NULL without memory. A
+ * socket has no storage if it has a seat. */
+part struct mark *marked(const struct owner *owner)
+{
+	struct seat *seat = bpf_map_lookup_elem(&seats, &owner->address);
+	const struct seat empty = {};
+	struct mark *mark;
+
+	if (!seat) {
+		mark = bpf_sk_storage_get(&unseated, owner->tcp, 0, 0);
+		if (mark)
+			return mark;
+		bpf_map_update_elem(&seats, &owner->address, &empty, NOEXIST);
+		seat = bpf_map_lookup_elem(&seats, &owner->address);
+	}
+	if (!seat)
+		return bpf_sk_storage_get(&unseated, owner->tcp, 0, STORAGE_CREATE);
+	if (seat->cookie != owner->cookie) {
+		__builtin_memset(&seat->mark, 0, sizeof(seat->mark));
+		seat->cookie = owner->cookie;
+	}
+	return &seat->mark;
+}
+
+part void unmark(const struct owner *owner)
+{
+	struct seat *seat = bpf_map_lookup_elem(&seats, &owner->address);
+
+	if (seat)
+		seat->cookie = 0;
+	else
+		bpf_sk_storage_delete(&unseated, owner->tcp);
+}
+
+/* Reads the name of a connection's controller; bpf_getsockopt() takes longer. */
+part void controller_of(struct tcp_sock *tcp, char *name)
+{
+	const u64 *words = (const u64 *)tcp->inet_conn.icsk_ca_ops->name;
+
+	((u64 *)name)[0] = words[0];
+	((u64 *)name)[1] = words[1];
+}
+
 /* Assigns a connection its controller; `socket` is what the helpers accept as one. */
-#define GIVE(socket, storage_of, chosen, count)						\
+#define GIVE(socket, tcp, control, chosen, count)					\
 	do {										\
 		char now[NAME] = {}, name[NAME];					\
 		struct mark *mark;							\
 											\
 		__builtin_memcpy(name, (chosen).name, NAME);				\
-		bpf_getsockopt(socket, SOL_TCP, TCP_CONGESTION, now, NAME);		\
+		controller_of(tcp, now);						\
 		if (same(now, name)) {							\
 			(chosen).counts->had++;						\
 			break;								\
 		}									\
-		mark = bpf_sk_storage_get(&marks, storage_of, 0, STORAGE_CREATE);	\
+		const struct owner owner = OWNER(socket, tcp, control);			\
+		mark = marked(&owner);							\
 		if (!mark) {								\
 			(chosen).counts->refused++;					\
+			break;								\
+		}									\
+		if (bpf_setsockopt(socket, SOL_TCP, TCP_CONGESTION, name, NAME)) {	\
+			(chosen).counts->refused++;					\
+			/* If it was changed before, it can still be returned. */	\
+			if (!mark->given[0])						\
+				unmark(&owner);						\
 			break;								\
 		}									\
 		/* If it was changed before, the mark keeps the first controller. */	\
 		if (!same(now, mark->given))						\
 			__builtin_memcpy(mark->former, now, NAME);			\
 		__builtin_memcpy(mark->given, name, NAME);				\
-		if (bpf_setsockopt(socket, SOL_TCP, TCP_CONGESTION, name, NAME)) {	\
-			(chosen).counts->refused++;					\
-			bpf_sk_storage_delete(&marks, storage_of);			\
-			break;								\
-		}									\
 		(chosen).counts->count++;						\
 	} while (0)
 
-SEC("sockops")
-int knee_established(struct bpf_sock_ops *ops)
+static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
 {
 	/* Read all words before the branch: otherwise the compiler would merge two
 	 * loads into one, from a context pointer that the verifier cannot follow. */
-	u32 op = ops->op, family = ops->family, port = ops->local_port;
+	u32 family = ops->family, port = ops->local_port;
 	u32 four = ops->remote_ip4;
 	u32 address[4] = {
 		ops->remote_ip6[0], ops->remote_ip6[1], ops->remote_ip6[2], ops->remote_ip6[3],
@@ -253,10 +349,9 @@ int knee_established(struct bpf_sock_ops *ops)
 	struct bpf_sock *sk = ops->sk;
 	u32 zero = 0;
 	struct control *control;
+	struct tcp_sock *tcp;
 	struct chosen chosen;
 
-	if (op != ACTIVE_ESTABLISHED && op != PASSIVE_ESTABLISHED)
-		return 1;
 	control = bpf_map_lookup_elem(&controls, &zero);
 	if (!sk || !control || bpf_ktime_get_boot_ns() > control->lease_ns)
 		return 1;
@@ -268,9 +363,24 @@ int knee_established(struct bpf_sock_ops *ops)
 		address[3] = four;
 	}
 	chosen = choose(port, address);
-	if (chosen.name && chosen.counts)
-		GIVE(ops, sk, chosen, given);
+	if (!chosen.name || !chosen.counts)
+		return 1;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp)
+		GIVE(ops, tcp, control, chosen, given);
 	return 1;
+}
+
+/* Called several times for each connection. What most calls do not need is in
+ * another function: inlined, all of it would be read first. */
+SEC("sockops")
+int knee_established(struct bpf_sock_ops *ops)
+{
+	u32 op = ops->op;
+
+	if (op != ACTIVE_ESTABLISHED && op != PASSIVE_ESTABLISHED)
+		return 1;
+	return established(ops);
 }
 
 /* Assigns open connections their controller, as many as the budget permits. */
@@ -310,33 +420,33 @@ int knee_open(struct bpf_iter__tcp *ctx)
 	if (!chosen.name || !chosen.counts)
 		return 0;
 	given = chosen.counts->given_open;
-	GIVE(tcp, tcp, chosen, given_open);
+	GIVE(tcp, tcp, control, chosen, given_open);
 	control->budget -= chosen.counts->given_open - given;
 	return 0;
 }
 
-/* Writes the record of a marked socket for the reader. Returns the socket, or
- * NULL if it is not marked or nothing was written; without room the kernel
- * calls again. */
-static __always_inline struct tcp_sock *tell(struct bpf_iter__tcp *ctx, struct told *told)
+/* Writes the record of a marked socket for the reader. Returns whether the socket is
+ * marked and this was done; without room the kernel calls again. */
+part bool tell(struct bpf_iter__tcp *ctx, struct owner *owner, struct told *told)
 {
 	struct sock_common *common = ctx->sk_common;
+	u32 zero = 0;
+	struct control *control = bpf_map_lookup_elem(&controls, &zero);
 	struct tcp_sock *tcp;
 	struct mark *mark;
 
-	if (!common)
-		return 0;
+	if (!common || !control)
+		return false;
 	tcp = bpf_skc_to_tcp_sock(common);
 	if (!tcp)
-		return 0;
-	mark = bpf_sk_storage_get(&marks, tcp, 0, 0);
+		return false;
+	*owner = (struct owner)OWNER(tcp, tcp, control);
+	mark = mark_of(owner);
 	if (!mark)
-		return 0;
-	bpf_getsockopt(tcp, SOL_TCP, TCP_CONGESTION, told->now, NAME);
+		return false;
+	controller_of(tcp, told->now);
 	__builtin_memcpy(&told->mark, mark, sizeof(told->mark));
-	if (bpf_seq_write(ctx->meta->seq, told, sizeof(*told)))
-		return 0;
-	return tcp;
+	return !bpf_seq_write(ctx->meta->seq, told, sizeof(*told));
 }
 
 /* Restores marked connections to their original controller, and writes a record
@@ -345,15 +455,15 @@ SEC("iter/tcp")
 int knee_back(struct bpf_iter__tcp *ctx)
 {
 	struct told told = {};
-	struct tcp_sock *tcp = tell(ctx, &told);
+	struct owner owner;
 
-	if (!tcp)
+	if (!tell(ctx, &owner, &told))
 		return 0;
 	/* If the kernel refuses, the mark remains for readers to see. */
 	if (same(told.now, told.mark.given) &&
-	    bpf_setsockopt(tcp, SOL_TCP, TCP_CONGESTION, told.mark.former, NAME))
+	    bpf_setsockopt(owner.tcp, SOL_TCP, TCP_CONGESTION, told.mark.former, NAME))
 		return 0;
-	bpf_sk_storage_delete(&marks, tcp);
+	unmark(&owner);
 	return 0;
 }
 
@@ -362,7 +472,8 @@ SEC("iter/tcp")
 int knee_marked(struct bpf_iter__tcp *ctx)
 {
 	struct told told = {};
+	struct owner owner;
 
-	tell(ctx, &told);
+	tell(ctx, &owner, &told);
 	return 0;
 }

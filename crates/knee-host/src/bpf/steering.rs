@@ -22,6 +22,9 @@ use std::time::Duration;
 const STEER: &[u8] = include_bytes!(env!("KNEE_BPF_STEER"));
 /// Maximum number of groups (`bpf/steer.bpf.c`).
 const GROUPS_MAX: usize = 1024;
+/// Default number of addresses of sockets that have a seat for a mark: 4 MiB of memory, and up to
+/// 128 bytes for each that has been used.
+const SEATS: u32 = 1 << 18;
 /// Length of a name in the kernel (`TCP_CA_NAME_MAX`), including the terminating zero.
 const NAME: usize = 16;
 /// Bits of the port in the key of the table.
@@ -80,13 +83,29 @@ impl Steering {
     ///
     /// The host lacks or refuses something.
     pub fn attach(cgroup: &Path, lease: Duration) -> Result<Steering, BpfError> {
+        Steering::attach_with_seats(cgroup, lease, SEATS)
+    }
+
+    /// As [`Steering::attach`], with this many seats for marks. Once all are taken, the kernel
+    /// allocates memory for each mark of a socket elsewhere, which takes longer.
+    ///
+    /// # Errors
+    ///
+    /// The host lacks or refuses something.
+    pub fn attach_with_seats(
+        cgroup: &Path,
+        lease: Duration,
+        seats: u32,
+    ) -> Result<Steering, BpfError> {
         if let Some(lack) = steering_lack() {
             return Err(lack);
         }
         libbpf_rs::set_print(None);
         let cannot = |error: libbpf_rs::Error| refused(WHAT, &error);
-        let object = ObjectBuilder::default().open_memory(STEER).and_then(|object| object.load());
-        let object = object.map_err(cannot)?;
+        let mut object = ObjectBuilder::default().open_memory(STEER).map_err(cannot)?;
+        let table = object.maps_mut().find(|map| map.name() == "seats");
+        table.map_or(Ok(()), |mut table| table.set_max_entries(seats)).map_err(cannot)?;
+        let object = object.load().map_err(cannot)?;
         let open = program(&object, "knee_open")?.attach().map_err(cannot)?;
         let namespace = namespace_cookie().map_err(|error| BpfError::io(WHAT, &error))?;
         let mut steering = Steering { object, established: None, open, lease, namespace };

@@ -4,99 +4,30 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "connections are given time to be accepted")]
 
+mod host;
+mod marks;
+
+use host::{Server, alone, controller, default, ip, other, ready};
 use knee_host::bpf::{Place, Steering};
-use knee_host::{
-    Choice, Marked, Namespace, Route, Routes, Routing, TABLE_MAIN, since_boot, sysctl,
-};
+use knee_host::{Choice, Marked, Route, Routes, TABLE_MAIN, since_boot};
 use knee_live::{Groups, Live, Observer, Reports, Settings};
 use knee_policy::{
-    Actuator, Announcing, Block, Experiment, Host, Journal, Plan, Policy, PolicyError,
-    ProgramActuator, Publication, Slot, Step, Timeline, What, cgroup_root, judge, programs_lack,
-    treated,
+    Actuator, Announcing, Block, Experiment, Host, Journal, Plan, Policy, ProgramActuator,
+    Publication, Slot, Step, Timeline, What, cgroup_root, judge, treated,
 };
 use knee_record::ConnectionRecord;
 use knee_steer::Treatment;
-use knee_trials::{Skipped, trials, turn};
-use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use knee_trials::{Skipped, trials};
+use nix::sys::socket::{setsockopt, sockopt};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-fn ready() -> Result<std::sync::MutexGuard<'static, ()>, Skipped> {
-    let turn = turn()?;
-    match programs_lack() {
-        Some(lack) => Err(Skipped::lack(lack)),
-        None => Ok(turn),
-    }
-}
-
-fn ip(line: &str) {
-    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {line}: {errors}");
-}
-
-/// A host that is its own client, with these addresses among others.
-fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let namespace = Namespace::create().unwrap();
-    let done = namespace.within(|| -> Result<T, PolicyError> {
-        Routing::open()?.bring_up_loopback()?;
-        ip("address add 2001:db8::1/128 dev lo nodad");
-        for last in 1..=9 {
-            ip(&format!("address add 2001:db8:5::{last}/128 dev lo nodad"));
-        }
-        Ok(work())
-    });
-    done.unwrap()
-}
-
-/// A server that accepts connections from given addresses.
-struct Server(TcpListener);
-
-impl Server {
-    fn on(address: &str) -> Server {
-        Server(TcpListener::bind(address).unwrap())
-    }
-
-    fn port(&self) -> u16 {
-        self.0.local_addr().unwrap().port()
-    }
-
-    /// Connects from an address; returns the client's and the server's end.
-    fn from(&self, client: &str, to: &str) -> (TcpStream, TcpStream) {
-        use nix::sys::socket::{
-            AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket,
-        };
-        use std::os::fd::AsRawFd;
-        let client: IpAddr = client.parse().unwrap();
-        let family = if client.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        let socket = socket(family, SockType::Stream, SockFlag::empty(), None).unwrap();
-        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(client, 0))).unwrap();
-        let to = SocketAddr::new(to.parse().unwrap(), self.port());
-        connect(socket.as_raw_fd(), &SockaddrStorage::from(to)).unwrap();
-        (TcpStream::from(socket), self.0.accept().unwrap().0)
-    }
-}
-
-fn controller(of: &TcpStream) -> String {
-    let name = getsockopt(of, sockopt::TcpCongestion).unwrap();
-    name.to_string_lossy().trim_end_matches('\0').to_string()
-}
-
-fn default() -> String {
-    sysctl("net.ipv4.tcp_congestion_control").unwrap()
-}
-
-/// A controller other than the default.
-fn other() -> &'static str {
-    if default() == "reno" { "cubic" } else { "reno" }
-}
 
 fn policy(text: &str) -> Policy {
     Policy::parse(&format!("name = \"test\"\nactuator = \"bpf\"\n{text}")).unwrap()
@@ -694,6 +625,10 @@ fn main() -> ExitCode {
         programs_carry_an_experiment_out,
         programs_stop_a_bad_arm,
         programs_an_observer_learns_who_is_held_out,
-        programs_an_observer_learns_the_arms
+        programs_an_observer_learns_the_arms,
+        marks::programs_marks_end_with_their_connections,
+        marks::programs_had_is_not_returned,
+        marks::programs_without_seats_return_all,
+        marks::programs_the_first_controller_returns
     ])
 }
