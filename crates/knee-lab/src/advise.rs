@@ -69,7 +69,9 @@ pub struct Advised {
     pub name: String,
     /// The controller of most of its connections.
     pub in_use: String,
-    /// Prefixes of the clients, and the host's port; those of a run are unknown.
+    /// The same as the kernel names it.
+    pub in_kernel: String,
+    /// Prefixes of the clients; those of a run are unknown.
     pub prefixes: Vec<IpNet>,
     /// The host's port.
     pub port: Option<u16>,
@@ -238,9 +240,9 @@ impl<'g> Stage<'g> {
     }
 
     fn advised(&self, fits: Vec<Fit>, classes: Vec<AdvisedClass>) -> Advised {
-        let ObservedGroup { name, in_use, prefixes, port, connections, .. } = self.group.clone();
-        let connections = connections.len();
-        Advised { name, in_use, prefixes, port, connections, fits, classes }
+        let connections = self.group.connections.len();
+        let ObservedGroup { name, in_use, in_kernel, prefixes, port, .. } = self.group.clone();
+        Advised { name, in_use, in_kernel, prefixes, port, connections, fits, classes }
     }
 
     /// Simulates each path with its controller; `None` if it was stopped.

@@ -210,6 +210,10 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
             let message = "the hosts of a site need the same first block".to_string();
             say(named.span(), message, "add when it begins: begins = 2027-01-31T18:00:00Z");
         }
+        (Some(begins), _) if expires_unix.is_some_and(|expires| begins_unix >= Some(expires)) => {
+            let message = "the first block begins when the policy has expired".to_string();
+            say(begins.span(), message, "choose an earlier begin, or a later end in expires");
+        }
         (Some(begins), _) if stage != Stage::Site => {
             let message = "only the stage site begins at a given time".to_string();
             say(begins.span(), message, "remove the key, or write stage = \"site\"");

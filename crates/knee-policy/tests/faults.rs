@@ -198,3 +198,34 @@ fn void_blocks_say_nothing() {
     assert!((6..=18).contains(&judged.left_out), "{}", judged.left_out);
     assert!(judged.trial.total().is_none_or(|total| total.mean.abs() < 0.1));
 }
+
+/// A host of a site that has had nothing under A yet cannot tell harm by B, so it stays under A until
+/// it has; one that went away and has its earlier blocks knows at once.
+#[test]
+fn a_late_host_begins_under_a() {
+    let timeline = timeline(2, 40);
+    let design = Design::new(1);
+    // The first triple that begins with B.
+    let triple = (0..40).find(|triple| design.order("web", *triple)[0] == Treatment::Test);
+    let first = 4 + 3 * triple.unwrap();
+    let text = "name = \"test\"\nstage = \"site\"\nbegins = 2026-01-31T18:00:00Z\n[[group]]\n\
+                name = \"web\"\nprefixes = [\"192.0.2.0/24\"]\ncontroller = \"reno\"\n\
+                control = \"cubic\"\n";
+    let site = Policy::parse(text).unwrap();
+    let arms = |policy: &Policy, before: &[Block]| {
+        let begun = Experiment::begin(policy, timeline, Vec::new(), before, first);
+        let mut experiment = begun.unwrap();
+        experiment.step(Duration::ZERO, &mut Kernel::default()).unwrap();
+        experiment.assigned().1[0].arms[0].clone()
+    };
+    let earlier = |bytes, void: Option<&str>| {
+        let groups = vec![GroupBlock { bytes, ..GroupBlock::default() }];
+        [Block { groups, void: void.map(str::to_string), ..Block::default() }]
+    };
+    assert_eq!(arms(&site, &[]), "A");
+    assert_eq!(arms(&site, &earlier([0, 0], None)), "A");
+    assert_eq!(arms(&site, &earlier([10, 1000], Some("late"))), "A");
+    assert_eq!(arms(&site, &earlier([10, 1000], None)), "B");
+    // Alone it has pairs, and its triples are its own.
+    assert_eq!(arms(&policy(), &[]), "B");
+}

@@ -7,6 +7,7 @@ use knee_policy::{
     recorded_blocks,
 };
 use knee_steer::{Design, Treatment, Verdict};
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -145,15 +146,57 @@ fn each_host_is_checked() {
     // The same clients on each host: 60 more of 1,000 are 1.9 deviations, once, not four times.
     assert_eq!(parts([[530, 470]; 4]), Verdict::NoEffect);
     assert_eq!(parts([[500, 500], [500, 500], [600, 400], [500, 500]]), Verdict::UnlikeHalves);
-    // Lost records count together: 40 of 4,040, and 44 of 4,044.
+    // Lost records on one host: 10 of 1,010, and 11 of 1,011.
     let lost = |each| hosts(&|index, block| block.lost = if index == 2 { each } else { 0 });
-    assert_eq!(lost(40).trial.verdict().0, Verdict::NoEffect);
-    assert_eq!(lost(44).trial.verdict().0, Verdict::RecordsLost);
+    assert_eq!(lost(10).trial.verdict().0, Verdict::NoEffect);
+    assert_eq!(lost(11).trial.verdict().0, Verdict::RecordsLost);
     let stopped = hosts(&|index, block| {
         block.groups[0].stopped = (index == 2).then(|| "harm".to_string());
     });
     let at = Stopped { why: "harm".to_string(), triple: 1, host: 2 };
-    assert_eq!((stopped.stopped, stopped.trial.total()), (Some(at), None));
+    assert_eq!((stopped.stopped, stopped.trial.total()), (Some(at.clone()), None));
+    // Also if that host went away before the end of the triple.
+    let mut hosts = vec![host(&timeline, &design, |number, _| (50, 15.0 + noise(1, number))); 3];
+    hosts[2][8].groups[0].stopped = Some("harm".to_string());
+    hosts[2].truncate(9);
+    assert_eq!(judged(&hosts, &timeline, &design).stopped, Some(at));
+}
+
+/// What a host without pairs has lost, or how its halves are, says nothing; but the harm that it has
+/// seen does.
+#[test]
+fn a_late_host_only_tells_of_harm() {
+    let (timeline, design) = (timeline(6), Design::new(7));
+    let one = host(&timeline, &design, |number, _| (50, 15.0 + noise(1, number)));
+    let with = |change: &dyn Fn(&mut Block)| {
+        let mut late = one[8..].to_vec();
+        late.iter_mut().for_each(change);
+        judged(&[one.clone(), late], &timeline, &design)
+    };
+    let unlike = with(&|block| {
+        block.lost = 500;
+        block.groups[0].parts = [900, 100];
+    });
+    assert_eq!(unlike.trial.verdict().0, Verdict::NoEffect);
+    let stopped = with(&|block| {
+        block.groups[0].stopped = (block.number == 12).then(|| "harm".to_string());
+    });
+    assert_eq!(stopped.stopped.map(|one| (one.triple, one.host)), Some((2, 1)));
+}
+
+/// If all hosts were late, two pairs are enough, once the triples have begun.
+#[test]
+fn pairs_that_all_have_missed() {
+    let (timeline, design) = (timeline(6), Design::new(7));
+    let late = |from: usize, until: usize| {
+        let one = host(&timeline, &design, |number, _| (50, 15.0 + noise(1, number)));
+        let blocks = one[from..until].to_vec();
+        judge(&[&blocks, &blocks], &timeline, &design, &["web".to_string()]).is_some()
+    };
+    assert!(late(4, 26) && late(2, 26));
+    assert!(!late(6, 26), "one pair");
+    assert!(!late(4, 8), "before the first triple");
+    assert!(!late(0, 6) && late(0, 8));
 }
 
 fn policy(stage: &str) -> Policy {
@@ -186,6 +229,20 @@ fn files_of_hosts_belong_together() {
     assert_eq!((read.timeline, read.policy.begins_unix), (timeline, site.begins_unix));
     let [read, written] = [&read.policy.groups[0], &site.groups[0]];
     assert_eq!((&read.prefixes, &read.control), (&written.prefixes, &written.control));
+    // More triples than were planned are the same experiment.
+    let more = Timeline { triples: 9, ..timeline };
+    let (mut file, _) = BlockFile::open(&b, &site, &more).unwrap();
+    file.push(&Block { number: 34, ..blocks[25].clone() }).unwrap();
+    assert_eq!(recorded_blocks(&[a.clone(), b.clone()]).unwrap().timeline, more);
+    fs::write(
+        &b,
+        fs::read_to_string(&b)
+            .unwrap()
+            .lines()
+            .take(13)
+            .fold(String::new(), |all, line| all + line + "\n"),
+    )
+    .unwrap();
     // A site's host goes on after the blocks that it has missed.
     let (_, before) = BlockFile::open(&b, &site, &timeline).unwrap();
     assert_eq!(before, blocks[14..]);
@@ -203,16 +260,23 @@ fn files_of_hosts_belong_together() {
     let d = write("d", &site, &longer, 0);
     refused(&[&a, &b, &d], &d);
     let [one, two] = ["e", "f"].map(|name| write(name, &alone, &timeline, 0));
-    assert_eq!(recorded_blocks(std::slice::from_ref(&one)).unwrap().hosts, [blocks.clone()]);
+    assert_eq!(recorded_blocks(std::slice::from_ref(&one)).unwrap().hosts[0], blocks);
     refused(&[&one, &two], &two);
     let gaps = write("g", &alone, &timeline, 14);
     refused(&[&gaps], &gaps);
     // Numbers that nothing wrote.
-    for (part, wrong) in [("\"triples\":6", "\"triples\":6000000000"), ("edge", "ed\u{0}ge\n")] {
+    for (part, wrong) in [
+        ("\"triples\":6", "\"triples\":6000000000"),
+        ("\"calibration\":4", "\"calibration\":18446744073709551615"),
+        ("{\"number\":25,", "{\"number\":18446744073709551615,"),
+        ("{\"number\":25,", "{\"number\":24,"),
+        ("{\"number\":25,", "{\"number\":3000000,"),
+        ("edge", "ed\u{0}ge\n"),
+    ] {
         let path = folder.path().join("wrong");
-        let text = std::fs::read_to_string(&a).unwrap();
+        let text = fs::read_to_string(&a).unwrap();
         assert!(text.contains(part));
-        std::fs::write(&path, text.replacen(part, wrong, 1)).unwrap();
+        fs::write(&path, text.replacen(part, wrong, 1)).unwrap();
         refused(&[&path], &path);
     }
     let missing = folder.path().join("missing");

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::f64::consts::LN_2;
 use std::fmt::Write;
 
 /// Number of buckets from a value to twice that value.
@@ -109,6 +110,12 @@ impl Sketch {
         self.buckets.iter().map(|(bucket, count)| middle(*bucket) * *count as f64).sum()
     }
 
+    /// Returns the sum of the natural logarithms of all values, each within half a bucket, 0.022.
+    pub fn sum_of_logarithms(&self) -> f64 {
+        let middle = |bucket: i16| (f64::from(bucket) + 0.5) / PER_DOUBLING * LN_2;
+        self.buckets.iter().map(|(bucket, count)| middle(*bucket) * *count as f64).sum()
+    }
+
     /// Returns the buckets as `k:count`, ascending, separated by spaces.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -176,6 +183,9 @@ mod tests {
             let off = found.interpolated(fraction).unwrap() / exact - 1.0;
             assert!(off.abs() < 0.003, "{fraction}: {off}");
         }
+        let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
+        let off = (found.sum_of_logarithms() - logarithms) / 10_000.0;
+        assert!(off.abs() < 0.001, "{off}");
         assert_eq!(sketch(&[]).interpolated(0.5), None);
         let one = sketch(&[5.0]);
         for fraction in [0.0, 0.5, 1.0] {

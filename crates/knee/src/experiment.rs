@@ -20,6 +20,7 @@ use knee_policy::{
 };
 use knee_steer::{Design, Verdict};
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -62,11 +63,14 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     }
     let handle = Handle::default();
     interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
-    let Some(first) = first(&policy, &timeline, &blocks, &handle)? else {
-        return Ok(Ending::Interrupted);
+    // Others have to see who holds the journal, also during a long wait.
+    journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
+    let waited = first(&policy, &timeline, &blocks, &handle);
+    let Ok(Some(first)) = waited else {
+        journal.clear()?;
+        return waited.map(|_| Ending::Interrupted);
     };
     let mut guard = Guard::start(path)?;
-    journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
     let ran = carry_out(
         &policy,
         timeline,
@@ -139,7 +143,8 @@ impl First {
 }
 
 /// Waits until the next pair or triple of a site begins on all hosts; elsewhere the next block needs
-/// no waiting. `None` if it was interrupted.
+/// no waiting. `None` if it was interrupted. Time is that of the host's clock, so that whoever sets
+/// it in the meantime changes the wait.
 #[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
 fn first(
     policy: &Policy,
@@ -147,27 +152,77 @@ fn first(
     blocks: &[Block],
     handle: &Handle,
 ) -> Result<Option<First>, Failure> {
+    let next = First::after(blocks);
     let Some(begins) = policy.begins_unix.map(Duration::from_secs) else {
-        return Ok(Some(First::after(blocks)));
+        return Ok(Some(next));
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let Some(number) = timeline.joined(now.saturating_sub(begins)) else {
-        let what = "the last triple of this site has begun already";
-        let help =
-            "knee steer judge FILES prints the result; a new experiment needs a later begins";
-        return Err(Failure::Usage(what.to_string(), help.to_string()));
-    };
-    let wait = (begins + timeline.begin(number)).saturating_sub(now);
-    let at = Instant::now() + wait;
-    let time = time_us(Some(wait.as_secs_f64() * 1e6));
-    screen::say(&format!("Block {} of this site begins in {time}.", number + 1));
-    while Instant::now() < at {
+    let mut announced = None;
+    loop {
+        // A clock that was set back does not bring a block twice.
+        let since = since_1970().saturating_sub(begins).max(timeline.begin(next.number));
+        let begins_now = |number: &u64| {
+            since.saturating_sub(timeline.begin(*number)) < (timeline.burn_in / 4).max(2 * PATIENCE)
+        };
+        let Some(number) = announced.filter(begins_now).or_else(|| timeline.joined(since)) else {
+            let what = "the last triple of this site has begun already";
+            let help =
+                "knee steer judge FILES prints the result; a new experiment needs a later begins";
+            return Err(Failure::Usage(what.to_string(), help.to_string()));
+        };
+        let begin = begins.saturating_add(timeline.begin(number));
+        let wait = begin.saturating_sub(since_1970());
+        if announced != Some(number) {
+            announced = Some(number);
+            let time = time_us(Some(wait.as_secs_f64() * 1e6));
+            screen::say(&format!("Block {} of this site begins in {time}.", number + 1));
+            if number >= 2 * timeline.calibration && blocks.is_empty() {
+                screen::say(
+                    "This host has no pair of blocks before the first triple. It keeps step with \
+                     the others, but its connections have no part in the result.",
+                );
+            }
+        }
         if handle.is_stopped() {
             return Ok(None);
         }
-        std::thread::sleep(PATIENCE.min(at.saturating_duration_since(Instant::now())));
+        if wait.is_zero() {
+            let late = since_1970().saturating_sub(begin);
+            return Ok(Some(First { number, at: Instant::now().checked_sub(late) }));
+        }
+        std::thread::sleep(PATIENCE.min(wait));
     }
-    Ok(Some(First { number, at: Some(at) }))
+}
+
+/// Time of the host's clock.
+#[expect(clippy::disallowed_methods, reason = "the hosts of a site have the time in common")]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Why an experiment cannot go on at this time of the host's clock.
+fn out_of_time(
+    policy: &Policy,
+    timeline: &Timeline,
+    since_first: Duration,
+    first: u64,
+) -> Option<Failure> {
+    let now = since_1970();
+    if policy.expires_unix.is_some_and(|expires| now.as_secs() >= expires) {
+        let what = "the policy has expired";
+        return Some(Failure::Host(what.to_string(), "sign it with a later end".to_string()));
+    }
+    let begins = Duration::from_secs(policy.begins_unix?);
+    let at = begins.saturating_add(timeline.begin(first)).saturating_add(since_first);
+    (now.abs_diff(at) > (timeline.burn_in / 2).max(STEP)).then(|| {
+        let what = format!(
+            "this host's clock and the blocks of the site are {} s apart",
+            now.abs_diff(at).as_secs()
+        );
+        Failure::Host(
+            what,
+            "set the clock, and start again to join with the next triple".to_string(),
+        )
+    })
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
@@ -232,7 +287,8 @@ fn timeline(arguments: &SteerRun) -> Result<Timeline, Failure> {
 
 /// Prints the result of the blocks of one host, or of the hosts of a site.
 pub fn judge_files(arguments: &SteerJudge) -> Result<Ending, Failure> {
-    let files: BTreeSet<&PathBuf> = arguments.blocks.iter().collect();
+    let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let files: BTreeSet<PathBuf> = arguments.blocks.iter().map(real).collect();
     if files.len() < arguments.blocks.len() {
         let what = "a file is named twice, so its host would count twice";
         return Err(Failure::Usage(what.to_string(), "name each file once".to_string()));
@@ -357,10 +413,17 @@ fn proceed(
     tell_begin(&timeline, first.number, policy.stage);
     loop {
         if handle.is_stopped() {
+            if let Some(block) = experiment.interrupted() {
+                file.push(&block)?;
+            }
             return Ok(Ended::Interrupted);
         }
         if renewed.elapsed() >= STEP {
             renewed = Instant::now();
+            let since_first = began.elapsed();
+            if let Some(why) = out_of_time(policy, &timeline, since_first, first.number) {
+                return Ok(Ended::Lost(why));
+            }
             let end = match renew() {
                 Ok(end) => end,
                 Err(why) => return Ok(Ended::Lost(why)),
@@ -439,7 +502,7 @@ fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Ve
 
 /// Whether all verdicts are final; checked after whole triples only.
 fn is_decided(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> bool {
-    let number = blocks.len() as u64;
+    let number = blocks.last().map_or(0, |block| block.number + 1);
     let is_final = |one: &Judged| {
         one.stopped.is_some()
             || match policy.stage {

@@ -26,7 +26,8 @@ fn class(candidate: &str, verdict: Verdict, low: f64) -> AdvisedClass {
 fn group(name: &str, prefixes: &[&str], port: Option<u16>, classes: Vec<AdvisedClass>) -> Advised {
     Advised {
         name: name.to_string(),
-        in_use: "bbr-low-delay".to_string(),
+        in_use: "bbr3".to_string(),
+        in_kernel: "bbr3".to_string(),
         prefixes: prefixes.iter().map(|net| net.parse().unwrap()).collect(),
         port,
         connections: 1000,
@@ -48,6 +49,8 @@ fn the_policy_is_one_that_steer_reads() {
             None,
             vec![class("cubic", Verdict::Try, 0.1), class("bbr3", Verdict::Try, 0.2)],
         ),
+        // Within another group, on all ports.
+        group("in it", &["198.51.100.64/26"], None, vec![class("cubic", Verdict::Try, 0.05)]),
         group("kept", &["192.0.2.0/24"], Some(443), vec![class("cubic", Verdict::Keep, -0.5)]),
         group("near", &["203.0.113.0/24"], Some(443), vec![class("copa", Verdict::Try, 0.3)]),
     ];
@@ -62,7 +65,7 @@ fn the_policy_is_one_that_steer_reads() {
             (&*group.name, prefixes.join(" "), &*group.ports, &*group.controller, control)
         })
         .collect();
-    let control = || "bbr_low_delay".to_string();
+    let control = || "bbr3".to_string();
     assert_eq!(
         told,
         [
@@ -71,7 +74,7 @@ fn the_policy_is_one_that_steer_reads() {
         ]
     );
     assert_eq!(advised_policy(&advised[..1]), None);
-    assert_eq!(advised_policy(&advised[2..3]), None);
+    assert_eq!(advised_policy(&advised[3..4]), None);
 }
 
 /// A page comes with `--out`, which replaces nothing unless it is told to; connections of a run make

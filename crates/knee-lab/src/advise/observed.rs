@@ -17,6 +17,8 @@ pub struct ObservedGroup {
     pub name: String,
     /// The controller of most connections.
     pub in_use: String,
+    /// The same as the kernel names it.
+    pub in_kernel: String,
     /// Prefixes of the clients, as few as cover the same addresses; empty for a run.
     pub prefixes: Vec<IpNet>,
     /// The host's port.
@@ -67,6 +69,8 @@ struct Group {
     port: Option<u16>,
     /// Connections by controller, with the length of the periods in which they ended.
     by: BTreeMap<String, (Vec<Connection>, f64)>,
+    /// Names of these controllers in the kernel.
+    in_kernel: BTreeMap<String, String>,
 }
 
 impl Observed {
@@ -105,6 +109,7 @@ impl Observed {
                 let group = self.groups.entry(name(row)).or_default();
                 group.prefixes.extend(row.prefix.parse::<IpNet>());
                 group.port = row.local_port;
+                group.in_kernel.entry(cc.clone()).or_insert_with(|| row.cc.to_string());
                 seen.entry((name(row), cc)).or_default().push(one);
             }
         }
@@ -119,11 +124,12 @@ impl Observed {
     /// Returns the groups, each with the connections of its most frequent controller, the group
     /// with the most bytes first.
     pub fn groups(self) -> Vec<ObservedGroup> {
-        let group = |(name, Group { prefixes, port, by }): (String, Group)| {
+        let group = |(name, Group { prefixes, port, by, mut in_kernel }): (String, Group)| {
             let most = by.into_iter().max_by_key(|(_, (connections, _))| connections.len());
             let (in_use, (connections, span_s)) = most?;
             let prefixes = IpNet::aggregate(&prefixes.into_iter().collect());
-            Some(ObservedGroup { name, in_use, prefixes, port, connections, span_s })
+            let in_kernel = in_kernel.remove(&in_use).unwrap_or_default();
+            Some(ObservedGroup { name, in_use, in_kernel, prefixes, port, connections, span_s })
         };
         let mut found: Vec<ObservedGroup> = self.groups.into_iter().filter_map(group).collect();
         let bytes =

@@ -5,6 +5,7 @@ use crate::directory::{ADVISED_POLICY, REPORT};
 use crate::error::Error;
 use crate::lab::Lab;
 use crate::words::time_us;
+use ipnet::IpNet;
 use knee_advise::{Class, Fit, Reason, RuleOfThumb, Verdict};
 use knee_record::write_text;
 use knee_report::{AdvicePage, AdviceRow, AdviceWord, Comparison, ComparisonHead, advice_page};
@@ -143,42 +144,47 @@ pub fn advice_says(advised: &[Advised]) -> Vec<String> {
 pub fn advised_policy(advised: &[Advised]) -> Option<String> {
     let mut text = "\
 # Written by knee advise: the experiments that it expects to be worth making.
-# An experiment decides. Look at the traffic first, with stage = \"observe\"; then
-# write \"canary\", \"host\", \"site\":
+# An experiment decides. The stage observe only looks at the traffic; then change
+# it to canary, host or site, of which the last needs a time: begins.
 #   knee steer plan advised.toml
 #   knee steer run advised.toml --blocks observed.jsonl
 name = \"advised\"
 stage = \"observe\"
 "
     .to_string();
-    let mut named: Vec<&str> = Vec::new();
+    let mut taken: Vec<&Advised> = Vec::new();
     for one in experiments(advised) {
-        let Advised { name, in_use, prefixes, port, .. } = one.group;
-        if prefixes.is_empty() || named.contains(&name.as_str()) {
+        let group = one.group;
+        if group.prefixes.is_empty() || taken.iter().any(|other| overlap(group, other)) {
             continue;
         }
-        named.push(name);
+        taken.push(group);
         let quoted = |text: &str| toml::Value::from(text).to_string();
-        let prefixes: Vec<String> = prefixes.iter().map(|net| quoted(&net.to_string())).collect();
-        let ports = port.map_or_else(String::new, |port| format!("ports = [{port}]\n"));
+        let prefixes = group.prefixes.iter().map(|net| quoted(&net.to_string()));
+        let ports = group.port.map_or_else(String::new, |port| format!("ports = [{port}]\n"));
+        let candidate = in_kernel(&one.class.candidate);
+        let is_loaded = LOADED.iter().any(|(_, kernel)| *kernel == candidate);
+        let load = if is_loaded { format!("   # knee cc load {candidate}") } else { String::new() };
         // Written to a String, which does not fail.
         let _ = write!(
             text,
-            "\n# {}.\n[[group]]\nname = {}\nprefixes = [{}]\n{ports}controller = {}{}\n\
+            "\n# {}.\n[[group]]\nname = {}\nprefixes = [{}]\n{ports}controller = {}{load}\n\
              control = {}\n",
             one.words().replace(char::is_control, " "),
-            quoted(name),
-            prefixes.join(", "),
-            quoted(&in_kernel(&one.class.candidate)),
-            if LOADED.iter().any(|(ours, _)| *ours == one.class.candidate) {
-                "   # knee cc load"
-            } else {
-                ""
-            },
-            quoted(&in_kernel(in_use)),
+            quoted(&group.name),
+            prefixes.collect::<Vec<_>>().join(", "),
+            quoted(&candidate),
+            quoted(&group.in_kernel),
         );
     }
-    (!named.is_empty()).then_some(text)
+    (!taken.is_empty()).then_some(text)
+}
+
+/// Whether a connection may be in both groups, which a policy refuses.
+fn overlap(one: &Advised, other: &Advised) -> bool {
+    let ports = one.port.is_none() || other.port.is_none() || one.port == other.port;
+    let net = |a: &IpNet| other.prefixes.iter().any(|b| a.contains(b) || b.contains(a));
+    one.name == other.name || ports && one.prefixes.iter().any(net)
 }
 
 /// Name of a controller in the kernel.

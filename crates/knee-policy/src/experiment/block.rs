@@ -1,7 +1,7 @@
 //! Results of an experiment's blocks.
 
 use knee_statistics::Sketch;
-use knee_steer::{Costs, Harm};
+use knee_steer::{Costs, Harm, Window};
 use serde::{Deserialize, Serialize};
 
 /// Size classes by delivered bytes: upper limit and name.
@@ -96,20 +96,20 @@ pub struct Block {
     pub reports: u64,
     /// Lost reports.
     pub lost: u64,
-    /// Connections that got a controller; refused ones are in `refused`.
+    /// Connections that got a controller, or by routes were seen with it; refused ones are in
+    /// `refused`.
     pub given: u64,
-    /// Connections whose controller the kernel refused.
+    /// Connections whose controller the kernel refused, or that were seen with another one.
     pub refused: u64,
     /// Why the block is void.
     pub void: Option<String>,
 }
 
 impl Block {
-    /// Share of lost reports in blocks of several hosts together.
-    pub(super) fn lost_share<'b>(blocks: impl Iterator<Item = &'b Block>) -> f64 {
-        let counts = blocks.map(|block| [block.lost, block.reports]);
-        let [lost, heard] = counts.fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
-        if lost + heard == 0 { 0.0 } else { lost as f64 / (lost + heard) as f64 }
+    /// Share of lost reports.
+    pub(super) fn lost_share(&self) -> f64 {
+        let all = self.reports + self.lost;
+        if all == 0 { 0.0 } else { self.lost as f64 / all as f64 }
     }
 }
 
@@ -117,6 +117,19 @@ impl GroupBlock {
     fn retransmitted(&self) -> f64 {
         let [again, sent] = self.bytes;
         if sent == 0 { 0.0 } else { again as f64 / sent as f64 }
+    }
+
+    /// The sums that alarms compare, of all connections together.
+    pub(super) fn window(&self) -> Window {
+        let [again, sent] = self.bytes;
+        Window {
+            sent_bytes: sent,
+            retransmitted_bytes: again,
+            connections: self.times.rtt_us.count(),
+            rtt_us: self.times.rtt_us.sum(),
+            small: self.times.small_us.count(),
+            small_ln_us: self.times.small_us.sum_of_logarithms(),
+        }
     }
 
     /// Costs for guards, with the path's RTT without a queue, microseconds.

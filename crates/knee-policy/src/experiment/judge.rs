@@ -14,6 +14,8 @@ use std::time::Duration;
 const LEVEL: f64 = 0.05;
 /// Minimum mean number of connections of a class per block under A for a verdict.
 const CONNECTIONS_MIN: f64 = 5.0;
+/// Minimum number of pairs for an estimate of the noise.
+const PAIRS_MIN: u64 = 2;
 /// Time after which the traffic of a host repeats.
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -53,8 +55,11 @@ struct Host<'b> {
 }
 
 impl Host<'_> {
-    fn last(&self) -> Option<u64> {
-        self.blocks.last().map(|block| block.number)
+    /// Why a group's B was stopped in a triple, if all or only some of its blocks are there.
+    fn stopped(&self, timeline: &Timeline, triple: u64, group: usize) -> Option<String> {
+        let first = 2 * timeline.calibration + 3 * triple;
+        let mut blocks = (first..first + 3).filter_map(|number| block(self.blocks, number));
+        blocks.find_map(|block| block.groups[group].stopped.clone())
     }
 }
 
@@ -66,16 +71,20 @@ struct Three<'b> {
     three: [&'b Block; 3],
 }
 
-/// Judges the blocks so far of each host: calibration pairs, then whole triples. A host has a part
-/// in it if it has pairs. `None` before all pairs.
+/// Judges the blocks so far of each host: calibration pairs, then whole triples. A host without pairs
+/// has no part in it, except that it may have stopped B. `None` before the last pair.
 pub fn judge(
     hosts: &[&[Block]],
     timeline: &Timeline,
     design: &Design,
     groups: &[String],
 ) -> Option<Vec<Judged>> {
-    let is_there = |number| hosts.iter().any(|blocks| pair_of(blocks, number).is_some());
-    if !(0..timeline.calibration).all(is_there) {
+    let before = 2 * timeline.calibration;
+    let last = hosts.iter().filter_map(|blocks| blocks.last()).map(|block| block.number).max()?;
+    let is_there = |number: &u64| hosts.iter().any(|blocks| pair_of(blocks, *number).is_some());
+    let pairs = (0..timeline.calibration).filter(is_there).count() as u64;
+    // On a site, pairs that all hosts have missed do not come again.
+    if pairs < timeline.calibration && (pairs < PAIRS_MIN || last < before) {
         return None;
     }
     let sound = |pair: &[&Block; 2]| pair.iter().all(|block| block.void.is_none());
@@ -98,7 +107,6 @@ pub fn judge(
         }
     }
     let comparisons = judged.len();
-    let (before, last) = (2 * timeline.calibration, hosts.iter().filter_map(Host::last).max()?);
     let each = judged.into_iter().map(|(group, class, weights)| {
         let settings = settings(&hosts, &weights, (group, class), comparisons, timeline);
         let mut trial = Trial::new(settings);
@@ -110,14 +118,16 @@ pub fn judge(
                     Some(Three { host: at, weights: *weights, blocks: host.blocks, three })
                 });
             let mut threes: Vec<Three<'_>> = threes.collect();
-            stopped = threes.iter().find_map(|one| {
-                let why = one.three.iter().find_map(|block| block.groups[group].stopped.clone())?;
-                Some(Stopped { why, triple: triple + 1, host: one.host })
+            stopped = hosts.iter().enumerate().find_map(|(at, host)| {
+                let why = host.stopped(timeline, triple, group)?;
+                Some(Stopped { why, triple: triple + 1, host: at })
             });
+            if stopped.is_some() {
+                break;
+            }
+            threes.retain(|one| one.weights[0] > 0.0);
             if threes.is_empty() {
                 continue;
-            } else if stopped.is_some() {
-                break;
             }
             threes.retain(|one| one.three.iter().all(|block| block.void.is_none()));
             let order = design.order(&groups[group], triple);
@@ -145,10 +155,10 @@ fn mean(values: &[(f64, f64)]) -> Option<f64> {
     (all > 0.0).then(|| values.iter().map(|(weight, value)| weight / all * value).sum())
 }
 
-/// Block by its number; usually in its place.
+/// Block by its number, of blocks in ascending order.
 fn block(blocks: &[Block], number: u64) -> Option<&Block> {
-    let place = blocks.get(number as usize).filter(|block| block.number == number);
-    place.or_else(|| blocks.iter().find(|block| block.number == number))
+    let place = blocks.binary_search_by_key(&number, |block| block.number);
+    place.ok().map(|at| &blocks[at])
 }
 
 fn pair_of(blocks: &[Block], pair: u64) -> Option<[&Block; 2]> {
@@ -222,7 +232,7 @@ fn cells(
         .iter()
         .map(|(one, _)| Some((one.weights[0], forecast(one, order, (group, class), timeline)?)))
         .collect();
-    let costs = threes.iter().map(|one| {
+    let costs = with.iter().map(|(one, _)| {
         let [control, test, _] = costs(places.map(|place| &one.three[place].groups[group]));
         (one.weights[1], [control, test])
     });
@@ -231,15 +241,14 @@ fn cells(
     for (one, _) in &with {
         halves[one.host] = one.three[places[2]].groups[group].parts;
     }
-    let lost =
-        [0, 1, 2].map(|place| Block::lost_share(with.iter().map(|(one, _)| one.three[place])));
+    let lost = with.iter().flat_map(|(one, _)| one.three.map(Block::lost_share));
     let cells = Cells {
         control: control?,
         test: test?,
         halves: [a?, b?],
         forecast: forecasts.and_then(|each| mean(&each)),
         worse: of_test.worse_than(&of_control),
-        lost: lost.into_iter().fold(0.0, f64::max),
+        lost: lost.fold(0.0, f64::max),
     };
     Some((cells, halves))
 }

@@ -50,6 +50,8 @@ struct Group {
     controllers: [String; 2],
     /// Sums for A over all blocks under A alone.
     control: Window,
+    /// Whether there was anything under A before the current block.
+    has_control: bool,
     /// Sums for B in the current window.
     window: Window,
     alarm: Option<Alarm>,
@@ -103,12 +105,20 @@ impl Experiment {
         before: &[Block],
         first: u64,
     ) -> Result<Experiment, PolicyError> {
+        let design = Design::new(policy.seed);
         let group = |(index, group): (usize, &crate::PolicyGroup)| Group {
             name: group.name.clone(),
             prefixes: group.prefixes.iter().map(|net| (*net, part_length(group, net))).collect(),
             ports: group.ports.clone(),
             controllers: [group.control.clone().unwrap_or_default(), group.controller.clone()],
-            control: Window::default(),
+            control: before
+                .iter()
+                .filter(|block| is_control(block, &timeline, design, &group.name))
+                .fold(Window::default(), |mut sum, block| {
+                    sum.merge(&block.groups[index].window());
+                    sum
+                }),
+            has_control: false,
             window: Window::default(),
             alarm: None,
             stopped: before.iter().any(|block| block.groups[index].stopped.is_some()),
@@ -117,7 +127,7 @@ impl Experiment {
         let look = LOOK.min(timeline.block / 20);
         Ok(Experiment {
             stage: policy.stage,
-            design: Design::new(policy.seed),
+            design,
             groups: policy.groups.iter().enumerate().map(group).collect(),
             kept,
             watch: Watch::begin(look)?,
@@ -142,6 +152,13 @@ impl Experiment {
     pub fn exclude(&mut self, kept: Vec<IpNet>, why: &str) {
         self.kept = kept;
         self.block.void.get_or_insert_with(|| why.to_string());
+    }
+
+    /// Ends the experiment in the midst of a block, which is then void. Returns the block if B was
+    /// stopped in it, which is to be kept.
+    pub fn interrupted(mut self) -> Option<Block> {
+        self.block.void.get_or_insert_with(|| "it was interrupted".to_string());
+        self.block.groups.iter().any(|group| group.stopped.is_some()).then_some(self.block)
     }
 
     /// Continues for about a tenth of a second; `now` is the time since the start.
@@ -196,6 +213,10 @@ impl Experiment {
     fn treatment(&self, group: &Group) -> (Treatment, u64) {
         match self.timeline.slot(self.block.number) {
             _ if group.stopped => (Treatment::Control, 0),
+            // Harm is seen by comparison with A, which a late host of a site may not have had yet.
+            Some(Slot::Triple { .. }) if self.stage == Stage::Site && !group.has_control => {
+                (Treatment::Control, 0)
+            }
             Some(Slot::Triple { triple, place }) => {
                 (self.design.order(&group.name, triple)[place], triple)
             }
@@ -246,6 +267,9 @@ impl Experiment {
     fn enter(&mut self, now: Duration, actuator: &mut dyn Actuator) -> Result<(), PolicyError> {
         let groups = vec![GroupBlock::default(); self.groups.len()];
         self.block = Block { number: self.block.number, groups, ..Block::default() };
+        for group in &mut self.groups {
+            group.has_control = group.control.sent_bytes > 0;
+        }
         self.chosen = now;
         actuator.choose(self.choices())?;
         self.window_end = now + self.window_length();
@@ -364,6 +388,15 @@ impl Experiment {
         }
         stopped
     }
+}
+
+/// Whether all of a group was under A in a block of an earlier process.
+fn is_control(block: &Block, timeline: &Timeline, design: Design, group: &str) -> bool {
+    let treatment = match timeline.slot(block.number) {
+        Some(Slot::Triple { triple, place }) => design.order(group, triple)[place],
+        _ => Treatment::Control,
+    };
+    treatment == Treatment::Control && block.void.is_none()
 }
 
 /// Adds a connection to the sums that alarms compare.

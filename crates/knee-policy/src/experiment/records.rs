@@ -119,6 +119,10 @@ impl Contents {
         let mut lines = whole.split_inclusive('\n');
         let first = lines.next()?;
         let header: Header = serde_json::from_str(first).ok()?;
+        if header.calibration.max(header.triples.unwrap_or(0)) > PLANNED_MAX {
+            return None;
+        }
+        let end = 2 * header.calibration + 3 * PLANNED_MAX;
         let mut contents = Contents { header, blocks: Vec::new(), ends: vec![first.len()] };
         for line in lines {
             let block: Block = serde_json::from_str(line).ok()?;
@@ -126,7 +130,7 @@ impl Contents {
             // A host of a site may miss blocks.
             let gaps = contents.header.stage == Stage::Site && block.number > next;
             let groups = block.groups.len() == contents.header.groups.len();
-            if block.number != next && !gaps || !groups {
+            if block.number != next && !gaps || block.number >= end || !groups {
                 return None;
             }
             contents.ends.push(contents.ends[contents.blocks.len()] + line.len());
@@ -164,8 +168,7 @@ pub fn recorded_blocks(paths: &[PathBuf]) -> Result<RecordedBlocks, PolicyError>
         let contents = Contents::parse(&text).filter(|contents| {
             let header = &contents.header;
             let fits = |first: &Header| first == header && header.stage == Stage::Site;
-            let blocks = header.calibration.max(header.triples.unwrap_or(0));
-            header.schema == SCHEMA && blocks <= PLANNED_MAX && first.as_ref().is_none_or(fits)
+            header.schema == SCHEMA && first.as_ref().is_none_or(fits)
         });
         let contents = contents.ok_or_else(|| PolicyError::OtherExperiment { path: path.clone() });
         let Contents { header, blocks, .. } = contents?;
@@ -180,7 +183,8 @@ pub fn recorded_blocks(paths: &[PathBuf]) -> Result<RecordedBlocks, PolicyError>
         block: length(header.block_ns),
         burn_in: length(header.burn_in_ns),
         calibration: header.calibration,
-        triples: header.triples.unwrap_or(reached.saturating_sub(before).div_ceil(3)),
+        // An experiment may go on with more triples than were planned.
+        triples: header.triples.unwrap_or(0).max(reached.saturating_sub(before).div_ceil(3)),
     };
     Ok(RecordedBlocks { policy: header.policy(), timeline, hosts })
 }

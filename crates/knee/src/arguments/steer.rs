@@ -166,7 +166,7 @@ policy's seed. Finished blocks are on disk: the same command resumes after a cra
 The policy's stage says how far it goes: observe changes nothing, canary looks for harm
 in one group, host compares, site does so on several hosts at the same times.
 B is stopped within three minutes if it does clear harm. Then, and at the end, everything
-is reverted. It works by BPF programs, otherwise by routes: see knee steer plan.";
+is reverted. It uses BPF programs, or routes without them: see knee steer plan.";
 
 /// `knee steer run`.
 #[derive(Debug, Args)]
@@ -216,7 +216,7 @@ Examples:
   knee steer judge host-a.jsonl host-b.jsonl host-c.jsonl
 
 Each host of a site writes a file of blocks. Their differences together are one
-experiment: hosts count by their connections before the first triple.";
+experiment, in which hosts are weighted by their connections before the first triple.";
 
 /// `knee steer judge`.
 #[derive(Debug, Args)]

@@ -8,8 +8,8 @@ use knee_host::RouteChanges;
 use knee_policy::{Actuator, Applied, Host, Journal, Means, Plan, Policy};
 use std::time::{Duration, Instant};
 
-/// Longest wait from one comparison with the host's routes to the next; otherwise ten times what it
-/// took.
+/// Longest wait from one comparison with the host's routes to the next, unless it took longer;
+/// otherwise ten times what it took.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Plans an experiment and refuses one that this host cannot carry out; changes nothing.
@@ -85,7 +85,8 @@ impl<'f> Follower<'f> {
         *plan = Plan::for_experiment(Means::Routes, self.policy, &main)?;
         let applied = actuator.apply(plan, self.journal)?;
         let is_changed = applied.added + applied.removed > 0;
-        self.next = Some(Instant::now() + (10 * began.elapsed()).min(INTERVAL));
+        let took = began.elapsed();
+        self.next = Some(Instant::now() + (10 * took).min(INTERVAL).max(took));
         if self.leave(plan, applied) {
             Ok(Some("somebody changed a route of the experiment"))
         } else {

@@ -23,7 +23,8 @@ const CHANGES: [f64; 3] = [0.03, 0.05, 0.1];
 
 /// Result of the blocks so far, of one host or of a site's hosts.
 pub fn document(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Document {
-    let done = hosts.iter().map(|blocks| whole_triples(timeline, blocks)).max().unwrap_or(0);
+    let done: BTreeSet<u64> =
+        hosts.iter().flat_map(|blocks| whole_triples(timeline, blocks)).collect();
     let length = |time: Duration| time_us(Some(time.as_secs_f64() * 1e6));
     let stage = match policy.stage {
         Stage::Observe => ", observed",
@@ -32,8 +33,9 @@ pub fn document(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Doc
         Stage::Site => ", site",
     };
     let title = format!(
-        "{}{stage}: {done} of {} triples of blocks of {}, burn-in {}, seed {}.",
+        "{}{stage}: {} of {} triples of blocks of {}, burn-in {}, seed {}.",
         policy.name,
+        done.len(),
         timeline.triples,
         length(timeline.block),
         length(timeline.burn_in),
@@ -73,34 +75,39 @@ pub fn hosts(timeline: &Timeline, files: &[PathBuf], hosts: &[&[Block]]) -> Docu
         let void = blocks.iter().filter(|block| block.void.is_some()).count();
         let groups = || blocks.iter().flat_map(|block| &block.groups);
         let counted = groups().flat_map(|group| group.classes.as_flattened());
-        let stopped = groups().any(|group| group.stopped.is_some());
-        let mood = if stopped { Mood::Bad } else { Mood::Neutral };
+        let stopped =
+            blocks.iter().find(|block| block.groups.iter().any(|group| group.stopped.is_some()));
+        let stopped = stopped.and_then(|block| match timeline.slot(block.number)? {
+            Slot::Triple { triple, .. } => Some(triple + 1),
+            Slot::Calibration { .. } => None,
+        });
+        let mood = if stopped.is_some() { Mood::Bad } else { Mood::Neutral };
         let cells = [
             Cell::from(file.display().to_string().as_str()),
             Cell::count(whole as u64),
-            Cell::count(whole_triples(timeline, blocks)),
+            Cell::count(whole_triples(timeline, blocks).len() as u64),
             Cell::count(void as u64),
             Cell::count(counted.map(|sums| sums.count).sum::<u64>()),
-            (if stopped { "yes" } else { "no" }).into(),
+            stopped.map_or_else(|| "no".into(), |triple| format!("in triple {triple}").into()),
         ];
         table.row_with(5, mood, cells);
     }
     Document::default().table(table).said(
-        "Each host counts by its connections in the pairs before the first triple; without a pair it \
-         has no part in the result. A triple that a host missed, or with a void block, lacks that \
-         host.",
+        "Each host is weighted by its connections in the pairs before the first triple; without a \
+         pair it has no part in the result. If a host missed a triple or has a void block in it, it \
+         is left out of that triple.",
     )
 }
 
-/// Number of triples of which a host has all blocks.
-pub fn whole_triples(timeline: &Timeline, blocks: &[Block]) -> u64 {
+/// The triples of which a host has all blocks.
+fn whole_triples(timeline: &Timeline, blocks: &[Block]) -> BTreeSet<u64> {
     let mut counts = BTreeMap::new();
     for block in blocks {
         if let Some(Slot::Triple { triple, .. }) = timeline.slot(block.number) {
             *counts.entry(triple).or_insert(0) += 1;
         }
     }
-    counts.values().filter(|count| **count == 3).count() as u64
+    counts.into_iter().filter(|(_, count)| *count == 3).map(|(triple, _)| triple).collect()
 }
 
 /// Result of the stage observe: false effects, and how many triples an experiment needs.
