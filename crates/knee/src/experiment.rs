@@ -2,6 +2,7 @@
 
 mod follow;
 mod report;
+mod site;
 
 pub use follow::planned;
 
@@ -19,10 +20,11 @@ use knee_policy::{
     recorded_blocks,
 };
 use knee_steer::{Design, Verdict};
+use site::{First, first, out_of_time, since_1970};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Limits on a live host: blocks long enough that few connections outlast them, a burn-in long
 /// enough for effects of the previous block to fade, triples enough for an interval.
@@ -31,8 +33,6 @@ const BURN_IN_MIN: Duration = Duration::from_secs(60);
 const TRIPLES_MIN: u64 = 16;
 /// Interval of lease renewals for the programs.
 const STEP: Duration = Duration::from_secs(1);
-/// Time between looks at whether to stop while waiting.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Runs an experiment until all blocks are done or it is stopped, then reverts all changes.
 pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
@@ -125,104 +125,6 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
     )?;
     report::document(policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
     Ok(if matches!(ended, Ended::Interrupted) { Ending::Interrupted } else { Ending::Done })
-}
-
-/// The first block of this process.
-#[derive(Clone, Copy)]
-struct First {
-    number: u64,
-    /// When it begins; `None`: as soon as everything is prepared.
-    at: Option<Instant>,
-}
-
-impl First {
-    /// The block after those that count.
-    fn after(blocks: &[Block]) -> First {
-        First { number: blocks.last().map_or(0, |block| block.number + 1), at: None }
-    }
-}
-
-/// Waits until the next pair or triple of a site begins on all hosts; elsewhere the next block needs
-/// no waiting. `None` if it was interrupted. Time is that of the host's clock, so that whoever sets
-/// it in the meantime changes the wait.
-#[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
-fn first(
-    policy: &Policy,
-    timeline: &Timeline,
-    blocks: &[Block],
-    handle: &Handle,
-) -> Result<Option<First>, Failure> {
-    let next = First::after(blocks);
-    let Some(begins) = policy.begins_unix.map(Duration::from_secs) else {
-        return Ok(Some(next));
-    };
-    let mut announced = None;
-    loop {
-        // A clock that was set back does not bring a block twice.
-        let since = since_1970().saturating_sub(begins).max(timeline.begin(next.number));
-        let begins_now = |number: &u64| {
-            since.saturating_sub(timeline.begin(*number)) < (timeline.burn_in / 4).max(2 * PATIENCE)
-        };
-        let Some(number) = announced.filter(begins_now).or_else(|| timeline.joined(since)) else {
-            let what = "the last triple of this site has begun already";
-            let help =
-                "knee steer judge FILES prints the result; a new experiment needs a later begins";
-            return Err(Failure::Usage(what.to_string(), help.to_string()));
-        };
-        let begin = begins.saturating_add(timeline.begin(number));
-        let wait = begin.saturating_sub(since_1970());
-        if announced != Some(number) {
-            announced = Some(number);
-            let time = time_us(Some(wait.as_secs_f64() * 1e6));
-            screen::say(&format!("Block {} of this site begins in {time}.", number + 1));
-            if number >= 2 * timeline.calibration && blocks.is_empty() {
-                screen::say(
-                    "This host has no pair of blocks before the first triple. It keeps step with \
-                     the others, but its connections have no part in the result.",
-                );
-            }
-        }
-        if handle.is_stopped() {
-            return Ok(None);
-        }
-        if wait.is_zero() {
-            let late = since_1970().saturating_sub(begin);
-            return Ok(Some(First { number, at: Instant::now().checked_sub(late) }));
-        }
-        std::thread::sleep(PATIENCE.min(wait));
-    }
-}
-
-/// Time of the host's clock.
-#[expect(clippy::disallowed_methods, reason = "the hosts of a site have the time in common")]
-fn since_1970() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-/// Why an experiment cannot go on at this time of the host's clock.
-fn out_of_time(
-    policy: &Policy,
-    timeline: &Timeline,
-    since_first: Duration,
-    first: u64,
-) -> Option<Failure> {
-    let now = since_1970();
-    if policy.expires_unix.is_some_and(|expires| now.as_secs() >= expires) {
-        let what = "the policy has expired";
-        return Some(Failure::Host(what.to_string(), "sign it with a later end".to_string()));
-    }
-    let begins = Duration::from_secs(policy.begins_unix?);
-    let at = begins.saturating_add(timeline.begin(first)).saturating_add(since_first);
-    (now.abs_diff(at) > (timeline.burn_in / 2).max(STEP)).then(|| {
-        let what = format!(
-            "this host's clock and the blocks of the site are {} s apart",
-            now.abs_diff(at).as_secs()
-        );
-        Failure::Host(
-            what,
-            "set the clock, and start again to join with the next triple".to_string(),
-        )
-    })
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
@@ -421,7 +323,9 @@ fn proceed(
         if renewed.elapsed() >= STEP {
             renewed = Instant::now();
             let since_first = began.elapsed();
-            if let Some(why) = out_of_time(policy, &timeline, since_first, first.number) {
+            if let Some(why) =
+                out_of_time(policy, &timeline, first.number, since_first, since_1970())
+            {
                 return Ok(Ended::Lost(why));
             }
             let end = match renew() {
