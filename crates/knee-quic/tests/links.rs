@@ -218,6 +218,20 @@ fn a_grid_is_beside_the_simulator() {
     }
 }
 
+/// A file whose last datagram is lost goes on, also if the next ACK is for a few bytes: a window of as
+/// few would let nothing leave any more. In one of some 150 sizes that happened over a short buffer.
+#[test]
+fn a_lost_end_is_sent_again() {
+    for cc in ["bbr", "bbr3", "reno", "cubic"] {
+        let sizes = if cc == "bbr" { 600 } else { 200 };
+        for bytes in (0..sizes).map(|at| 400_000 + at * 1111) {
+            let (took, _) = World::new(&[way(5.0, 10, 12_500)], cc, "minrtt", 1 << 22).file(bytes);
+            let due = bytes as f64 * 8.0 / 4.0e6 + 0.7;
+            assert!(took.as_secs_f64() < due, "{cc}, {bytes} bytes: {took:?}");
+        }
+    }
+}
+
 /// The library reports no lost probe of the MTU: it must neither keep recovery from ending, which
 /// would hide all later losses, nor keep the window from being judged.
 #[test]

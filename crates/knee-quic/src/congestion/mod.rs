@@ -256,7 +256,7 @@ impl CongestionControl {
     pub fn may_send(&self, now: Time, waiting: u64) -> bool {
         let mut inner = self.inner();
         inner.flush();
-        let fits = inner.in_flight + waiting + u64::from(inner.mss) <= inner.window();
+        let fits = inner.fits(waiting);
         inner.note_window_use(!fits);
         fits && (!inner.paced || inner.pacer.in_burst(now) || inner.pacer.is_due(now))
     }
@@ -284,7 +284,7 @@ impl CongestionControl {
     /// Returns when pacing allows the next packet, or the controller must be woken.
     pub fn timer(&self, now: Time) -> Time {
         let inner = self.inner();
-        let fits = inner.in_flight + u64::from(inner.mss) <= inner.window();
+        let fits = inner.fits(0);
         let departure = if inner.paced && fits && inner.pacer.next() > now {
             inner.pacer.next()
         } else {
@@ -369,6 +369,13 @@ impl Inner {
     }
 
     /// Returns the window in force.
+    /// Whether a packet fits into the window beside those that wait in the library. One always may
+    /// leave: without any there would be no more acknowledgements, which open the window.
+    fn fits(&self, waiting: u64) -> bool {
+        let held = self.in_flight + waiting;
+        held == 0 || held + u64::from(self.mss) <= self.window()
+    }
+
     fn window(&self) -> u64 {
         self.reduction.map_or(self.decision.window, |reduction| reduction.window)
     }
