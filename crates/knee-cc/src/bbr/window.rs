@@ -76,8 +76,7 @@ impl Bbr {
             self.window = self.window.saturating_sub(sample.newly_lost).max(mss);
         }
         let (before, now) = (self.prior_recovery, connection.recovery);
-        // As in packets, where what was acknowledged is at least one.
-        let conserved = (connection.in_flight + sample.newly_acked).max(mss);
+        let conserved = connection.in_flight + sample.newly_acked;
         if now == Recovery::Recovery && before != Recovery::Recovery {
             self.packet_conservation = true;
             self.bandwidth.round_end = connection.delivered; // a round begins
