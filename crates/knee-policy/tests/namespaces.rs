@@ -3,63 +3,30 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod wire;
+
 use ipnet::IpNet;
-use knee_host::{Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
+use knee_host::{Route, Routes, TABLE_MAIN, sysctl};
 use knee_policy::{
     Actuator, Entry, Host, Journal, Plan, Policy, PolicyError, Recorded, RouteActuator, TABLE, Why,
 };
 use knee_trials::{Skipped, trials, turn};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, socket, sockopt,
-};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use wire::ip;
 
-/// Runs ip-route(8), which is independent of Knee.
-fn ip(line: &str) -> String {
-    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {line}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// A namespace with a device `wire` that leads nowhere.
+/// A wired host with a default route for IPv6 as well.
 fn wired<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let namespace = Namespace::create().unwrap();
-    let done = namespace.within(|| -> Result<T, PolicyError> {
-        Routing::open()?.bring_up_loopback()?;
-        ip("tuntap add dev wire mode tun");
-        ip("link set wire up");
-        ip("address add 192.0.2.1/24 dev wire");
-        ip("address add 2001:db8::1/64 dev wire nodad");
-        ip("route add default via 192.0.2.254");
+    wire::wired(|| {
         ip("route add default via 2001:db8::fe");
-        // The kernel makes the local route of an IPv6 address later, in a work queue.
-        while !ip("-6 route show table local").contains("local 2001:db8::1") {
-            std::thread::yield_now();
-        }
-        Ok(work())
-    });
-    done.unwrap()
+        work()
+    })
 }
 
-/// The controller of a new connection to this address from this local port.
 fn controller(to: &str, port: u16) -> String {
-    let to: SocketAddr = to.parse().unwrap();
-    let (family, any) = match to {
-        SocketAddr::V4(_) => (AddressFamily::Inet, SocketAddr::from(([0, 0, 0, 0], port))),
-        SocketAddr::V6(_) => (AddressFamily::Inet6, SocketAddr::from(([0u16; 8], port))),
-    };
-    let socket = socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK, None).unwrap();
-    bind(socket.as_raw_fd(), &SockaddrStorage::from(any)).unwrap();
-    // Nobody answers: the handshake continues indefinitely, with its controller.
-    let _ = connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
-    let name = getsockopt(&socket, sockopt::TcpCongestion).unwrap();
-    name.to_string_lossy().trim_end_matches('\0').to_string()
+    wire::controller(to.parse().unwrap(), port)
 }
 
 /// A controller other than the default.

@@ -2,33 +2,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod wire;
+
 use ipnet::IpNet;
-use knee_host::{Namespace, Route, Routes, Routing, TABLE_MAIN, sysctl};
+use knee_host::{Route, Routes, TABLE_MAIN, sysctl};
 use knee_policy::{
     Actuator, Choice, Host, Journal, Means, Plan, Planned, Policy, PolicyError, Recorded,
     RouteActuator, TABLE, What,
 };
 use knee_steer::{Arms, AssignedGroup, Assignment, Design, in_half};
 use knee_trials::{Skipped, trials, turn};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, getsockopt, socket, sockopt,
-};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
-
-/// Runs ip-route(8), which is independent of Knee.
-fn ip(line: &str) -> String {
-    let output = Command::new("ip").args(line.split_whitespace()).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {line}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use wire::{ip, wired};
 
 /// Runs many of its commands at once.
 fn ip_batch(lines: &str) {
@@ -37,36 +28,8 @@ fn ip_batch(lines: &str) {
     assert!(ip.wait().unwrap().success(), "{lines}");
 }
 
-/// A namespace with a device `wire` that leads nowhere.
-fn wired<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let namespace = Namespace::create().unwrap();
-    let done = namespace.within(|| -> Result<T, PolicyError> {
-        Routing::open()?.bring_up_loopback()?;
-        ip_batch(
-            "tuntap add dev wire mode tun\nlink set wire up\naddress add 192.0.2.1/24 dev wire\n\
-             address add 2001:db8::1/64 dev wire nodad\nroute add default via 192.0.2.254\n",
-        );
-        // The kernel makes the local route of an IPv6 address later, in a work queue.
-        while !ip("-6 route show table local").contains("local 2001:db8::1") {
-            std::thread::yield_now();
-        }
-        Ok(work())
-    });
-    done.unwrap()
-}
-
-/// The controller of a new connection to this address from this local port.
 fn controller(to: IpAddr, port: u16) -> String {
-    let (family, any) = match to {
-        IpAddr::V4(_) => (AddressFamily::Inet, SocketAddr::from(([0, 0, 0, 0], port))),
-        IpAddr::V6(_) => (AddressFamily::Inet6, SocketAddr::from(([0u16; 8], port))),
-    };
-    let socket = socket(family, SockType::Stream, SockFlag::SOCK_NONBLOCK, None).unwrap();
-    bind(socket.as_raw_fd(), &SockaddrStorage::from(any)).unwrap();
-    // Nobody answers: the handshake continues indefinitely, with its controller.
-    let _ = connect(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(to, 80)));
-    let name = getsockopt(&socket, sockopt::TcpCongestion).unwrap();
-    name.to_string_lossy().trim_end_matches('\0').to_string()
+    wire::controller(SocketAddr::new(to, 80), port)
 }
 
 fn policy(groups: &str) -> Policy {
