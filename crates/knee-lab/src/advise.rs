@@ -5,7 +5,9 @@ mod observed;
 mod told;
 
 pub use observed::{Observed, ObservedGroup};
-pub use told::{advice_says, advised_policy, change_words, path_words, retransmitted_words};
+pub use told::{
+    PATH_HEADS, advice_says, advised_policy, change_words, path_words, retransmitted_words,
+};
 
 use self::observed::connection;
 use crate::error::Error;

@@ -11,7 +11,7 @@ use knee_lab::command::quoted;
 use knee_lab::directory::{ADVISED_POLICY, REPORT};
 use knee_lab::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Observed, ObservedGroup,
-    advice_says, change_words, path_words, retransmitted_words,
+    PATH_HEADS, advice_says, change_words, path_words, retransmitted_words,
 };
 
 /// Recommends a controller for groups of connections.
@@ -149,17 +149,7 @@ fn mood(verdict: &Verdict) -> Mood {
 }
 
 fn paths(advised: &[Advised]) -> Table {
-    let mut table = Table::new(&[
-        "connections of",
-        ">connections",
-        ">bottleneck",
-        ">RTT",
-        ">buffer",
-        ">loss",
-        ">others",
-        ">misfit",
-    ])
-    .called("paths");
+    let mut table = Table::new(&PATH_HEADS).called("paths");
     for group in advised {
         let count = Cell::count(group.connections as u64);
         let mut cells = vec![group.name.as_str().into(), count];

@@ -17,6 +17,18 @@ use std::path::Path;
 const LOADED: [(&str, &str); 3] =
     [("bbr3", "knee_bbr3"), ("bbr-low-delay", "bbr_low_delay"), ("copa", "knee_copa")];
 
+/// Heads of the table of fitted paths; a leading `>` marks numeric columns.
+pub const PATH_HEADS: [&str; 8] = [
+    "connections of",
+    ">connections",
+    ">bottleneck",
+    ">RTT",
+    ">buffer",
+    ">loss",
+    ">others",
+    ">misfit",
+];
+
 impl AdvisedClass {
     /// The sizes of the class's objects.
     pub fn sizes(&self) -> &'static str {
@@ -242,16 +254,6 @@ fn rows(group: &Advised) -> impl Iterator<Item = AdviceRow> {
 }
 
 fn paths(advised: &[Advised]) -> Comparison {
-    let heads = [
-        "connections of",
-        ">connections",
-        ">bottleneck",
-        ">RTT",
-        ">buffer",
-        ">loss",
-        ">others",
-        ">misfit",
-    ];
     let row = |group: &Advised| {
         let path = group.fits.first().map(path_words).unwrap_or_default();
         [group.name.clone(), group.connections.to_string()].into_iter().chain(path).collect()
@@ -259,7 +261,7 @@ fn paths(advised: &[Advised]) -> Comparison {
     Comparison {
         title: String::new(),
         note: String::new(),
-        heads: ComparisonHead::all(&heads),
+        heads: ComparisonHead::all(&PATH_HEADS),
         rows: advised.iter().map(row).collect(),
     }
 }
