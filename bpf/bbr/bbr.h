@@ -193,7 +193,7 @@ part void hold_probe_rtt(struct bbr *b, const struct connection *c)
 		b->probe_rtt_round_done |= b->round_start;
 		if (b->probe_rtt_round_done)
 			check_probe_rtt_done(b, c);
-	} else if (c->in_flight <= (u64)MIN_WINDOW_PACKETS * b->mss) {
+	} else if (c->in_flight <= probe_rtt_window(b, bw_of(b))) {
 		b->probe_rtt_done_ns = c->now_ns + (config.probe_exit_early ? 0 : PROBE_RTT_NS);
 		b->probe_rtt_round_done = false;
 		b->round_end = c->delivered;

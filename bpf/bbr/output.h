@@ -236,6 +236,13 @@ part u64 target_window(struct bbr *b, u32 bw, const struct sample *s, const stru
 					    aggregation_packets(b, bw)) * b->mss;
 }
 
+part u64 probe_rtt_window(struct bbr *b, u32 bw)
+{
+	u64 packets = config.probe_rtt_gain ? bdp_packets(b, bw, config.probe_rtt_gain) : 0;
+
+	return most(packets, MIN_WINDOW_PACKETS) * b->mss;
+}
+
 part void set_window(struct bbr *b, u32 bw, const struct sample *s, const struct connection *c)
 {
 	u64 floor = (u64)MIN_WINDOW_PACKETS * b->mss, target;
@@ -249,7 +256,7 @@ part void set_window(struct bbr *b, u32 bw, const struct sample *s, const struct
 		b->window = most(b->window, floor);
 	}
 	if (b->mode == PROBE_RTT)
-		b->window = least(b->window, floor);
+		b->window = least(b->window, probe_rtt_window(b, bw));
 }
 
 #endif

@@ -42,6 +42,7 @@ struct bbr_config {
 	u8 probe_rtt;
 	u32 bandwidth_window;	  /* rounds */
 	u32 probe_loss_gain;
+	u32 probe_rtt_gain;	  /* 0: four packets */
 };
 
 /* Values of the preset "bbr-low-delay"; a loader may overwrite them. */
@@ -94,7 +95,6 @@ struct connection {
 	u32 min_rtt_us;		/* likewise */
 	u32 recovery;
 	u32 app_limited;
-	u32 unused;
 };
 
 enum mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };

@@ -243,7 +243,7 @@ impl Client {
                 let (way, server) = (self.way.clone(), self.config.server.to_string());
                 move |_: &str| way.bundle.borrow().map(|id| (id, server.clone()))
             }),
-            tuning: self.config.tuning.names(),
+            tuning: self.config.tuning.texts(),
         });
         let status = spawn_local(self.status.serve(move || shown.status(), shooting));
         self.links.keep(&mut self.told, stop, &mut say).await?;

@@ -4,7 +4,7 @@
 use crate::key;
 use crate::request::Target;
 use ipnet::IpNet;
-use knee_cc::Selection;
+use knee_cc::{Selection, Value};
 use knee_quic::PublicKey;
 use knee_units::Bytes;
 use serde::Deserialize;
@@ -175,15 +175,17 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Returns the names of controller and scheduler.
-    pub(crate) fn names(&self) -> (String, String) {
-        (self.controller.name.clone(), self.scheduler.name.clone())
+    /// Returns controller and scheduler as they are written: a name, in quotes, or a table.
+    pub(crate) fn texts(&self) -> (String, String) {
+        (self.controller.to_string(), self.scheduler.to_string())
     }
 }
 
 impl Default for Tuning {
     fn default() -> Tuning {
-        Tuning { controller: Selection::named("bbr"), scheduler: Selection::named("just-in-time") }
+        // Half a window in PROBE_RTT, as BBRv3 has: what is bonded is often alone on its links.
+        let controller = Selection::named("bbr").with("probe_rtt_gain", Value::Number(0.5));
+        Tuning { controller, scheduler: Selection::named("just-in-time") }
     }
 }
 

@@ -123,7 +123,7 @@ impl Server {
                     names.find(|(_, name)| of.is_empty() || name == of)
                 }
             }),
-            tuning: config.tuning.names(),
+            tuning: config.tuning.texts(),
         });
         let shown = spawn_local(self.status.serve(state, shooting));
         tokio::pin!(stop);

@@ -479,6 +479,11 @@ fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
         }
         let scenario = knee_scenario::read(&out.join("scenario.toml"), &[]).unwrap();
         println!("{}", std::fs::read_to_string(out.join("scenario.toml")).unwrap());
+        // With the parameters that the links have, and not with those of their names.
+        let tuning = knee_bond::config::Tuning::default();
+        assert_eq!(scenario.flows[0].controller, tuning.controller);
+        assert!(!tuning.controller.parameters.is_empty());
+        assert_eq!(run.records.flows[0].scheduler, "just-in-time");
         let replayed = knee_sim::run(&scenario, &knee_record::Control::default()).unwrap();
         let rate = |bytes: u64, ns: u64| bytes as f64 * 8e3 / ns as f64;
         let there = rate(carried, run.records.end_ns);

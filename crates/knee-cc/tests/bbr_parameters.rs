@@ -46,6 +46,35 @@ fn early_exit_shortens_probe_rtt() {
     assert!(early < 0.6 * plain, "{early:.2} of {plain:.2} s");
 }
 
+/// draft-ietf-ccwg-bbr-06, BBRProbeRTTCwndGain: with half a BDP in flight a probe of 200 ms and
+/// the round in which the window is reached cost half as much as with next to nothing, and the
+/// estimate of the path is as good.
+#[test]
+fn half_a_window_in_probe_rtt_costs_half() {
+    let path = Path::new(50_000_000, 50);
+    let lost = |gain: f64| {
+        let selection = with("probe_rtt_gain", Value::Number(gain));
+        let all = several(&selection, path, 1, 42);
+        let (from, to) = (Time::from_secs(2), Time::from_secs(42));
+        let at = |time| all.iter().rfind(|seen| seen.now <= time).unwrap().delivered as f64;
+        let mut estimates: Vec<Time> = all
+            .iter()
+            .filter(|seen| seen.now > from)
+            .filter_map(|seen| seen.state.min_rtt)
+            .collect();
+        estimates.sort();
+        let estimate = estimates[estimates.len() / 2];
+        let probes = all
+            .windows(2)
+            .filter(|w| w[1].state.phase == "probe_rtt" && w[0].state.phase != "probe_rtt");
+        assert_eq!(probes.count(), 4, "with {gain}");
+        (path.payload_rate() * 40.0 - (at(to) - at(from)), estimate)
+    };
+    let (four_packets, half) = (lost(0.0), lost(0.5));
+    assert!(half.0 < 0.6 * four_packets.0, "{half:?} of {four_packets:?}");
+    assert!(half.1 <= four_packets.1.scale(1.01), "{half:?}, {four_packets:?}");
+}
+
 /// Claim A8: long-RTT flows probe more often with a limit on cruising. The
 /// source counts 24 and 43. A phase lasts one min_rtt: with a limit of 400 ms
 /// the second phase at gain 1 is the last, and no phase is cut short.

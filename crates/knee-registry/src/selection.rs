@@ -26,6 +26,20 @@ impl Selection {
     }
 }
 
+/// As it is written in a scenario: the name alone, or a table if there are parameters.
+impl std::fmt::Display for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.parameters.is_empty() {
+            return write!(f, "\"{}\"", self.name);
+        }
+        write!(f, "{{ name = \"{}\"", self.name)?;
+        for (parameter, value) in &self.parameters {
+            write!(f, ", {parameter} = {value}")?;
+        }
+        f.write_str(" }")
+    }
+}
+
 /// Value of a parameter, as a scenario gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {

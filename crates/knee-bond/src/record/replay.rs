@@ -55,12 +55,11 @@ pub fn scenario_text(shots: &[Shot]) -> String {
         }
         names.push(format!("\"{name}\""));
     }
-    let _ = writeln!(text, "\n[[flow]]\nname = \"evening\"\ncc = \"{}\"", first.controller);
+    let _ = writeln!(text, "\n[[flow]]\nname = \"evening\"\ncc = {}", first.controller);
     if let [name] = &names[..] {
         let _ = writeln!(text, "path = {name}");
     } else {
-        let _ =
-            writeln!(text, "paths = [{}]\nscheduler = \"{}\"", names.join(", "), first.scheduler);
+        let _ = writeln!(text, "paths = [{}]\nscheduler = {}", names.join(", "), first.scheduler);
     }
     text
 }

@@ -127,7 +127,9 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
         name: plan.map(|plan| plan.name.clone()).unwrap_or_default(),
         cc: plan.map(|plan| plan.controller.name.clone()).unwrap_or_default(),
         path: scenario.flow_path_names(0),
-        scheduler: shots.first().map(|shot| shot.scheduler.clone()).unwrap_or_default(),
+        scheduler: plan
+            .and_then(|plan| plan.multipath.as_ref())
+            .map_or(String::new(), |multipath| multipath.scheduler.name.clone()),
         end_ns: records.end_ns,
         delivered_bytes: last.delivered_bytes,
         sent_bytes: last.sent_bytes,

@@ -21,9 +21,9 @@ pub struct Shot {
     pub role: String,
     /// Name of the other end.
     pub peer: String,
-    /// Congestion controller of the links.
+    /// Congestion controller of the links, as it is written: a name, in quotes, or a table.
     pub controller: String,
-    /// Scheduler, which chooses the link of a packet.
+    /// Scheduler, which chooses the link of a packet, as it is written.
     pub scheduler: String,
     /// Bytes that wait or are in flight.
     pub held_bytes: u64,
@@ -107,7 +107,7 @@ pub struct Shooting {
     /// Selects the bundle to record, by the requested client or else the first, and names the other
     /// end.
     pub bundle: Box<Chosen>,
-    /// Names of controller and scheduler.
+    /// Controller and scheduler, as they are written.
     pub tuning: (String, String),
 }
 

@@ -120,6 +120,12 @@ const PARAMETERS: &[Parameter] = &[
         summary: "renew a min_rtt of ten seconds with four packets in flight",
     },
     Parameter {
+        name: "probe_rtt_gain",
+        kind: Kind::Number { min: 0.0, max: 1.0 },
+        default: "0",
+        summary: "window in PROBE_RTT, in BDP, and at least four packets",
+    },
+    Parameter {
         name: "gamma_gains",
         kind: Kind::Switch,
         default: "false",
@@ -218,6 +224,8 @@ pub(super) struct Config {
     pub(super) allow_for_aggregation: bool,
     pub(super) allow_for_bursts: bool,
     pub(super) probe_rtt: bool,
+    /// Zero: four packets, as published.
+    pub(super) probe_rtt_gain: Gain,
 }
 
 impl Config {
@@ -241,6 +249,7 @@ impl Config {
             allow_for_aggregation: settings.switch("allow_for_aggregation"),
             allow_for_bursts: settings.switch("allow_for_bursts"),
             probe_rtt: settings.switch("probe_rtt"),
+            probe_rtt_gain: in_units(settings.number("probe_rtt_gain")),
         }
     }
 }

@@ -2,23 +2,28 @@
 //! shrink to four packets, so that the queue empties and each flow can measure
 //! the path without it.
 //!
-//! Change `probe_exit_early`: PROBE_RTT ends with the first full round at four
-//! packets, when it has its sample, instead of after 200 ms. Change
+//! Change `probe_exit_early`: PROBE_RTT ends with the first full round at its
+//! window, when it has its sample, instead of after 200 ms. Change
 //! `keep_bw_over_probe_rtt`: see [`Bandwidth::restore`]. A value kept across
 //! one PROBE_RTT and not measured since is not kept across the next, or an
 //! estimate would never fall if ten rounds last longer than the ten seconds
 //! between two of them.
 //!
+//! Change `probe_rtt_gain`: PROBE_RTT shrinks to a part of the BDP (BBRProbeRTTCwndGain of
+//! draft-ietf-ccwg-bbr-06, which has 0.5), and so costs half of the link for 200 ms instead of
+//! nearly all of it. The part is of the current estimates: if the minimum RTT has just become
+//! one that contains a queue, the window falls with it as the queue empties.
+//!
 //! [`Bandwidth::restore`]: super::bandwidth::Bandwidth::restore
 
-use super::{Bbr, MIN_WINDOW_PACKETS, Mode};
+use super::{Bbr, Mode};
 use crate::{Connection, Sample};
 use knee_units::Time;
 
 /// Age at which the minimum RTT must be renewed.
 pub(super) const WINDOW: Time = Time::from_secs(10);
 
-/// Minimum duration of PROBE_RTT with four packets in flight: long enough that
+/// Minimum duration of PROBE_RTT with its window in flight: long enough that
 /// flows with different RTTs overlap, short enough to cost only 2 %.
 const DURATION: Time = Time::from_millis(200);
 
@@ -29,10 +34,10 @@ pub(super) struct MinRtt {
     pub(super) us: u32,
     /// When it was last measured.
     pub(super) stamp: Time,
-    /// End of PROBE_RTT, once in flight has fallen to four packets;
+    /// End of PROBE_RTT, once in flight has fallen to its window;
     /// [`Time::MAX`] before that.
     done_at: Time,
-    /// Whether a round has passed at four packets.
+    /// Whether a round has passed at that window.
     round_done: bool,
     /// Whether the last acknowledgement came in PROBE_RTT: samples of data sent
     /// then are worth no more than application-limited ones.
@@ -107,11 +112,10 @@ impl Bbr {
         self.bandwidth.keep();
     }
 
-    /// Waits for four packets in flight, then for the time and one round.
+    /// Waits for the window of PROBE_RTT to be what is in flight, then for the time and one round.
     fn hold_probe_rtt(&mut self, connection: &Connection) {
         if self.min_rtt.done_at == Time::MAX {
-            let floor = u64::from(MIN_WINDOW_PACKETS) * u64::from(self.mss);
-            if connection.in_flight <= floor {
+            if connection.in_flight <= self.probe_rtt_window(self.bw()) {
                 let duration = if self.config.probe_exit_early { Time::ZERO } else { DURATION };
                 self.min_rtt.done_at = connection.now + duration;
                 self.min_rtt.round_done = false;

@@ -41,7 +41,7 @@ impl Bbr {
     #[inline]
     pub(super) fn set_window(&mut self, bw: PacketRate, sample: &Sample, connection: &Connection) {
         let acked = sample.newly_acked;
-        let floor = u64::from(MIN_WINDOW_PACKETS) * u64::from(self.mss);
+        let floor = self.smallest_window();
         if acked > 0 && !self.follow_recovery(sample, connection) {
             let target = self.target_window(bw, sample, connection);
             let young = connection.delivered < u64::from(INITIAL_PACKETS * self.mss);
@@ -53,7 +53,19 @@ impl Bbr {
             self.window = self.window.max(floor);
         }
         if self.mode == Mode::ProbeRtt {
-            self.window = self.window.min(floor);
+            self.window = self.window.min(self.probe_rtt_window(bw));
+        }
+    }
+
+    fn smallest_window(&self) -> u64 {
+        u64::from(MIN_WINDOW_PACKETS) * u64::from(self.mss)
+    }
+
+    /// Returns the largest window in PROBE_RTT, in bytes.
+    pub(super) fn probe_rtt_window(&self, bw: PacketRate) -> u64 {
+        match self.config.probe_rtt_gain {
+            0 => self.smallest_window(),
+            gain => (self.bdp_packets(bw, gain) * u64::from(self.mss)).max(self.smallest_window()),
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) const ALGORITHM: &str = "bbr";
 const UNIT: f64 = 256.0;
 
 /// Bytes of `struct bbr_config`.
-pub(super) const BYTES: usize = 48;
+pub(super) const BYTES: usize = 52;
 
 /// Returns the selection of a kernel controller with some of its parameters changed, in the form in
 /// which they are typed: `drain_to_target` and `false`, `max_cruise` and `off`.
@@ -146,6 +146,7 @@ fn lay_out(settings: &Settings) -> [u8; BYTES] {
     }
     bytes[40..44].copy_from_slice(&settings.count("bandwidth_window").to_ne_bytes());
     bytes[44..48].copy_from_slice(&gain(settings.number("probe_loss_gain")).to_ne_bytes());
+    bytes[48..52].copy_from_slice(&gain(settings.number("probe_rtt_gain")).to_ne_bytes());
     bytes
 }
 
@@ -173,6 +174,7 @@ mod tests {
         assert_eq!(changed("bandwidth_window", "2"), [40]);
         // 0x100 becomes 0x0b3.
         assert_eq!(changed("probe_loss_gain", "0.7"), [44, 45]);
+        assert_eq!(changed("probe_rtt_gain", "0.5"), [48]);
         // 1.25 and 0.75 are 0x140 and 0xc0 in 1/256, 1.2 and 0.8 0x133 and 0xcd.
         assert_eq!(changed("probe_gains", "1.25, 0.75"), [20, 24]);
         assert_eq!(change("max_cruise", "off").unwrap()[..8], [0xff; 8]);

@@ -140,7 +140,7 @@ fn bpf_allowed() -> Result<(), Skipped> {
 
 /// Returns the parameters that the preset does not change: the two targets, and each part that can
 /// be turned off.
-fn others() -> [(&'static str, Value); 7] {
+fn others() -> [(&'static str, Value); 8] {
     [
         ("bandwidth_window", Value::Number(1.0)),
         ("bandwidth_window", Value::Number(2.0)),
@@ -149,6 +149,7 @@ fn others() -> [(&'static str, Value); 7] {
         ("allow_for_aggregation", Value::Switch(false)),
         ("allow_for_bursts", Value::Switch(false)),
         ("probe_rtt", Value::Switch(false)),
+        ("probe_rtt_gain", Value::Number(0.5)),
     ]
 }
 
