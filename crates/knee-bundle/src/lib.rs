@@ -35,5 +35,7 @@ pub use frame::{
 };
 pub use join::{Answer, Join, LABEL_MAX, VERSION};
 pub use path::{ACK_DELAY, Arrivals, Fate, NeverSent, Outstanding, Rtt};
-pub use stream::{CLASSES, Class, Inserted, Piece, ReceiveStream, SendStream, StreamId, Streams};
+pub use stream::{
+    CLASSES, Class, Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams,
+};
 pub use varint::{Reader, VARINT_MAX, put_varint, varint_len};

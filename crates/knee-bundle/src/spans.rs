@@ -21,21 +21,27 @@ impl Spans {
             return added.end - added.start;
         }
         let first = self.0.partition_point(|span| span.end < added.start);
-        let behind = self.0.partition_point(|span| span.start <= added.end);
-        let mut merged = added.clone();
-        let mut known = 0;
-        for span in self.0.range(first..behind) {
-            known += span.end.min(added.end).saturating_sub(span.start.max(added.start));
-            merged.start = merged.start.min(span.start);
-            merged.end = merged.end.max(span.end);
+        let len = added.end - added.start;
+        let touches = |span: &Range<u64>| span.start <= added.end;
+        let Some(span) = self.0.get_mut(first).filter(|span| touches(span)) else {
+            self.0.insert(first, added);
+            return len;
+        };
+        let mut known = overlap(span, &added);
+        span.start = span.start.min(added.start);
+        let mut end = span.end.max(added.end);
+        // Mostly it touches no other.
+        let mut behind = first + 1;
+        while let Some(span) = self.0.get(behind).filter(|span| touches(span)) {
+            known += overlap(span, &added);
+            end = end.max(span.end);
+            behind += 1;
         }
-        if behind > first {
-            self.0[first] = merged;
+        self.0[first].end = end;
+        if behind > first + 1 {
             self.0.drain(first + 1..behind);
-        } else {
-            self.0.insert(first, merged);
         }
-        added.end - added.start - known
+        len - known
     }
 
     /// Returns whether a number is in the set.
@@ -82,6 +88,10 @@ impl Spans {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> {
         self.0.iter()
     }
+}
+
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
+    a.end.min(b.end).saturating_sub(a.start.max(b.start))
 }
 
 #[cfg(test)]

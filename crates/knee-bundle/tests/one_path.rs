@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use knee_bundle::{
-    ACK_DELAY, Arrivals, Class, Fate, Frame, HEADER, Inserted, Outstanding, Piece, Reader,
+    ACK_DELAY, Arrivals, Class, Fate, Frame, HEADER, Inserted, Outstanding, Piece, Pool, Reader,
     ReceiveStream, Rtt, SendStream, StreamId, Streams,
 };
 use knee_multipath::Source;
@@ -51,6 +51,7 @@ struct World {
     fins: BTreeSet<StreamId>,
     arrivals: Arrivals,
     receive: BTreeMap<u64, ReceiveStream>,
+    pool: Pool,
     delivered: BTreeMap<u64, Vec<u8>>,
     dropped: BTreeSet<u64>,
     told_lost: BTreeSet<u64>,
@@ -95,6 +96,7 @@ impl World {
             fins,
             arrivals: Arrivals::default(),
             receive,
+            pool: Pool::default(),
             delivered,
             dropped: BTreeSet::new(),
             told_lost: BTreeSet::new(),
@@ -169,10 +171,10 @@ impl World {
             match frame {
                 Frame::Stream { stream, offset, fin, bytes } => {
                     let receive = self.receive.get_mut(&stream).unwrap();
-                    let inserted = receive.insert(self.now, offset, bytes, fin);
+                    let inserted = receive.insert(self.now, offset, bytes, fin, &mut self.pool);
                     assert!(matches!(inserted, Inserted::Taken(_)), "{inserted:?}");
                     assert!(receive.held() <= CREDIT);
-                    while let Some(read) = receive.read(usize::MAX) {
+                    while let Some(read) = receive.read(usize::MAX, &mut self.pool) {
                         self.delivered.get_mut(&stream).unwrap().extend_from_slice(&read);
                     }
                     receive.raise_limit(CREDIT);

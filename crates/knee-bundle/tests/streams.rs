@@ -1,6 +1,6 @@
 //! Shares of classes and streams, credit, reset and stop.
 
-use knee_bundle::{Class, Inserted, ReceiveStream, SendStream, StreamId, Streams};
+use knee_bundle::{Class, Inserted, Pool, ReceiveStream, SendStream, StreamId, Streams};
 use knee_multipath::Source;
 use knee_units::Time;
 use std::collections::BTreeMap;
@@ -45,16 +45,17 @@ fn classes_share_as_their_weights_and_streams_equally() {
 
 #[test]
 fn credit_and_the_end_of_a_stream_are_binding() {
-    let mut stream = ReceiveStream::new(10);
-    assert_eq!(stream.insert(Time::ZERO, 5, &[1; 6], false), Inserted::Violation);
-    assert_eq!(stream.insert(Time::ZERO, 2, &[1; 6], true), Inserted::Taken(8));
+    let (mut stream, mut pool) = (ReceiveStream::new(10), Pool::default());
+    assert_eq!(stream.insert(Time::ZERO, 5, &[1; 6], false, &mut pool), Inserted::Violation);
+    assert_eq!(stream.insert(Time::ZERO, 2, &[1; 6], true, &mut pool), Inserted::Taken(8));
     // Beyond the end, and a different end.
-    assert_eq!(stream.insert(Time::ZERO, 8, &[1], false), Inserted::Violation);
-    assert_eq!(stream.insert(Time::ZERO, 2, &[1; 5], true), Inserted::Violation);
-    assert_eq!((stream.read(10), stream.held()), (None, 6));
-    assert_eq!(stream.insert(Time::ZERO, 0, &[2; 4], false), Inserted::Taken(0));
-    // The bytes that came first are kept.
-    assert_eq!(stream.read(10).as_deref(), Some(&[2, 2, 1, 1, 1, 1, 1, 1][..]));
+    assert_eq!(stream.insert(Time::ZERO, 8, &[1], false, &mut pool), Inserted::Violation);
+    assert_eq!(stream.insert(Time::ZERO, 2, &[1; 5], true, &mut pool), Inserted::Violation);
+    assert_eq!((stream.read(10, &mut pool), stream.held()), (None, 6));
+    assert_eq!(stream.insert(Time::ZERO, 0, &[2; 4], false, &mut pool), Inserted::Taken(0));
+    // What is in order stays, whatever comes later (RFC 9000, section 2.2, forbids it to differ).
+    assert_eq!(stream.insert(Time::ZERO, 0, &[3; 8], true, &mut pool), Inserted::Taken(0));
+    assert_eq!(stream.read(10, &mut pool).as_deref(), Some(&[2, 2, 2, 2, 1, 1, 1, 1][..]));
     assert!(stream.is_done());
 }
 
@@ -79,8 +80,8 @@ fn a_reset_frees_what_is_held_and_counts_for_credit() {
     sender.on_reset_delivered();
     assert!(sender.is_done());
 
-    let mut receiver = ReceiveStream::new(100);
-    assert_eq!(receiver.insert(Time::ZERO, 5, &[0; 10], false), Inserted::Taken(15));
+    let (mut receiver, mut pool) = (ReceiveStream::new(100), Pool::default());
+    assert_eq!(receiver.insert(Time::ZERO, 5, &[0; 10], false, &mut pool), Inserted::Taken(15));
     assert_eq!((receiver.on_reset(14), receiver.on_reset(101)), (None, None));
     assert_eq!(receiver.on_reset(20), Some(5));
     assert_eq!((receiver.held(), receiver.consumed(), receiver.is_done()), (0, 20, true));
@@ -88,10 +89,10 @@ fn a_reset_frees_what_is_held_and_counts_for_credit() {
 
 #[test]
 fn a_stopped_stream_takes_what_comes_and_holds_nothing() {
-    let mut stream = ReceiveStream::new(100);
-    assert_eq!(stream.insert(Time::ZERO, 10, &[0; 10], false), Inserted::Taken(20));
+    let (mut stream, mut pool) = (ReceiveStream::new(100), Pool::default());
+    assert_eq!(stream.insert(Time::ZERO, 10, &[0; 10], false, &mut pool), Inserted::Taken(20));
     assert!(stream.stop(3) && !stream.stop(4));
-    assert_eq!(stream.insert(Time::ZERO, 30, &[0; 10], true), Inserted::Taken(20));
+    assert_eq!(stream.insert(Time::ZERO, 30, &[0; 10], true, &mut pool), Inserted::Taken(20));
     assert_eq!((stream.held(), stream.stop_code(), stream.is_done()), (0, Some(3), true));
 }
 

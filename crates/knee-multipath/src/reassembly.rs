@@ -146,6 +146,11 @@ impl Reassembly {
         self.waiting
     }
 
+    /// Returns the number of ranges that wait, each behind a gap.
+    pub fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// Returns the largest number of bytes that ever waited.
     pub fn waiting_peak(&self) -> u64 {
         self.waiting_peak

@@ -68,5 +68,6 @@ fn a_reader_that_stops_costs_two_windows_at_most() {
     }
     world.for_a_while(Time::from_secs(10));
     assert_eq!(world.received + read, written);
-    assert!(held(&region) < 2 << 20, "{}", held(&region));
+    // A receiver keeps 256 KiB of blocks for later.
+    assert!(held(&region) < (2 << 20) + (1 << 18), "{}", held(&region));
 }

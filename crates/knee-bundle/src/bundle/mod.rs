@@ -17,7 +17,7 @@ use crate::frame::Malformed;
 use crate::message::Messages;
 use crate::path::{ACK_DELAY, Arrivals, Fate, NeverSent, Outstanding, Rtt};
 use crate::spans::Spans;
-use crate::stream::{Class, Piece, ReceiveStream, SendStream, StreamId, Streams};
+use crate::stream::{Class, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams};
 use bytes::Bytes;
 use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
 use knee_sched::{PATHS_MAX, Path, Scheduler};
@@ -208,6 +208,7 @@ pub struct Bundle {
     sending: Sending<Streams>,
     overflow: Overflow,
     receiving: BTreeMap<StreamId, ReceiveStream>,
+    pool: Pool,
     controls: Controls,
     messages: Messages,
     /// Parts of chunks that wait for their path, and the chunks that they belong to.
@@ -265,6 +266,7 @@ impl Bundle {
             sending: Sending::new(sending, streams, scheduler),
             overflow: Overflow::default(),
             receiving: BTreeMap::new(),
+            pool: Pool::default(),
             controls: Controls::default(),
             messages: Messages::default(),
             parts: VecDeque::new(),
@@ -444,10 +446,11 @@ impl Bundle {
         }
     }
 
-    /// Reads bytes of a stream in order, at most `most`; `None` if none are available now.
+    /// Reads bytes of a stream in order, at most `most`, and not always all that are available;
+    /// `None` if there are none now.
     pub fn read(&mut self, id: StreamId, most: usize) -> Option<Bytes> {
         let stream = self.receiving.get_mut(&id)?;
-        let bytes = stream.read(most)?;
+        let bytes = stream.read(most, &mut self.pool)?;
         self.consumed += bytes.len() as u64;
         self.grant_stream(id);
         self.grant();

@@ -140,7 +140,7 @@ impl Bundle {
         let Some(id) = self.known(value)? else { return Ok(true) };
         let Some(stream) = self.receiving.get_mut(&id) else { return Ok(true) };
         let (was_readable, before) = (stream.is_readable(), stream.consumed());
-        match stream.insert(now, offset, bytes, fin) {
+        match stream.insert(now, offset, bytes, fin, &mut self.pool) {
             Inserted::NoRoom => return Ok(false),
             Inserted::Violation => return Err(Violation::Beyond(id)),
             Inserted::Taken(risen) => {

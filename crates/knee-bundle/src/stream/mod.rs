@@ -1,9 +1,11 @@
 //! Streams: bytes in order, in both directions, each with its own credit.
 
+mod blocks;
 mod order;
 mod receive;
 mod send;
 
+pub use blocks::Pool;
 pub use order::{Piece, Streams};
 pub use receive::{Inserted, ReceiveStream};
 pub use send::SendStream;

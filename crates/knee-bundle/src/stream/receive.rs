@@ -1,15 +1,13 @@
 //! Receiving half of a stream.
 
-use bytes::{Bytes, BytesMut};
+use super::blocks::{Blocks, Pool};
+use bytes::Bytes;
 use knee_multipath::Reassembly;
 use knee_units::Time;
-use std::collections::BTreeMap;
 
-/// Maximum number of pieces that may wait for earlier ones. A piece that follows another without a
-/// gap is merged with it, up to the second limit in bytes. So the first limit counts gaps, and a
-/// peer that sends byte by byte stays bounded.
-const PIECES_MAX: usize = 4096;
-const PIECE_BYTES_MAX: usize = 1 << 16;
+/// Maximum number of ranges that may wait for earlier bytes, each behind a gap, so that a peer that
+/// leaves out every other byte stays bounded.
+const RANGES_MAX: usize = 4096;
 
 /// Result of inserting a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +23,10 @@ pub enum Inserted {
 /// Received bytes, in order and out of order.
 #[derive(Clone, Debug, Default)]
 pub struct ReceiveStream {
-    /// How long pieces waited, and how many bytes were duplicates.
+    /// Which bytes arrived, how long they waited, and how many were duplicates.
     reassembly: Reassembly,
-    /// Pieces out of order, without overlap.
-    pieces: BTreeMap<u64, Vec<u8>>,
-    /// Bytes in order, ready to be read.
-    ready: BytesMut,
+    /// The bytes from the first one not read.
+    blocks: Blocks,
     /// Bytes read or discarded.
     read: u64,
     highest: u64,
@@ -51,13 +47,21 @@ impl ReceiveStream {
         ReceiveStream { limit, ..ReceiveStream::default() }
     }
 
-    /// Returns the next offset expected in order.
-    fn next(&self) -> u64 {
-        self.read + self.ready.len() as u64
+    /// Returns the number of bytes in order that have not been read.
+    fn ready(&self) -> u64 {
+        // What is read without having arrived was reset or stopped.
+        self.reassembly.next().saturating_sub(self.read)
     }
 
     /// Inserts a piece; `fin` means that the stream ends with it.
-    pub fn insert(&mut self, now: Time, offset: u64, bytes: &[u8], fin: bool) -> Inserted {
+    pub fn insert(
+        &mut self,
+        now: Time,
+        offset: u64,
+        bytes: &[u8],
+        fin: bool,
+        pool: &mut Pool,
+    ) -> Inserted {
         let end = offset + bytes.len() as u64;
         let beyond = self.size.is_some_and(|size| end > size || fin && end != size);
         if end > self.limit || beyond || fin && self.highest > end {
@@ -66,8 +70,8 @@ impl ReceiveStream {
         if self.is_reset {
             return Inserted::Taken(0);
         }
-        let in_order = offset <= self.next();
-        if !in_order && self.stopped.is_none() && self.pieces.len() >= PIECES_MAX {
+        let in_order = offset <= self.reassembly.next();
+        if !in_order && self.stopped.is_none() && self.reassembly.ranges() >= RANGES_MAX {
             return Inserted::NoRoom;
         }
         if fin {
@@ -79,68 +83,24 @@ impl ReceiveStream {
             self.read = self.highest;
             return Inserted::Taken(risen);
         }
+        // Bytes in order may have been seen by the reader: they stay as they are.
+        let known = self.reassembly.next().saturating_sub(offset).min(bytes.len() as u64);
+        self.blocks.write(offset + known, &bytes[known as usize..], pool);
         self.reassembly.insert(now, offset, bytes.len() as u64);
-        self.add(offset, end, bytes);
         Inserted::Taken(risen)
-    }
-
-    /// Adds the bytes of a piece that are new.
-    fn add(&mut self, offset: u64, end: u64, bytes: &[u8]) {
-        let mut start = offset.max(self.next());
-        while start < end {
-            if let Some((at, piece)) = self.pieces.range(..=start).next_back()
-                && at + piece.len() as u64 > start
-            {
-                start = at + piece.len() as u64;
-                continue;
-            }
-            let next = self.pieces.range(start + 1..).next();
-            let stop = next.map_or(end, |(at, _)| end.min(*at));
-            let new = &bytes[(start - offset) as usize..(stop - offset) as usize];
-            if start == self.next() {
-                self.ready.extend_from_slice(new);
-            } else {
-                self.keep(start, new);
-            }
-            start = stop;
-        }
-        while let Some(first) = self.pieces.first_entry()
-            && *first.key() == self.read + self.ready.len() as u64
-        {
-            self.ready.extend_from_slice(&first.remove());
-        }
-    }
-
-    /// Keeps bytes that wait for earlier ones.
-    fn keep(&mut self, start: u64, new: &[u8]) {
-        if let Some((at, piece)) = self.pieces.range_mut(..start).next_back()
-            && at + piece.len() as u64 == start
-            && piece.len() + new.len() <= PIECE_BYTES_MAX
-        {
-            piece.extend_from_slice(new);
-        } else {
-            self.pieces.insert(start, new.to_vec());
-        }
     }
 
     /// Returns whether bytes or the end can be read.
     pub fn is_readable(&self) -> bool {
-        !self.ready.is_empty() || self.is_done()
+        self.ready() > 0 || self.is_done()
     }
 
-    /// Reads bytes in order, at most `most`; `None` if there are none.
-    pub fn read(&mut self, most: usize) -> Option<Bytes> {
-        let len = self.ready.len().min(most);
-        if len == 0 {
-            return None;
-        }
-        self.read += len as u64;
-        let bytes = self.ready.split_to(len).freeze();
-        if self.ready.is_empty() {
-            // Releases the memory of what was read.
-            self.ready = BytesMut::new();
-        }
-        Some(bytes)
+    /// Reads bytes in order, at most `most`, and not always all that are ready; `None` if there are
+    /// none.
+    pub fn read(&mut self, most: usize, pool: &mut Pool) -> Option<Bytes> {
+        let bytes = self.blocks.take(self.ready().min(most as u64), pool);
+        self.read += bytes.len() as u64;
+        (!bytes.is_empty()).then_some(bytes)
     }
 
     /// Processes a reset. Returns by how much the highest offset grew; `None` if the size is wrong.
@@ -154,7 +114,7 @@ impl ReceiveStream {
             self.is_reset = true;
         }
         (self.size, self.highest, self.read) = (Some(size), size, size);
-        self.forget();
+        self.blocks = Blocks::default();
         Some(risen)
     }
 
@@ -165,13 +125,8 @@ impl ReceiveStream {
         }
         self.stopped = Some(code);
         self.read = self.highest;
-        self.forget();
+        self.blocks = Blocks::default();
         true
-    }
-
-    fn forget(&mut self) {
-        self.pieces = BTreeMap::new();
-        self.ready = BytesMut::new();
     }
 
     /// Returns the error code of [`stop`](Self::stop).
@@ -230,6 +185,9 @@ impl ReceiveStream {
 
     /// Returns the bytes of content held.
     pub fn held(&self) -> u64 {
-        self.next() - self.read + self.pieces.values().map(|piece| piece.len() as u64).sum::<u64>()
+        if self.is_reset || self.stopped.is_some() {
+            return 0;
+        }
+        self.ready() + self.reassembly.waiting()
     }
 }

@@ -396,6 +396,8 @@ impl Host {
                     link.received += bytes.len() as u64;
                     link.connection.handle_event(event);
                 }
+                // At once: the next packet has this one's memory, which is in the cache.
+                self.receive(now, (path, handle.0));
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.take_connection(at, path, incoming, answer);
