@@ -1,7 +1,7 @@
 //! One QUIC connection as a path of a bundle.
 
 use crate::BundleId;
-use crate::congestion::{CongestionControl, CongestionSettings, Observed};
+use crate::congestion::{CongestionControl, CongestionSettings};
 use crate::keys::PublicKey;
 use bytes::Bytes;
 use knee_bundle::PathUse;
@@ -114,17 +114,22 @@ impl Link {
         }
     }
 
-    /// Queues a datagram, and updates the path as a scheduler sees it.
-    pub fn send(&mut self, now: Time, bytes: Bytes, path: &mut Path) {
+    /// Returns the bytes of a packet around its datagram, at most.
+    pub fn around(&mut self) -> u16 {
+        self.connection.current_mtu().saturating_sub(self.datagram_max())
+    }
+
+    /// Queues a datagram that has `around` bytes around it, and updates the path as a scheduler
+    /// sees it.
+    pub fn send(&mut self, now: Time, bytes: Bytes, around: u16, path: &mut Path) {
         let before = self.waiting();
-        let around = self.connection.current_mtu().saturating_sub(self.datagram_max());
-        self.control.on_handed_over(now, bytes.len() as u16 + around);
+        let packet = bytes.len() as u16 + around;
         // It fits, because the bundle checked the room.
         let sent = self.connection.datagrams().send(bytes, true);
         debug_assert!(sent.is_ok(), "{sent:?}");
         let waiting = self.waiting();
         path.in_flight += waiting.saturating_sub(before);
-        path.ready &= self.has_room() && self.control.may_send(now, waiting);
+        path.ready &= self.control.on_handed_over(now, packet, waiting) && self.has_room();
     }
 
     /// Notes that the bundle had nothing to send.
@@ -135,9 +140,9 @@ impl Link {
 
     /// If anything was acknowledged since the last call, returns whether more is in flight.
     pub fn take_heard(&mut self) -> Option<bool> {
-        let Observed { delivered_packets, in_flight, .. } = self.control.observe();
-        let before = std::mem::replace(&mut self.heard, delivered_packets);
-        (delivered_packets > before).then_some(in_flight > 0)
+        let (delivered, more) = self.control.delivered();
+        let before = std::mem::replace(&mut self.heard, delivered);
+        (delivered > before).then_some(more)
     }
 
     /// Returns the RTT as measured by the library.

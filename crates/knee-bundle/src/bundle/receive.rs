@@ -219,9 +219,9 @@ impl Bundle {
 
     /// Forgets a stream that is finished in both directions.
     pub(super) fn retire(&mut self, id: StreamId) {
-        let sent = self.sending.source().get(id).is_none_or(SendStream::is_done);
         let read = self.receiving.get(&id).is_none_or(ReceiveStream::is_done);
-        if !sent || !read || self.receiving.remove(&id).is_none() {
+        let sent = |id| self.sending.source().get(id).is_none_or(SendStream::is_done);
+        if !read || !sent(id) || self.receiving.remove(&id).is_none() {
             return;
         }
         self.sending.source_mut().remove(id);

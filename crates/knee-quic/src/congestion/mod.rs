@@ -254,21 +254,26 @@ impl CongestionControl {
 
     /// Returns whether another packet may leave now, if `waiting` bytes wait in the connection.
     pub fn may_send(&self, now: Time, waiting: u64) -> bool {
-        let mut inner = self.inner();
-        inner.flush();
-        let fits = inner.fits(waiting);
-        inner.note_window_use(!fits);
-        fits && (!inner.paced || inner.pacer.in_burst(now) || inner.pacer.is_due(now))
+        self.inner().may_send(now, waiting)
     }
 
-    /// Notes that a packet of `bytes` is about to leave.
-    pub fn on_handed_over(&self, now: Time, bytes: u16) {
+    /// Notes that a packet of `bytes` is about to leave, as part of `waiting` bytes. Returns whether
+    /// another one may.
+    pub fn on_handed_over(&self, now: Time, bytes: u16, waiting: u64) -> bool {
         let mut inner = self.inner();
         if inner.paced {
             let (quantum, before) = (inner.quantum, inner.counted.sent_packets);
             inner.pacer.admit(now, quantum);
             inner.pacer.on_sent(bytes, before);
         }
+        inner.may_send(now, waiting)
+    }
+
+    /// Returns the number of packets acknowledged so far, and whether more are in flight.
+    pub fn delivered(&self) -> (u64, bool) {
+        let mut inner = self.inner();
+        inner.flush();
+        (inner.counted.delivered_packets, inner.in_flight > 0)
     }
 
     /// Notes that the application sent nothing although there is room, so that samples up to here
@@ -350,6 +355,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Inner {
+    fn may_send(&mut self, now: Time, waiting: u64) -> bool {
+        self.flush();
+        let fits = self.fits(waiting);
+        self.note_window_use(!fits);
+        fits && (!self.paced || self.pacer.in_burst(now) || self.pacer.is_due(now))
+    }
+
     fn time(&self, at: Instant) -> Time {
         Time::from_nanos(at.saturating_duration_since(self.start).as_nanos() as u64)
     }

@@ -502,7 +502,18 @@ impl Host {
         while let Some(event) = self.links.get_mut(&key).and_then(|link| link.connection.poll()) {
             self.on_event(now, key, event);
         }
+        self.hear(now, key);
         self.receive(now, key);
+    }
+
+    /// Tells the bundle that packets of a path were acknowledged, if any were.
+    fn hear(&mut self, now: Time, key: LinkKey) {
+        let Some(link) = self.links.get_mut(&key) else { return };
+        let Some((id, number)) = link.place().filter(|_| link.up) else { return };
+        let Some(bond) = self.bonds.get_mut(&id) else { return };
+        if let Some(more) = link.take_heard() {
+            bond.bundle.on_heard(now, number, more);
+        }
     }
 
     fn on_event(&mut self, now: Time, key: LinkKey, event: Event) {
@@ -550,9 +561,6 @@ impl Host {
         let Some(link) = self.links.get_mut(&key) else { return };
         let Some((id, number)) = link.place().filter(|_| link.up) else { return };
         let Some(bond) = self.bonds.get_mut(&id) else { return };
-        if let Some(more) = link.take_heard() {
-            bond.bundle.on_heard(now, number, more);
-        }
         while let Some(bytes) = link.connection.datagrams().recv() {
             if let Err(violation) = bond.bundle.on_datagram(now, number, &bytes) {
                 self.events.push_back(HostEvent::Broken(id, violation));
@@ -587,10 +595,12 @@ impl Host {
     fn pump(&mut self, now: Time, id: &BundleId) -> bool {
         let mut paths = self.views(now, id);
         let Some(bond) = self.bonds.get_mut(id).filter(|bond| !bond.closing) else { return false };
-        let mut max = [DATAGRAM_MIN; PATHS_MAX];
-        for (max, key) in max.iter_mut().zip(&bond.links) {
+        let (mut max, mut around) = ([DATAGRAM_MIN; PATHS_MAX], [0; PATHS_MAX]);
+        for (number, key) in bond.links.iter().enumerate() {
             let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
-            *max = link.map_or(*max, |link| link.datagram_max().max(DATAGRAM_MIN));
+            let Some(link) = link else { continue };
+            max[number] = link.datagram_max().max(DATAGRAM_MIN);
+            around[number] = link.around();
         }
         let max = &max[..paths.len()];
         let mut moved = false;
@@ -598,7 +608,8 @@ impl Host {
             let Some(link) = bond.links[number].and_then(|key| self.links.get_mut(&key)) else {
                 break;
             };
-            link.send(now, self.datagram.split().freeze(), &mut paths[number]);
+            let datagram = self.datagram.split().freeze();
+            link.send(now, datagram, around[number], &mut paths[number]);
             if let Some(held) = bond.bundle.take_penalty()
                 && let Some(link) = bond.links[held].and_then(|key| self.links.get_mut(&key))
             {
