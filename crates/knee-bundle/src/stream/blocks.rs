@@ -79,7 +79,7 @@ impl Blocks {
     /// Takes at most `most` bytes off the front, which must all have been written: those of the
     /// first block.
     pub(super) fn take(&mut self, most: u64, pool: &mut Pool) -> Bytes {
-        let Some(first) = self.blocks.front_mut() else { return Bytes::new() };
+        let Some(first) = self.blocks.front_mut().filter(|_| most > 0) else { return Bytes::new() };
         let taken = first.split_to(most.min(first.len() as u64) as usize).freeze();
         self.from += taken.len() as u64;
         let is_empty = first.is_empty();
@@ -102,6 +102,17 @@ mod tests {
 
     fn bytes(offset: u64, len: u64) -> Vec<u8> {
         (offset..offset + len).map(byte).collect()
+    }
+
+    /// A reader that asks before the first byte has come does not take the place of its block.
+    #[test]
+    fn asking_too_early_changes_nothing() {
+        let (mut blocks, mut pool) = (Blocks::default(), Pool::default());
+        blocks.write(BLOCK, &bytes(BLOCK, 100), &mut pool);
+        assert!(blocks.take(0, &mut pool).is_empty());
+        blocks.write(0, &bytes(0, BLOCK), &mut pool);
+        assert_eq!(blocks.take(u64::MAX, &mut pool), bytes(0, BLOCK));
+        assert_eq!(blocks.take(100, &mut pool), bytes(BLOCK, 100));
     }
 
     proptest! {
