@@ -148,7 +148,7 @@ struct bbr {
 	/* Minimum RTT and PROBE_RTT. */
 	u32 min_rtt_us;		/* U32_MAX: unknown */
 	u64 min_rtt_stamp_ns;
-	u64 probe_rtt_done_ns;	/* U64_MAX: four packets not reached yet */
+	u64 probe_rtt_done_ns;	/* U64_MAX: its window not reached yet */
 	u64 limited_from, limited_to;
 	bool probe_rtt_round_done;
 

@@ -9,7 +9,7 @@ use knee_quic::PublicKey;
 use knee_units::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -329,14 +329,53 @@ fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> 
     texts.iter().map(read).collect()
 }
 
+/// A controller or scheduler: its name, or a table with its name and parameters.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "write a name, or a table with name and parameters")]
+enum Written {
+    Name(String),
+    Table {
+        name: String,
+        #[serde(flatten)]
+        parameters: BTreeMap<String, Setting>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "write true or false, a number, a text or a list of numbers")]
+enum Setting {
+    Switch(bool),
+    Number(f64),
+    Text(String),
+    Numbers(Vec<f64>),
+}
+
+impl From<Written> for Selection {
+    fn from(written: Written) -> Selection {
+        let (name, parameters) = match written {
+            Written::Name(name) => return Selection::named(name),
+            Written::Table { name, parameters } => (name, parameters),
+        };
+        parameters.into_iter().fold(Selection::named(name), |selection, (parameter, setting)| {
+            let value = match setting {
+                Setting::Switch(on) => Value::Switch(on),
+                Setting::Number(number) => Value::Number(number),
+                Setting::Text(text) => Value::Text(text),
+                Setting::Numbers(list) => Value::Numbers(list),
+            };
+            selection.with(parameter, value)
+        })
+    }
+}
+
 fn controller<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> {
-    let selection = Selection::named(String::deserialize(from)?);
+    let selection = Selection::from(Written::deserialize(from)?);
     knee_quic::check_controller(&selection).map_err(D::Error::custom)?;
     Ok(selection)
 }
 
 fn scheduler<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> {
-    let selection = Selection::named(String::deserialize(from)?);
+    let selection = Selection::from(Written::deserialize(from)?);
     knee_sched::build(&selection).map_err(D::Error::custom)?;
     Ok(selection)
 }

@@ -171,6 +171,8 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
         while let Some(bytes) = stream.read(GO).await.map_err(drop)? {
             buffer.clear();
             buffer.extend_from_slice(&bytes);
+            // Its memory is used again for what arrives meanwhile.
+            drop(bytes);
             stream.read_more(&mut buffer, GO);
             writer.write_all(&buffer).await.map_err(drop)?;
         }

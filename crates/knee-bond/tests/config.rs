@@ -24,6 +24,35 @@ fn complaint(text: &str, is_client: bool) -> String {
     }
 }
 
+/// As docs/bond.md has it, with parameters of every kind; and as a recording writes it.
+#[test]
+fn a_controller_may_have_parameters() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bond.toml");
+    let read = |tuning: &str| {
+        let text = format!(
+            "server = \"example.org:4433\"\nserver_key = \"{}\"\nkey = \"k\"\n{tuning}\n",
+            public()
+        );
+        fs::write(&path, text).unwrap();
+        ClientConfig::read(&path).unwrap().tuning
+    };
+    let page = include_str!("../../../docs/bond.md");
+    let row = page.lines().find(|line| line.starts_with("| `tuning` |")).unwrap();
+    let default = row.split('`').nth(3).unwrap();
+    let (written, usual) = (read(&format!("tuning = {default}")), read(""));
+    assert_eq!((&written.controller, &written.scheduler), (&usual.controller, &usual.scheduler));
+    assert_ne!(read("tuning = { controller = \"bbr\" }").controller, usual.controller);
+    for controller in [
+        "\"bbr\"",
+        "{ name = \"bbr\", probe_exit_early = true }",
+        "{ name = \"bbr\", max_cruise = \"400 ms\", probe_gains = [1.2, 0.8], cwnd_pace = 20 }",
+    ] {
+        let once = read(&format!("tuning = {{ controller = {controller} }}")).controller;
+        assert_eq!(read(&format!("tuning = {{ controller = {once} }}")).controller, once);
+    }
+}
+
 #[test]
 fn a_client_is_told_what_is_wrong_and_where() {
     let right =
@@ -45,6 +74,16 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (format!("{right}[[link]]\ninterface = \"a\"\noverflow = true\n"), "add cost = 1"),
         (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
         (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),
+        (
+            format!("{right}[tuning]\ncontroller = {{ name = \"bbr\", probe_rtt = 3 }}\n"),
+            "probe_rtt",
+        ),
+        (
+            format!("{right}[tuning]\ncontroller = {{ name = \"bbr\", probe_gain = 3 }}\n"),
+            "probe_gain",
+        ),
+        (format!("{right}[tuning]\nscheduler = {{ name = \"ecf\", beta = -1 }}\n"), "beta"),
+        (format!("{right}[tuning]\ncontroller = 3\n"), "write a name, or a table"),
         (
             format!("{right}[[forward]]\nlisten = \"0.0.0.0:80\"\nto = \"a:1\"\n"),
             "must be on loopback",

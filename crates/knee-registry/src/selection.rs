@@ -58,7 +58,7 @@ impl std::fmt::Display for Value {
         match self {
             Value::Switch(on) => write!(f, "{on}"),
             Value::Number(n) => write!(f, "{n}"),
-            Value::Text(text) => write!(f, "\"{text}\""),
+            Value::Text(text) => write!(f, "{text:?}"),
             Value::Numbers(list) => write!(f, "{list:?}"),
         }
     }

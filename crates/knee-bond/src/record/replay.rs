@@ -55,13 +55,28 @@ pub fn scenario_text(shots: &[Shot]) -> String {
         }
         names.push(format!("\"{name}\""));
     }
-    let _ = writeln!(text, "\n[[flow]]\nname = \"evening\"\ncc = {}", first.controller);
+    let _ = writeln!(text, "\n[[flow]]\nname = \"evening\"\ncc = {}", written(&first.controller));
     if let [name] = &names[..] {
         let _ = writeln!(text, "path = {name}");
     } else {
-        let _ = writeln!(text, "paths = [{}]\nscheduler = {}", names.join(", "), first.scheduler);
+        let _ = writeln!(
+            text,
+            "paths = [{}]\nscheduler = {}",
+            names.join(", "),
+            written(&first.scheduler)
+        );
     }
     text
+}
+
+/// Returns a controller or scheduler as a scenario has it; an end of an earlier version tells its
+/// name without quotes.
+fn written(selection: &str) -> String {
+    if selection.starts_with(['"', '{']) {
+        selection.to_owned()
+    } else {
+        format!("\"{selection}\"")
+    }
 }
 
 /// Returns for each second what it carried, bit/s, and the highest smoothed RTT, ns.

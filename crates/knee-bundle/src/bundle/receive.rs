@@ -4,7 +4,7 @@ use super::{Bundle, Content, Event, Limits, PathUse, Violation};
 use crate::control::Control;
 use crate::frame::{Frame, HEADER, Malformed};
 use crate::path::{Fate, NeverSent};
-use crate::stream::{Inserted, Piece, ReceiveStream, SendStream, StreamId};
+use crate::stream::{Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId};
 use crate::varint::Reader;
 use bytes::Bytes;
 use knee_units::Time;
@@ -223,6 +223,9 @@ impl Bundle {
         let sent = |id| self.sending.source().get(id).is_none_or(SendStream::is_done);
         if !read || !sent(id) || self.receiving.remove(&id).is_none() {
             return;
+        }
+        if self.receiving.is_empty() {
+            self.pool = Pool::default();
         }
         self.sending.source_mut().remove(id);
         self.controls.forget(id);

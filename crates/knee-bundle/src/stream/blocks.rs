@@ -4,7 +4,8 @@ use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
 /// Bytes of a block. Blocks begin at multiples of it, so that a peer that leaves gaps makes this
-/// end allocate at most the span from the first byte held to the last, and two blocks.
+/// end allocate at most the span from the first byte held to the last, and two blocks, for each
+/// stream.
 const BLOCK: u64 = 1 << 15;
 
 /// Maximum number of blocks that are kept for later.
@@ -84,7 +85,11 @@ impl Blocks {
         self.from += taken.len() as u64;
         let is_empty = first.is_empty();
         if is_empty && (self.from.is_multiple_of(BLOCK) || self.blocks.len() == 1) {
-            pool.give(self.blocks.pop_front().unwrap_or_default());
+            let block = self.blocks.pop_front().unwrap_or_default();
+            // The first is as small as its stream.
+            if self.from > BLOCK {
+                pool.give(block);
+            }
         }
         taken
     }

@@ -117,11 +117,11 @@ const PARAMETERS: &[Parameter] = &[
         name: "probe_rtt",
         kind: Kind::Switch,
         default: "true",
-        summary: "renew a min_rtt of ten seconds with four packets in flight",
+        summary: "renew a min_rtt of ten seconds with little in flight",
     },
     Parameter {
         name: "probe_rtt_gain",
-        kind: Kind::Number { min: 0.0, max: 1.0 },
+        kind: Kind::Number { min: 0.0, max: 0.9 },
         default: "0",
         summary: "window in PROBE_RTT, in BDP, and at least four packets",
     },
@@ -201,6 +201,9 @@ pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
     }
 }
 
+/// A gain above all that `probe_rtt_gain` may have.
+pub(super) const NO_PROBE_RTT: u8 = u8::MAX;
+
 /// The parameters as the algorithm uses them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Config {
@@ -223,9 +226,9 @@ pub(super) struct Config {
     pub(super) detect_policers: bool,
     pub(super) allow_for_aggregation: bool,
     pub(super) allow_for_bursts: bool,
-    pub(super) probe_rtt: bool,
-    /// Zero: four packets, as published.
-    pub(super) probe_rtt_gain: Gain,
+    /// In units of a gain, as a byte because every flow has a copy. Zero: four packets, as published;
+    /// [`NO_PROBE_RTT`] if `probe_rtt` is off.
+    pub(super) probe_rtt_gain: u8,
 }
 
 impl Config {
@@ -248,8 +251,11 @@ impl Config {
             detect_policers: settings.switch("detect_policers"),
             allow_for_aggregation: settings.switch("allow_for_aggregation"),
             allow_for_bursts: settings.switch("allow_for_bursts"),
-            probe_rtt: settings.switch("probe_rtt"),
-            probe_rtt_gain: in_units(settings.number("probe_rtt_gain")),
+            probe_rtt_gain: if settings.switch("probe_rtt") {
+                in_units(settings.number("probe_rtt_gain")) as u8
+            } else {
+                NO_PROBE_RTT
+            },
         }
     }
 }

@@ -1,7 +1,8 @@
 //! BBR version 1, as in Linux 6.x (`net/ipv4/tcp_bbr.c`), with switches for
 //! five published changes, all off by default; two changes requested in a note
-//! on BBR's retransmissions (`bandwidth_window`, `probe_loss_gain`); six from
-//! other papers; and a switch for each part that can be disabled.
+//! on BBR's retransmissions (`bandwidth_window`, `probe_loss_gain`); one from the
+//! draft of BBRv3 (`probe_rtt_gain`); six from other papers; and a switch for each
+//! part that can be disabled.
 //!
 //! The model: a path is its bottleneck bandwidth and its minimum RTT.
 //! ```text
@@ -83,7 +84,7 @@ const HIGH_GAIN: Gain = (UNIT as u32 * 2885 / 1000 + 1) as Gain;
 /// Inverse of [`HIGH_GAIN`]: drains in one round the queue that STARTUP built.
 const DRAIN_GAIN: Gain = (UNIT as u32 * 1000 / 2885) as Gain;
 
-/// Window in PROBE_RTT, and the minimum in other phases: with an ACK for every
+/// Window in PROBE_RTT as published, and the minimum in other phases: with an ACK for every
 /// other packet, four packets keep data flowing.
 const MIN_WINDOW_PACKETS: u32 = 4;
 

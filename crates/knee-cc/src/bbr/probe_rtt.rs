@@ -16,6 +16,7 @@
 //!
 //! [`Bandwidth::restore`]: super::bandwidth::Bandwidth::restore
 
+use super::config::NO_PROBE_RTT;
 use super::{Bbr, Mode};
 use crate::{Connection, Sample};
 use knee_units::Time;
@@ -91,8 +92,10 @@ impl Bbr {
                 self.min_rtt.stamp = now;
             }
         }
-        let entering =
-            expired && self.config.probe_rtt && !self.idle_restart && self.mode != Mode::ProbeRtt;
+        let entering = expired
+            && self.config.probe_rtt_gain != NO_PROBE_RTT
+            && !self.idle_restart
+            && self.mode != Mode::ProbeRtt;
         if entering {
             self.enter_probe_rtt();
         }

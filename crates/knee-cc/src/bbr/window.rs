@@ -65,7 +65,10 @@ impl Bbr {
     pub(super) fn probe_rtt_window(&self, bw: PacketRate) -> u64 {
         match self.config.probe_rtt_gain {
             0 => self.smallest_window(),
-            gain => (self.bdp_packets(bw, gain) * u64::from(self.mss)).max(self.smallest_window()),
+            gain => {
+                let packets = self.bdp_packets(bw, Gain::from(gain));
+                (packets * u64::from(self.mss)).max(self.smallest_window())
+            }
         }
     }
 

@@ -500,7 +500,10 @@ impl Host {
             }
         }
         while let Some(event) = self.links.get_mut(&key).and_then(|link| link.connection.poll()) {
-            self.on_event(now, key, event);
+            // Datagrams were processed when their packet came.
+            if !matches!(event, Event::DatagramReceived) {
+                self.on_event(now, key, event);
+            }
         }
         self.hear(now, key);
         self.receive(now, key);
