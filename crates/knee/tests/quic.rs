@@ -89,7 +89,7 @@ fn two_links_over_quic_are_both_used() -> Result<(), Skipped> {
 fn a_page_over_quic_loads() -> Result<(), Skipped> {
     let _turn = turn()?;
     let page = "workload = { page = { http = \"1.1\", connections = 6 } }";
-    let folder = on_both(&format!("cc = \"cubic\"\npath = \"a\"\n{page}"));
+    let folder = on_both(&format!("cc = \"cubic\"\npath = \"a\"\nacks = \"quic\"\n{page}"));
     let loads = ["sim", "quic"].map(|ground| {
         let summary = json(&folder.path().join("out").join(ground).join("summary.json"));
         let delivered = summary["flows"][0]["delivered_bytes"].as_u64().unwrap();
@@ -105,6 +105,8 @@ fn what_cannot_run_over_quic_is_refused() -> Result<(), Skipped> {
         ("ecn = true", "remove it"),
         ("min_rto = \"1 s\"", "remove it"),
         ("mss = \"536 B\"", "at least 1228 B"),
+        ("ack_every = 1", "but acks = \"quic\""),
+        ("acks = \"quic\"\nquick_acks = 16", "but acks = \"quic\""),
         ("cc = \"dctcp\"", "choose one that does not"),
     ];
     for (line, advice) in refused {
