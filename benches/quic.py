@@ -3,8 +3,8 @@
 
     benches/quic.py KNEE [--only cells|links] [--repeat N]
 
-KNEE is a release build with `--features quic`. Run as root on a quiet host; takes some eight
-minutes of real time.
+KNEE is a release build with `--features quic`. Run as root on a quiet host; takes half an
+hour of real time.
 
 - cells: two dozen combinations of rate, RTT, buffer and controller without random loss:
   completion on both grounds, and packets lost by the link. Over a buffer of a few packets one
@@ -146,9 +146,9 @@ def links(knee, repeat):
     print("what                          goal                  sim            quic (median)  runs")
     for name, what, goal, megabytes, text, controller, where in rows:
         # Which packets a link loses makes a difference of a fifth: each run has its own seed.
-        seeds = range(1, 1 + (max(repeat, LOSSY_RUNS) if "loss =" in text else repeat))
-        results = [run(knee, text + flow(f"{megabytes} MB", controller, where), 60, seed)
-                   for seed in seeds]
+        times, duration = (max(repeat, LOSSY_RUNS), 6) if "loss =" in text else (repeat, 60)
+        results = [run(knee, text + flow(f"{megabytes} MB", controller, where), duration, seed)
+                   for seed in range(1, times + 1)]
 
         def shown(took):
             return f"{took:.3f} s" if what == "time" else f"{megabytes * 8 / took:.1f} Mbit/s"
