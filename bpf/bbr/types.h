@@ -95,6 +95,7 @@ struct connection {
 	u32 min_rtt_us;		/* likewise */
 	u32 recovery;
 	u32 app_limited;
+	u32 unused;
 };
 
 enum mode { STARTUP, DRAIN, PROBE_BW, PROBE_RTT };
