@@ -380,14 +380,14 @@ impl Inner {
         }
     }
 
-    /// Returns the window in force.
-    /// Whether a packet fits into the window beside those that wait in the library. One always may
+    /// Returns whether a packet fits into the window beside those that wait in the library. One always may
     /// leave: without any there would be no more acknowledgements, which open the window.
     fn fits(&self, waiting: u64) -> bool {
         let held = self.in_flight + waiting;
         held == 0 || held + u64::from(self.mss) <= self.window()
     }
 
+    /// Returns the window in force.
     fn window(&self) -> u64 {
         self.reduction.map_or(self.decision.window, |reduction| reduction.window)
     }
