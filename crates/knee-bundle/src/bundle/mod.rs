@@ -447,8 +447,8 @@ impl Bundle {
     }
 
     /// Reads bytes of a stream in order, at most `most`, and not always all that are available;
-    /// `None` if there are none now. They share up to 64 KiB with others, so they should be copied
-    /// if they are kept.
+    /// `None` if there are none now. They share the memory of a block, so they should be copied if
+    /// they are kept.
     pub fn read(&mut self, id: StreamId, most: usize) -> Option<Bytes> {
         let stream = self.receiving.get_mut(&id)?;
         let bytes = stream.read(most, &mut self.pool)?;

@@ -45,10 +45,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Writes bytes to their place, except those before the first one held.
-    pub(super) fn write(&mut self, offset: u64, bytes: &[u8], pool: &mut Pool) {
-        let known = self.from.saturating_sub(offset).min(bytes.len() as u64);
-        let (mut offset, mut bytes) = (offset + known, &bytes[known as usize..]);
+    /// Writes bytes to their place; none may be before the first one held.
+    pub(super) fn write(&mut self, mut offset: u64, mut bytes: &[u8], pool: &mut Pool) {
         while !bytes.is_empty() {
             let (block, end) = (offset / BLOCK, (offset / BLOCK + 1) * BLOCK);
             let (here, rest) = bytes.split_at(bytes.len().min((end - offset) as usize));
@@ -132,8 +130,8 @@ mod tests {
             let mut read = 0_u64;
             let mut kept: Vec<(u64, Bytes)> = Vec::new();
             for (ahead, len, most) in steps {
-                // Some begin before what was read, and every third continues it.
-                let offset = if len % 3 == 0 { read } else { (read + ahead).saturating_sub(BLOCK) };
+                // Every third continues what was read.
+                let offset = if len % 3 == 0 { read } else { read + ahead };
                 blocks.write(offset, &bytes(offset, len), &mut pool);
                 let end = (offset + len) as usize;
                 written.resize(written.len().max(end), false);
