@@ -22,12 +22,18 @@ impl SendQuantum {
     /// Returns the segments that may be sent at once at `rate` payload bytes per second.
     #[inline]
     pub(crate) fn segments(&mut self, rate: u64, min_rtt: Time, mss: u32, floor: u32) -> u32 {
-        let budget = (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST) as u32;
+        let budget = burst_bytes(rate, min_rtt);
         if budget != self.budget || mss != self.mss {
             *self = SendQuantum { budget, mss, segments: budget / mss.max(1) };
         }
         self.segments.max(floor)
     }
+}
+
+/// Returns the bytes that may be sent at once at `rate` payload bytes per second.
+#[inline]
+pub(crate) fn burst_bytes(rate: u64, min_rtt: Time) -> u32 {
+    (millisecond_of(rate) + short_path_extra(min_rtt)).min(LARGEST_BURST) as u32
 }
 
 /// Returns the bytes that `rate` (bytes per second) sends in 2^-10 s.

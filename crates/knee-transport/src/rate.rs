@@ -44,6 +44,12 @@ pub struct Newest {
 }
 
 impl Newest {
+    /// Creates one for the only segment that an ACK acknowledges.
+    #[inline]
+    pub fn of(number: u32, sent_at: Time, order: u32) -> Newest {
+        Newest { number: Some(number), sent_at, order }
+    }
+
     /// Considers a newly acknowledged segment.
     #[inline]
     pub fn consider(&mut self, number: u32, sent: &Sent) {

@@ -111,6 +111,7 @@ impl Bbr {
 
     /// Change `tobit_filter`: the sample that begins a round updates the estimate,
     /// which replaces the maximum. `scaled` is the sample's delivered amount.
+    #[cold]
     fn filter_bandwidth(&mut self, bw: PacketRate, scaled: u64, sample: &Sample) {
         let pace = (u64::from(self.bandwidth.max()) * u64::from(self.pacing_gain)) >> 8;
         let Some(changes) = self.changes.as_deref_mut() else { return };

@@ -79,6 +79,7 @@ impl Bbr {
         }
     }
 
+    #[cold]
     fn observe_sample(&mut self, sample: &Sample) {
         let Some(changes) = self.changes.as_deref_mut() else { return };
         if let Some(rtt) = sample.rtt {

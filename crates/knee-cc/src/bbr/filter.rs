@@ -12,24 +12,33 @@ struct Entry {
 /// ascend in round; they are kept a quarter of the window apart, so that a good
 /// successor is available when the best one leaves the window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RunningMax([Entry; 3]);
+pub(crate) struct RunningMax {
+    entries: [Entry; 3],
+    /// Round in which no entry was too old: until it ends, a value below all three
+    /// changes nothing.
+    settled: u32,
+}
 
 impl RunningMax {
     /// Returns the current maximum.
     #[inline]
     pub(crate) fn get(&self) -> u32 {
-        self.0[0].value
+        self.entries[0].value
     }
 
     /// Forgets everything but `value`.
     pub(super) fn reset(&mut self, round: u32, value: u32) {
-        self.0 = [Entry { round, value }; 3];
+        self.entries = [Entry { round, value }; 3];
+        self.settled = round;
     }
 
     /// Adds `value` to a window of `window` rounds.
     #[inline]
     pub(crate) fn update(&mut self, window: u32, round: u32, value: u32) {
-        let [best, second, third] = &mut self.0;
+        let [best, second, third] = &mut self.entries;
+        if value < third.value && round == self.settled {
+            return;
+        }
         let new = Entry { round, value };
         if value >= best.value || round.wrapping_sub(third.round) > window {
             return self.reset(round, value);
@@ -40,13 +49,13 @@ impl RunningMax {
         } else if value >= third.value {
             *third = new;
         }
-        self.age(window, new);
+        let aged = self.age(window, new);
+        self.settled = if aged { round.wrapping_sub(1) } else { round };
     }
 
-    /// Promotes the runners-up as the best ages.
-    #[inline]
-    fn age(&mut self, window: u32, new: Entry) {
-        let [best, second, third] = &mut self.0;
+    /// Promotes the runners-up as the best ages. Returns whether any was due.
+    fn age(&mut self, window: u32, new: Entry) -> bool {
+        let [best, second, third] = &mut self.entries;
         let age = new.round.wrapping_sub(best.round);
         if age > window {
             (*best, *second, *third) = (*second, *third, new);
@@ -59,12 +68,15 @@ impl RunningMax {
             *third = new;
         } else if third.round == second.round && age > window / 2 {
             *third = new;
+        } else {
+            return false;
         }
+        true
     }
 
     /// Multiplies all values by `numerator / denominator`.
     pub(super) fn rescale(&mut self, numerator: u64, denominator: u64) {
-        for entry in &mut self.0 {
+        for entry in &mut self.entries {
             let scaled = u64::from(entry.value) * numerator / denominator;
             entry.value = scaled.min(u64::from(u32::MAX)) as u32;
         }

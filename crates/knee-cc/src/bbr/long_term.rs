@@ -75,6 +75,7 @@ impl Bbr {
     }
 
     /// Counts the rounds of use; afterwards bandwidth is probed again.
+    #[inline(never)]
     fn use_long_term(&mut self, connection: &Connection) {
         if self.mode == Mode::ProbeBw && self.bandwidth.round_start {
             self.long_term.rounds += 1;

@@ -111,6 +111,7 @@ impl LowDelay {
 
 impl Bbr {
     /// Returns the target window of the change, in bytes.
+    #[inline(never)]
     pub(super) fn low_delay_window(
         &mut self,
         bw: PacketRate,

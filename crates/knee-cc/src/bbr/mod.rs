@@ -132,7 +132,6 @@ struct Bbr {
     idle_restart: bool,
     /// Time of the last delivery.
     delivered_at: Time,
-    decision: Decision,
 }
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
@@ -168,10 +167,9 @@ impl Bbr {
             packet_conservation: false,
             idle_restart: false,
             delivered_at: Time::ZERO,
-            decision: Decision::default(),
         };
         bbr.init_pacing_rate(Time::ZERO);
-        bbr.decide(Time::ZERO);
+        bbr.update_quantum(Time::ZERO);
         bbr
     }
 
@@ -271,14 +269,8 @@ impl Bbr {
 
     #[inline]
     fn decide(&mut self, transport_min_rtt: Time) -> Decision {
-        self.decision = Decision {
-            window: self.window,
-            pacing_rate: Some(self.pacing.rate()),
-            send_quantum: self.send_quantum(transport_min_rtt),
-            ecn: Ecn::NotCapable,
-            holds_back: self.min_rtt.holds_back,
-        };
-        self.decision
+        self.update_quantum(transport_min_rtt);
+        self.decision()
     }
 }
 
@@ -312,8 +304,15 @@ impl Controller for Bbr {
         self.decide(connection.min_rtt)
     }
 
+    #[inline]
     fn decision(&self) -> Decision {
-        self.decision
+        Decision {
+            window: self.window,
+            pacing_rate: Some(self.pacing.rate()),
+            send_quantum: self.pacing.quantum(),
+            ecn: Ecn::NotCapable,
+            holds_back: self.min_rtt.holds_back,
+        }
     }
 
     fn state(&self) -> State {

@@ -2,7 +2,7 @@
 
 use super::bandwidth::{PacketRate, RATE_SHIFT};
 use super::{Bbr, Gain, HIGH_GAIN};
-use crate::pacing::{SendQuantum, millisecond_of};
+use crate::pacing::{burst_bytes, millisecond_of};
 use knee_units::{Rate, Time};
 
 /// Pacing rate as a percentage of the estimate: on average slightly below the
@@ -34,7 +34,10 @@ pub(super) struct Pacing {
     computed_for: Option<(PacketRate, Gain)>,
     /// Packets that may be sent at once at this rate.
     pub(super) burst_packets: u32,
-    quantum: SendQuantum,
+    /// Bytes that may be sent at once, and the minimum RTT for which that was computed;
+    /// [`Time::MAX`] if the rate has changed since.
+    quantum: u64,
+    quantum_min_rtt: Time,
 }
 
 impl Pacing {
@@ -44,9 +47,16 @@ impl Pacing {
         Rate::from_bytes_per_second(self.rate)
     }
 
+    /// Returns the bytes that may be sent at once, as last determined.
+    #[inline]
+    pub(super) fn quantum(&self) -> u64 {
+        self.quantum
+    }
+
     /// Forces a recomputation, after sizes have changed.
     pub(super) fn invalidate(&mut self) {
         self.computed_for = None;
+        self.quantum_min_rtt = Time::MAX;
     }
 }
 
@@ -97,6 +107,7 @@ impl Bbr {
         // zero the packet that shows a better one would never be sent.
         let rate = rate.max(u64::from(self.mss));
         self.pacing.rate = rate;
+        self.pacing.quantum_min_rtt = Time::MAX;
         let burst = (millisecond_of(rate).min(LARGEST_BURST) / u64::from(self.mss)) as u32;
         self.pacing.burst_packets = burst.clamp(self.smallest_burst(), LARGEST_GOAL);
     }
@@ -105,11 +116,18 @@ impl Bbr {
         if self.pacing.rate < SINGLE_PACKET_RATE { 1 } else { 2 }
     }
 
-    /// Returns the bytes that may be sent at once.
+    /// Determines the bytes that may be sent at once, with the transport's minimum RTT.
     #[inline]
-    pub(super) fn send_quantum(&mut self, min_rtt: Time) -> u64 {
-        let floor = self.smallest_burst();
-        let (rate, mss) = (self.pacing.rate, self.mss);
-        u64::from(self.pacing.quantum.segments(rate, min_rtt, mss, floor)) * u64::from(mss)
+    pub(super) fn update_quantum(&mut self, min_rtt: Time) {
+        if self.pacing.quantum_min_rtt != min_rtt {
+            self.change_quantum(min_rtt);
+        }
+    }
+
+    #[inline(never)]
+    fn change_quantum(&mut self, min_rtt: Time) {
+        let segments = burst_bytes(self.pacing.rate, min_rtt) / self.mss;
+        self.pacing.quantum = u64::from(segments.max(self.smallest_burst())) * u64::from(self.mss);
+        self.pacing.quantum_min_rtt = min_rtt;
     }
 }

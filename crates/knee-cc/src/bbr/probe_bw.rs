@@ -145,6 +145,7 @@ impl Cycle {
 }
 
 impl Bbr {
+    #[inline(never)]
     pub(super) fn enter_probe_bw(&mut self, delivered: u64) {
         self.mode = Mode::ProbeBw;
         let first = self.cycle.draw();
@@ -197,6 +198,7 @@ impl Bbr {
     }
 
     /// Change `probe_loss_gain`: lowers the ceiling at the first loss of a probe.
+    #[inline(never)]
     fn answer_probe_loss(&mut self, sample: &Sample) {
         let gain = self.config.probe_loss_gain;
         let since = sample.prior_delivered.checked_sub(self.cycle.probe_begin);
@@ -231,8 +233,9 @@ impl Bbr {
 
     #[inline]
     fn phase_is_over(&self, sample: &Sample, connection: &Connection) -> bool {
-        let elapsed_us = self.delivered_at.saturating_sub(self.cycle.start).as_micros();
-        let full_length = elapsed_us > u64::from(self.min_rtt.us);
+        // In whole microseconds, as everything here.
+        let elapsed = self.delivered_at.saturating_sub(self.cycle.start);
+        let full_length = elapsed >= Time::from_micros(u64::from(self.min_rtt.us) + 1);
         if self.pacing_gain == UNIT {
             return full_length;
         }

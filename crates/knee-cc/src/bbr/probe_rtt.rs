@@ -82,13 +82,14 @@ impl Bbr {
         let now = connection.now;
         let expired = now > self.min_rtt.stamp + WINDOW;
         if let Some(rtt) = sample.rtt {
-            let us = micros(rtt);
-            // A sample equal to the minimum does not postpone PROBE_RTT (Linux 5.11).
-            if us < self.min_rtt.us || (expired && !sample.ack_delayed) {
+            // A sample equal to the minimum does not postpone PROBE_RTT (Linux 5.11). It
+            // is equal if its whole microseconds are.
+            let lower = rtt < Time::from_micros(u64::from(self.min_rtt.us));
+            if lower || (expired && !sample.ack_delayed) {
                 if expired {
                     self.min_rtt_expired();
                 }
-                self.min_rtt.us = us;
+                self.min_rtt.us = micros(rtt);
                 self.min_rtt.stamp = now;
             }
         }
@@ -108,6 +109,7 @@ impl Bbr {
         }
     }
 
+    #[cold]
     fn enter_probe_rtt(&mut self) {
         self.mode = Mode::ProbeRtt;
         self.save_window();
@@ -116,6 +118,7 @@ impl Bbr {
     }
 
     /// Waits for the window of PROBE_RTT to be what is in flight, then for the time and one round.
+    #[inline(never)]
     fn hold_probe_rtt(&mut self, connection: &Connection) {
         if self.min_rtt.done_at == Time::MAX {
             if connection.in_flight <= self.probe_rtt_window(self.bw()) {

@@ -72,7 +72,10 @@ impl Sender {
             Some(run) if !before(run.first, self.highest_sacked) => {
                 self.take_plain(now, &run, &mut sample)
             }
-            _ => self.take_any(now, ack, details, suspicious, &mut sample),
+            _ => match details {
+                Some(details) => self.take_detailed(now, ack, details, &mut sample),
+                None => self.take_any(now, ack, None, suspicious, &mut sample),
+            },
         };
         let Learnt { newest, advanced, look_again } = learnt;
         let newest = newest.map(|number| &*self.board.get(number));
@@ -114,6 +117,21 @@ impl Sender {
         self.update_minimum_rtt(now, sample);
         let newest = Some(run.first.wrapping_add(run.count - 1));
         Learnt { newest, advanced: true, look_again: None }
+    }
+
+    /// Processes an ACK with details.
+    #[inline(never)]
+    fn take_detailed(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        details: &AckDetails,
+        sample: &mut Sample,
+    ) -> Learnt {
+        match self.next_sacked(ack, details) {
+            Some(number) => self.take_next_sacked(now, ack, number, sample),
+            None => self.take_any(now, ack, Some(details), true, sample),
+        }
     }
 
     /// Processes an ACK of any kind.
@@ -236,24 +254,11 @@ impl Sender {
             if to == known_to {
                 return;
             }
-            // The latest block has grown, the usual case. The part reported
-            // before is known.
+            // The latest block has grown. The part reported before is known.
             self.previous_sack[0].1 = to;
-            return self.take_growth(now, known_to, to, progress);
+            return self.take_block(now, known_to, to, &[], progress);
         }
         self.take_blocks(now, details, progress);
-    }
-
-    /// Processes the part by which the latest block has grown.
-    #[inline]
-    fn take_growth(&mut self, now: Time, from: u32, to: u32, progress: &mut Progress) {
-        let one = from.wrapping_add(1) == to && before(from, self.board.next());
-        let highest = !before(from, self.highest_sacked) && !before(from, self.board.first());
-        if one && highest && self.board.is_plain(from) {
-            self.take_next_sacked(now, from, progress);
-        } else {
-            self.take_block(now, from, to, &[], progress);
-        }
     }
 
     /// Processes blocks that differ from those of the previous ACK.
@@ -331,18 +336,46 @@ impl Sender {
         }
     }
 
-    /// Selectively acknowledges the first segment of an ACK, if it is the highest
-    /// so far and had no event since it was sent: equivalent to
-    /// [`take_sacked`](Self::take_sacked), without its checks.
-    #[inline]
-    fn take_next_sacked(&mut self, now: Time, number: u32, progress: &mut Progress) {
-        let sent = self.board.mark_plain_sacked(number);
-        progress.sacked = true;
-        progress.original |= before(number, self.high);
-        progress.sacked_sent_at = Some((sent.sent_at, sent.sent_at));
+    /// Returns the segment by which the latest block has grown, if an ACK says nothing
+    /// else, as almost all do while there is a hole: the highest so far, which had no
+    /// event since it was sent.
+    #[inline(always)]
+    fn next_sacked(&mut self, ack: &Ack, details: &AckDetails) -> Option<u32> {
+        let [(from, to), others @ ..] = details.sack;
+        let [(known_from, number), known_others @ ..] = self.previous_sack;
+        let grown = from == known_from && to == number.wrapping_add(1) && others == known_others;
+        let only = ack.number == self.board.first()
+            && details.duplicate.is_none()
+            && details.ecn == self.arrived;
+        let highest = !before(number, self.highest_sacked) && !before(number, ack.number);
+        let plain = highest && before(number, self.board.next()) && self.board.is_plain(number);
+        (grown && only && plain).then_some(number)
+    }
+
+    /// Processes an ACK for the [next segment](Self::next_sacked) of the latest block:
+    /// equivalent to [`take_any`](Self::take_any), without its checks.
+    #[inline(always)]
+    fn take_next_sacked(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        number: u32,
+        sample: &mut Sample,
+    ) -> Learnt {
+        let Sent { sent_at, order, len, .. } = self.board.mark_plain_sacked(number);
+        self.previous_sack[0].1 = number.wrapping_add(1);
         self.highest_sacked = number.wrapping_add(1);
-        self.deliver(number, &sent, progress);
-        self.rack.on_original_delivered(now, sent.sent_at, sent.order);
+        self.sampler.delivered += u64::from(len);
+        self.rack.on_original_delivered(now, sent_at, order);
+        self.rtt.update(now - sent_at, self.board.first(), self.board.next());
+        sample.newly_acked = u64::from(len);
+        sample.rtt = Some(now - sent_at);
+        self.rtt.update_minimum(now, now - sent_at);
+        let original = before(number, self.high);
+        let newest = Newest::of(number, sent_at, order);
+        let progress = Progress { newest, original, sacked: true, ..Progress::default() };
+        let look_again = self.recover(now, ack, &progress, sample);
+        Learnt { newest: Some(number), advanced: false, look_again }
     }
 
     /// Selectively acknowledges a segment if it was not before.

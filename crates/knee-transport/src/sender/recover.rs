@@ -21,7 +21,7 @@ use super::acknowledge::Progress;
 impl Sender {
     /// Runs recovery for an ACK that is not plain. Returns when to check again
     /// for a loss that cannot be decided yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn recover(
         &mut self,
         now: Time,
