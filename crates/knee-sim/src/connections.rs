@@ -60,6 +60,18 @@ pub struct Slot {
     pub abandoned: bool,
 }
 
+impl Slot {
+    /// Notes in `changed` that the next sample must visit the connection, given its
+    /// home slot.
+    #[inline]
+    pub fn note_change(&mut self, changed: &mut Vec<u32>) {
+        if !self.noted {
+            self.noted = true;
+            changed.push(self.connection);
+        }
+    }
+}
+
 /// A connection's two ends.
 pub enum Ends {
     /// By number, in the arrays of plain ends.

@@ -105,6 +105,13 @@ const TIME_SHIFT: u32 = 65;
 /// Later events count as due at this time, in 146 years: no run lasts that long.
 const LATEST: Time = Time::from_nanos(1 << 62);
 
+/// Returns the key of an event.
+#[inline(always)]
+fn key(time: Time, event: Event, is_last: bool) -> u128 {
+    let instant = time.min(LATEST).as_nanos() << 1 | u64::from(is_last);
+    u128::from(instant) << 64 | u128::from(event.0)
+}
+
 /// Returns when the event of a key is due.
 #[inline]
 pub fn time_of(key: u128) -> Time {
@@ -122,16 +129,27 @@ impl EventQueue {
     /// Queues an event of `source` at `time`, after those at the same time.
     #[inline(never)]
     pub fn push(&mut self, time: Time, source: usize) -> Armed {
-        self.push_soon(time, source)
+        if time < self.bound {
+            return self.push_soon(time, source);
+        }
+        let event = self.number(source);
+        self.put_later(key(time, event, false));
+        Armed { time, event }
     }
 
     /// Does the same, inlined.
     #[inline(always)]
     pub fn push_soon(&mut self, time: Time, source: usize) -> Armed {
-        self.numbered += 1;
-        let event = Event(self.numbered << SOURCE_BITS | source as u64);
+        let event = self.number(source);
         self.insert(time, event, false);
         Armed { time, event }
+    }
+
+    /// Returns a new event of `source`.
+    #[inline(always)]
+    fn number(&mut self, source: usize) -> Event {
+        self.numbered += 1;
+        Event(self.numbered << SOURCE_BITS | source as u64)
     }
 
     /// Queues an event after all others at the same time, including those
@@ -142,8 +160,8 @@ impl EventQueue {
 
     #[inline(always)]
     fn insert(&mut self, time: Time, event: Event, is_last: bool) {
-        let new = time.min(LATEST).as_nanos() << 1 | u64::from(is_last);
-        let key = u128::from(new) << 64 | u128::from(event.0);
+        let key = key(time, event, is_last);
+        let new = instant(key);
         if time >= self.bound {
             return self.insert_later(key);
         }
@@ -161,6 +179,11 @@ impl EventQueue {
 
     #[inline(never)]
     fn insert_later(&mut self, key: u128) {
+        self.put_later(key);
+    }
+
+    #[inline(always)]
+    fn put_later(&mut self, key: u128) {
         if !self.wheel.insert(key) {
             self.heap.push(key);
         }

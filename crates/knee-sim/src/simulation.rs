@@ -341,20 +341,21 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline(never)]
     fn on_segment(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
-        let ends = self.slots[index].ends;
         self.note(packet.flow, Event::Receive { packet });
-        let receiver = &mut self.receivers[ends as usize];
+        let slot = &mut self.slots[index];
+        let ends = slot.ends as usize;
+        let receiver = &mut self.receivers[ends];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.ecn());
         let deadline = receiver.timer();
         if arrival.delivered_segments > 0 {
             let first = receiver.next().wrapping_sub(arrival.delivered_segments);
-            self.note_change(index);
+            slot.note_change(&mut self.changed);
             self.delivered_packets += u64::from(arrival.delivered_segments);
             let (segments, bytes) = (arrival.delivered_segments, arrival.delivered_bytes);
             self.note(packet.flow, Event::Deliver { first, segments, bytes });
         }
         if arrival.ack_now {
-            self.send_ack(index);
+            self.send_ack(index, ends);
         } else {
             self.arm(index, ACKNOWLEDGEMENT, deadline);
         }
@@ -366,26 +367,31 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     }
 
     #[inline]
-    fn send_ack(&mut self, index: usize) {
-        let receiver = &mut self.receivers[self.slots[index].ends as usize];
-        if let Some((part, times)) = receiver.parts() {
-            return self.send_divided(index, &part, times);
+    fn send_ack(&mut self, index: usize, ends: usize) {
+        if let Some((part, times)) = self.receivers[ends].parts() {
+            return self.send_divided(index, ends, &part, times);
         }
-        self.send_whole_ack(index);
+        self.send_whole_ack(index, ends);
     }
 
     /// Sends the ACKs of a receiver that divides them (RFC 9743, section 7.6).
     #[cold]
-    fn send_divided(&mut self, index: usize, part: &knee_transport::Ack, times: u32) {
+    fn send_divided(
+        &mut self,
+        index: usize,
+        ends: usize,
+        part: &knee_transport::Ack,
+        times: u32,
+    ) {
         for _ in 0..times {
             self.put_ack(index, part, None, 0);
         }
-        self.send_whole_ack(index);
+        self.send_whole_ack(index, ends);
     }
 
     #[inline]
-    fn send_whole_ack(&mut self, index: usize) {
-        let receiver = &mut self.receivers[self.slots[index].ends as usize];
+    fn send_whole_ack(&mut self, index: usize, ends: usize) {
+        let receiver = &mut self.receivers[ends];
         let (mut extra, mut option_bytes) = (None, 0);
         if receiver.has_details() {
             let (slot, filled) = self.extras.place();
@@ -455,8 +461,13 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         } else {
             self.pump_any(index, ends)
         };
-        self.note_change(index);
-        self.arm(index, RETRANSMISSION, deadline);
+        let slot = &mut self.slots[index];
+        slot.note_change(&mut self.changed);
+        let armed = &mut slot.armed[RETRANSMISSION];
+        if deadline < armed.time {
+            let source = self.links.len() + index * TIMERS + RETRANSMISSION;
+            *armed = self.queue.push(deadline, source);
+        }
     }
 
     /// Sends for a sender that has only new data to send; sending some does not
@@ -509,11 +520,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     /// Notes that the next sample must visit a connection, given its home slot.
     #[inline]
     pub(crate) fn note_change(&mut self, home: usize) {
-        let slot = &mut self.slots[home];
-        if !slot.noted {
-            slot.noted = true;
-            self.changed.push(slot.connection);
-        }
+        self.slots[home].note_change(&mut self.changed);
     }
 
     /// Puts a segment on the wire.
@@ -665,10 +672,11 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     }
 
     fn on_acknowledgement_timer(&mut self, index: usize) {
-        let deadline = self.receivers[self.slots[index].ends as usize].timer();
+        let ends = self.slots[index].ends as usize;
+        let deadline = self.receivers[ends].timer();
         if deadline > self.now {
             return self.arm(index, ACKNOWLEDGEMENT, deadline);
         }
-        self.send_ack(index);
+        self.send_ack(index, ends);
     }
 }

@@ -109,7 +109,7 @@ impl RttEstimator {
     /// Updates the minimum with the RTT of the segment sent last; it expires
     /// after 300 s. Linux keeps the three best samples of the window instead of
     /// one; the two differ only after those 300 s.
-    #[inline]
+    #[inline(always)]
     pub fn update_minimum(&mut self, now: Time, rtt: Time) {
         self.latest = rtt;
         self.largest = self.largest.max(rtt);

@@ -448,7 +448,7 @@ impl Sender {
             && sample.newly_acked < u64::from(self.mss)
     }
 
-    #[inline]
+    #[inline(always)]
     fn update_minimum_rtt(&mut self, now: Time, sample: &Sample) {
         if let Some(rtt) = sample.rtt
             && !(sample.ack_delayed && rtt > self.rtt.minimum())

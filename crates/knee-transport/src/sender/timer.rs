@@ -92,7 +92,7 @@ impl Sender {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn arm_after_first(&mut self, now: Time, nothing_outstanding: bool) {
         let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
         if idle || self.timer.kind == TimerKind::Probe {
