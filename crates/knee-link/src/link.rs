@@ -196,10 +196,16 @@ impl<P: Packet> Link<P> {
         let Core { fifo, server, buffer, delay, counters } = &mut self.core;
         let count = fifo.certain_room(size, *buffer, count);
         counters.entered_packets += u64::from(count);
-        fifo.push_run(size, count, |place| {
-            let departure = server.serve(now, size);
-            (departure, departure.saturating_add(*delay), packet(place))
-        });
+        let entry = |departure: Time, place| (departure, departure.saturating_add(*delay), packet(place));
+        match server {
+            // The packets after the first find the server busy.
+            Server::Rate(server) => fifo.push_run(size, count, |place| {
+                let departure =
+                    if place == 0 { server.serve(now, size) } else { server.serve_next(size) };
+                entry(departure, place)
+            }),
+            _ => fifo.push_run(size, count, |place| entry(server.serve(now, size), place)),
+        }
         count
     }
 

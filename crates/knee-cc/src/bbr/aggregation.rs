@@ -94,6 +94,7 @@ impl Bbr {
         if !self.full_pipe.reached || !self.config.allow_for_aggregation {
             return 0;
         }
-        u64::from(self.aggregation.excess_packets).min(packets_in(bw, LARGEST_EXCESS_US))
+        let largest = (u64::from(bw) * LARGEST_EXCESS_US) >> RATE_SHIFT;
+        u64::from(self.aggregation.excess_packets).min(largest)
     }
 }

@@ -183,8 +183,10 @@ impl Bbr {
         self.update_bandwidth(sample, connection);
         self.update_aggregation(sample);
         self.update_cycle(sample, connection);
-        self.check_full_pipe(sample.app_limited);
-        self.check_drain(connection);
+        if !self.full_pipe.reached || self.mode == Mode::Drain {
+            self.check_full_pipe(sample.app_limited);
+            self.check_drain(connection);
+        }
         self.update_min_rtt(sample, connection);
         self.update_gains();
     }

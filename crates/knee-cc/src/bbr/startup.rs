@@ -46,7 +46,7 @@ impl Bbr {
         self.full_pipe.reached = self.full_pipe.rounds >= ROUNDS;
     }
 
-    #[inline]
+    #[inline(never)]
     pub(super) fn check_drain(&mut self, connection: &Connection) {
         if self.mode == Mode::Startup && self.full_pipe.reached {
             self.mode = Mode::Drain;

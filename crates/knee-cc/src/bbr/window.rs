@@ -90,9 +90,21 @@ impl Bbr {
         if sample.newly_lost > 0 {
             self.window = self.window.saturating_sub(sample.newly_lost).max(mss);
         }
-        let (before, now) = (self.prior_recovery, connection.recovery);
         let conserved = connection.in_flight + sample.newly_acked;
-        if now == Recovery::Recovery && before != Recovery::Recovery {
+        if connection.recovery != self.prior_recovery {
+            self.change_recovery(conserved, connection);
+        }
+        if self.packet_conservation {
+            self.window = self.window.max(conserved);
+        }
+        self.packet_conservation
+    }
+
+    #[inline(never)]
+    fn change_recovery(&mut self, conserved: u64, connection: &Connection) {
+        let now = connection.recovery;
+        let before = std::mem::replace(&mut self.prior_recovery, now);
+        if now == Recovery::Recovery {
             self.packet_conservation = true;
             self.bandwidth.round_end = connection.delivered; // a round begins
             self.window = conserved; // cuts the unused part
@@ -100,11 +112,6 @@ impl Bbr {
             self.window = self.window.max(self.prior_window);
             self.packet_conservation = false;
         }
-        self.prior_recovery = now;
-        if self.packet_conservation {
-            self.window = self.window.max(conserved);
-        }
-        self.packet_conservation
     }
 
     /// Saves the window before recovery or PROBE_RTT cuts it.

@@ -56,6 +56,13 @@ impl RateServer {
             self.end = ready;
             self.rest = 0;
         }
+        self.serve_next(size)
+    }
+
+    /// Returns the departure of a packet that is ready when the work accepted so far ends,
+    /// or earlier.
+    #[inline(always)]
+    pub fn serve_next(&mut self, size: u32) -> Time {
         if size != self.size {
             self.divide(size);
         }
@@ -67,7 +74,8 @@ impl RateServer {
         }
         self.end = end;
         self.rest = if carry { rest - self.rate } else { rest };
-        Time::from_nanos(self.rounded_end())
+        // Below `plain_until`, so there is no overflow.
+        Time::from_nanos(end + u64::from(self.rest > 0))
     }
 
     pub fn start(&self, ready: Time) -> Time {
