@@ -218,6 +218,17 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         }
     }
 
+    /// Does the same for the home slot of a connection that has [changed](Slot::note_change).
+    #[inline]
+    pub(crate) fn note_and_arm(&mut self, home: usize, timer: usize, time: Time) {
+        let slot = &mut self.slots[home];
+        slot.note_change(&mut self.changed);
+        let armed = &mut slot.armed[timer];
+        if time < armed.time {
+            *armed = self.queue.push(time, self.links.len() + home * TIMERS + timer);
+        }
+    }
+
     #[inline(always)]
     fn on_link(&mut self, link: usize, event: queue::Event) {
         let LinkState { link: state, armed } = &mut self.links[link];
@@ -461,13 +472,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         } else {
             self.pump_any(index, ends)
         };
-        let slot = &mut self.slots[index];
-        slot.note_change(&mut self.changed);
-        let armed = &mut slot.armed[RETRANSMISSION];
-        if deadline < armed.time {
-            let source = self.links.len() + index * TIMERS + RETRANSMISSION;
-            *armed = self.queue.push(deadline, source);
-        }
+        self.note_and_arm(index, RETRANSMISSION, deadline);
     }
 
     /// Sends for a sender that has only new data to send; sending some does not

@@ -184,8 +184,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         if L::WRITES {
             self.log_arrival(connection, path, packet, &arrival);
         }
-        let watched = self.slots[home as usize].watched;
-        self.note_change(home as usize);
+        let slot = &mut self.slots[home as usize];
+        let watched = slot.watched;
+        slot.note_change(&mut self.changed);
         if arrival.ack_now {
             self.send_subflow_ack(index, connection, path);
         } else {
@@ -266,9 +267,8 @@ impl<L: PacketLog> Simulation<'_, L> {
         match waits_for {
             None => self.pump_multi(connection),
             Some(timers) => {
-                self.note_change(home);
                 self.arm(index, RETRANSMISSION, timers.subflow);
-                self.arm(home, CONNECTION, timers.silence);
+                self.note_and_arm(home, CONNECTION, timers.silence);
             }
         }
         if self.slots[home].closing {
@@ -282,7 +282,6 @@ impl<L: PacketLog> Simulation<'_, L> {
     /// Sends what the connection has to send now and schedules its timers.
     pub(crate) fn pump_multi(&mut self, connection: usize) {
         let home = self.connections[connection].home as usize;
-        self.note_change(home);
         if let Wait::Until(time) = self.pump_segments(connection) {
             self.arm(home, PACING, time);
         }
@@ -337,7 +336,7 @@ impl<L: PacketLog> Simulation<'_, L> {
                 self.arm(slot as usize, RETRANSMISSION, deadline);
             }
         }
-        self.arm(home, CONNECTION, timer);
+        self.note_and_arm(home, CONNECTION, timer);
     }
 
     pub(crate) fn on_subflow_timer(&mut self, index: usize, timer: usize) {
