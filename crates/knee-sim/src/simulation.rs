@@ -400,7 +400,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.send_whole_ack(index, ends);
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_whole_ack(&mut self, index: usize, ends: usize) {
         let receiver = &mut self.receivers[ends];
         let (mut extra, mut option_bytes) = (None, 0);
