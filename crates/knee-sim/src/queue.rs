@@ -55,7 +55,7 @@ const NEAR_MAX: usize = 128;
 /// Largest number of keys in the list if there are no others; a run with few flows queues fewer.
 const ALONE_MAX: usize = 32;
 /// Smallest and largest number of keys for a refill of the empty list.
-const REFILL_MIN: usize = 8;
+const REFILL_MIN: usize = 32;
 const REFILL_MAX: usize = NEAR_MAX / 2;
 
 /// A priority queue of events.

@@ -81,7 +81,7 @@ impl SortedIntegers {
     /// to the bit as if each value had been passed through the function and added to a
     /// [`Weighted`](crate::Weighted).
     pub fn distribution(&self, function: &dyn Fn(u64) -> f64) -> Distribution {
-        let mut sums = Sums::new();
+        let mut sums = Sums::with_capacity(self.runs.len());
         let mut begin = 0;
         while begin < self.runs.len() {
             let first = self.runs[begin].value;
