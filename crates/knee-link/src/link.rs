@@ -196,7 +196,8 @@ impl<P: Packet> Link<P> {
         let Core { fifo, server, buffer, delay, counters } = &mut self.core;
         let count = fifo.certain_room(size, *buffer, count);
         counters.entered_packets += u64::from(count);
-        let entry = |departure: Time, place| (departure, departure.saturating_add(*delay), packet(place));
+        let entry =
+            |departure: Time, place| (departure, departure.saturating_add(*delay), packet(place));
         match server {
             // The packets after the first find the server busy.
             Server::Rate(server) => fifo.push_run(size, count, |place| {

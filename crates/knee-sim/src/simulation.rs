@@ -387,13 +387,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     /// Sends the ACKs of a receiver that divides them (RFC 9743, section 7.6).
     #[cold]
-    fn send_divided(
-        &mut self,
-        index: usize,
-        ends: usize,
-        part: &knee_transport::Ack,
-        times: u32,
-    ) {
+    fn send_divided(&mut self, index: usize, ends: usize, part: &knee_transport::Ack, times: u32) {
         for _ in 0..times {
             self.put_ack(index, part, None, 0);
         }

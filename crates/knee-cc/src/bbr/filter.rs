@@ -116,6 +116,28 @@ mod tests {
         }
     }
 
+    /// The short way for a value below all entries changes nothing: a filter that never
+    /// takes it agrees.
+    #[test]
+    fn what_is_settled_stays() {
+        for window in [1, 2, WINDOW] {
+            let mut state = 1_u32;
+            let (mut short, mut long) = (RunningMax::default(), RunningMax::default());
+            let mut round = 0_u32;
+            for _ in 0..20_000 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                // Several values a round, and now and then a gap.
+                round += u32::from(state >> 30 == 0) * (1 + (state >> 20 & 15) / 15 * window);
+                let value = 100 + (state >> 10 & 31);
+                short.update(window, round, value);
+                long.settled = round.wrapping_sub(1);
+                long.update(window, round, value);
+                let entries = |filter: &RunningMax| filter.entries.map(|it| (it.round, it.value));
+                assert_eq!(entries(&short), entries(&long), "round {round}, window {window}");
+            }
+        }
+    }
+
     /// After a gap longer than the window, only the newest value counts.
     #[test]
     fn a_gap_empties_the_window() {
