@@ -429,3 +429,19 @@ fn a_bundle_that_one_end_closes_is_over_at_the_other() {
         assert!(tells(&told, 1 - end, "Ended"), "{told:?}");
     }
 }
+
+/// What a transfer adds to its bytes: 66 bytes of headers in each packet of 1,500 (IP 20, UDP 8,
+/// QUIC's short header 11 with a connection ID of 8, its tag 16, DATAGRAM 3, the bundle 8), and
+/// acknowledgements of what the other end acknowledges, a packet of some 70 bytes for 32 of data.
+#[test]
+fn a_transfer_adds_little_to_its_bytes() {
+    const BYTES: u64 = 50_000_000;
+    let ways = [way(100.0, 25, 4_000_000), way(100.0, 25, 4_000_000)];
+    let (_, world) = World::new(&ways, "bbr", "minrtt", 1 << 24).file(BYTES);
+    assert_eq!((0..2).map(|path| world.observe(path).lost_packets).sum::<u64>(), 0);
+    let packets = BYTES.div_ceil(1500 - 66);
+    let bound = packets * 1500 + packets / 32 * 100;
+    let sent: u64 = world.carried[0].iter().sum();
+    assert!(sent <= bound, "{sent} bytes, more than {bound}");
+    assert!(sent > packets * 1500, "{sent} bytes, fewer than its packets have");
+}

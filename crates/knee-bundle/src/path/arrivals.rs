@@ -5,7 +5,7 @@ use crate::spans::Spans;
 use knee_units::Time;
 
 /// Number of datagrams asking for an acknowledgement after which an ACK is sent at once.
-const EVERY: u32 = 8;
+const EVERY: u32 = 16;
 /// How long an ACK is held back otherwise.
 pub const ACK_DELAY: Time = Time::from_millis(4);
 /// Maximum number of spans that are remembered. Numbers below them count as received.
