@@ -9,6 +9,7 @@
 
 mod bits;
 mod cells;
+mod encoding;
 mod packed;
 mod reader;
 mod writer;
