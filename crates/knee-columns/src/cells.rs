@@ -356,7 +356,9 @@ impl Texts {
 
     fn push(&mut self, text: &str) {
         let address = text.as_ptr().addr();
-        self.recent.resize(RECENT, 0);
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, 0);
+        }
         // Strings of their own have addresses that are multiples of 16.
         let recent = &mut self.recent[(address ^ address >> 4) % RECENT];
         let known = self.distinct.get(*recent as usize);

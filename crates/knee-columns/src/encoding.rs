@@ -13,11 +13,13 @@ use std::sync::Arc;
 const DICTIONARY_BYTES_MAX: usize = 16 << 10;
 /// Values of a chunk that are looked at. A turn of more series than half as many is not seen to
 /// repeat.
-const SAMPLE: usize = 8192;
-/// Integers that must repeat together for the compression to gain as much as from a dictionary.
-const INTEGERS_TOGETHER: usize = 4;
-/// The same for texts, of which there are few, so that some repeat by chance.
-const TEXTS_TOGETHER: usize = 16;
+const SAMPLE: usize = 4096;
+/// Values that must repeat together for the compression to gain as much as from a dictionary.
+const TOGETHER: u32 = 4;
+/// The same if there are few different values, which repeat by chance.
+const FEW_TOGETHER: u32 = 16;
+/// Number of different integers that are few.
+const FEW: usize = 64;
 /// Number of places for what the sample had, a power of two.
 const PLACES: usize = 1 << PLACES_LOG2;
 const PLACES_LOG2: u32 = 12;
@@ -90,7 +92,12 @@ fn choose(cells: &Cells) -> Choice {
     match cells {
         Cells::Integers(values, _) => {
             let values = middle(values);
-            if repeats::<INTEGERS_TOGETHER>(values.iter().map(|value| *value as u64)) {
+            let repeats = |together| repeats(together, values.len(), |at| values[at] as u64);
+            if repeats(FEW_TOGETHER) {
+                Choice::Plain
+            } else if are_few(values) {
+                Choice::Dictionary
+            } else if repeats(TOGETHER) {
                 Choice::Plain
             } else if are_even(values) {
                 Choice::Differences
@@ -100,13 +107,23 @@ fn choose(cells: &Cells) -> Choice {
         }
         Cells::Texts(texts, _) => {
             let places = middle(&texts.places);
-            match repeats::<TEXTS_TOGETHER>(places.iter().map(|place| u64::from(*place))) {
-                true => Choice::Plain,
-                false => Choice::Dictionary,
-            }
+            let repeats = repeats(FEW_TOGETHER, places.len(), |at| u64::from(places[at]));
+            if repeats { Choice::Plain } else { Choice::Dictionary }
         }
         Cells::Floats(..) | Cells::Flags(..) => Choice::Dictionary,
     }
+}
+
+/// Returns whether there are few different values.
+fn are_few(values: &[i64]) -> bool {
+    let mut different = Vec::with_capacity(FEW);
+    values.iter().all(|value| {
+        different.contains(value)
+            || different.len() < FEW && {
+                different.push(*value);
+                true
+            }
+    })
 }
 
 /// Returns the values in the middle, which are more like the others than the first ones are.
@@ -115,18 +132,19 @@ fn middle<T>(values: &[T]) -> &[T] {
     &values[around..values.len() - around]
 }
 
-/// Returns whether most values are the last of some that were `TOGETHER` before.
-fn repeats<const TOGETHER: usize>(values: impl ExactSizeIterator<Item = u64>) -> bool {
-    let count = values.len();
+/// Returns whether most values are the last of some that were `together` before.
+fn repeats(together: u32, count: usize, value: impl Fn(usize) -> u64) -> bool {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    // The values together are the digits of a number, of which the first leaves at each step.
+    let first_factor = FACTOR.wrapping_pow(together);
     let mut seen = vec![0; PLACES];
-    let mut last = [0; TOGETHER];
-    let mut known = 0;
-    for value in values {
-        last.rotate_left(1);
-        last[TOGETHER - 1] = value;
-        let mixed = last.iter().fold(1, |mixed: u64, value| {
-            (mixed.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
+    let (mut number, mut known) = (0_u64, 0);
+    for at in 0..count {
+        number = number.wrapping_mul(FACTOR).wrapping_add(value(at));
+        if let Some(first) = at.checked_sub(together as usize) {
+            number = number.wrapping_sub(value(first).wrapping_mul(first_factor));
+        }
+        let mixed = number.wrapping_mul(FACTOR);
         let before = &mut seen[(mixed >> (u64::BITS - PLACES_LOG2)) as usize];
         known += usize::from(*before == mixed);
         *before = mixed;
@@ -172,6 +190,7 @@ mod tests {
         assert_eq!(of(|_| 7), Choice::Plain);
         assert_eq!(of(|row| noise(row % 100)), Choice::Plain, "turns of a hundred series");
         assert_eq!(of(|row| 1_000_000 * row), Choice::Differences);
+        assert_eq!(of(|row| noise(row) % 9), Choice::Dictionary);
         assert_eq!(of(|row| noise(row).rem_euclid(1 << 20)), Choice::Split);
         let texts = ["up", "down", "", "cruise"];
         let cells = |number: fn(usize) -> usize| {

@@ -61,7 +61,7 @@ impl Distribution {
     /// Creates a distribution. Returns `None` if there are no values.
     pub fn of(weighted: Weighted) -> Option<Distribution> {
         let Weighted { runs, weights } = weighted;
-        let mut sums = Sums::new();
+        let mut sums = Sums::new(0);
         for Run { value, weight, count } in sorted(runs) {
             sums.add(value, weights.at(weight), count);
         }
@@ -106,8 +106,9 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    pub(crate) fn new() -> Sums {
-        Sums { cumulative: Vec::new(), sum: 0.0, moment: 0.0 }
+    /// Creates sums for about `values` different values.
+    pub(crate) fn new(values: usize) -> Sums {
+        Sums { cumulative: Vec::with_capacity(values), sum: 0.0, moment: 0.0 }
     }
 
     /// Adds a value, not below the one before, as often as `count` says.

@@ -81,14 +81,21 @@ impl SortedIntegers {
     /// to the bit as if each value had been passed through the function and added to a
     /// [`Weighted`](crate::Weighted).
     pub fn distribution(&self, function: &dyn Fn(u64) -> f64) -> Distribution {
-        let mut sums = Sums::new();
-        let mut begin = 0;
+        let mut sums = Sums::new(self.runs.len());
+        let (mut begin, mut value) = (0, function(self.runs[0].value));
         while begin < self.runs.len() {
             let first = self.runs[begin].value;
-            let value = function(first);
-            let is_equal = |run: &&Run| run.value == first || function(run.value) == value;
-            let count = self.runs[begin + 1..].iter().take_while(is_equal).count() + 1;
-            let end = begin + count;
+            let (mut end, mut next) = (begin + 1, value);
+            while let Some(run) = self.runs.get(end) {
+                if run.value != first {
+                    next = function(run.value);
+                    if next != value {
+                        break;
+                    }
+                }
+                end += 1;
+            }
+            let count = end - begin;
             let equal = &self.runs[begin..end];
             if count > 1 && equal[count - 1].value != first {
                 // Values that the function makes equal count in the order in which they were added.
@@ -103,7 +110,7 @@ impl SortedIntegers {
                     sums.add(value, self.weights.at(*weight), *count);
                 }
             }
-            begin = end;
+            (begin, value) = (end, next);
         }
         sums.finish().expect("there is at least one value")
     }
