@@ -3,8 +3,8 @@
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, DataType};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::ParquetError;
 use parquet::schema::types::{ColumnDescriptor, Type, TypePtr};
 use std::collections::BTreeMap;
@@ -124,9 +124,9 @@ impl Cells {
     }
 
     /// Creates strings; an empty string is a gap.
-    pub fn texts<'a>(mut values: impl Iterator<Item = &'a str>) -> Cells {
+    pub fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Cells {
         let mut cells = Cells::none(Kind::Text);
-        cells.add_texts(&mut values);
+        values.for_each(|text| cells.add_text(text));
         cells
     }
 
@@ -141,14 +141,12 @@ impl Cells {
         }
     }
 
-    /// Adds strings, if the column is of text; an empty string is a gap.
-    pub fn add_texts(&mut self, values: &mut dyn Iterator<Item = &str>) {
+    /// Adds a string, if the column is of text; an empty string is a gap.
+    pub fn add_text(&mut self, text: &str) {
         let Cells::Texts(texts, Some(present)) = self else { return };
-        for text in values {
-            present.push(i16::from(!text.is_empty()));
-            if !text.is_empty() {
-                texts.push(text);
-            }
+        present.push(i16::from(!text.is_empty()));
+        if !text.is_empty() {
+            texts.push(text);
         }
     }
 
@@ -186,9 +184,7 @@ impl Cells {
                 writer.write_batch(values, present.as_deref(), None)
             }
             (Cells::Texts(texts, present), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                let values = texts.places.iter().map(|place| &texts.distinct[*place as usize]);
-                let values: Vec<ByteArray> = values.cloned().collect();
-                writer.write_batch(&values, present.as_deref(), None)
+                return texts.write(present.as_deref(), writer);
             }
             (Cells::Flags(values, present), ColumnWriter::BoolColumnWriter(writer)) => {
                 writer.write_batch(values, present.as_deref(), None)
@@ -243,6 +239,20 @@ pub fn each<'a, T>(
     })
 }
 
+/// Adds zeros to integers, to be set.
+pub fn more(values: &mut Vec<i64>, count: usize) -> &mut [i64] {
+    let before = values.len();
+    values.resize(before + count, 0);
+    &mut values[before..]
+}
+
+/// Adds zeros to the marks of rows, to be set.
+pub fn more_marks(marks: &mut Vec<i16>, count: usize) -> &mut [i16] {
+    let before = marks.len();
+    marks.resize(before + count, 0);
+    &mut marks[before..]
+}
+
 fn with_gaps<T>(values: impl Iterator<Item = Option<T>>) -> (Vec<T>, Vec<i16>) {
     let rows = values.size_hint().0;
     let (mut there, mut present) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
@@ -275,6 +285,9 @@ fn next<T: DataType>(
     Ok((values, present))
 }
 
+/// Rows of texts that are written at a time.
+const TEXT_ROWS: usize = 1024;
+
 /// Number of strings that are found without a search, a power of two.
 const RECENT: usize = 512;
 
@@ -296,6 +309,42 @@ impl Texts {
         Texts { places: (0..distinct.len() as u32).collect(), distinct, ..Texts::default() }
     }
 
+    /// Writes the texts as a column chunk. Each value that the library takes counts its references,
+    /// which takes longer than writing it, so values stay for the next batch. Texts of rows that
+    /// take turns are then the same, if a batch is a number of whole turns.
+    fn write(
+        &self,
+        present: Option<&[i16]>,
+        writer: &mut ColumnWriterImpl<'_, ByteArrayType>,
+    ) -> Result<(), ParquetError> {
+        let rows = self.places.len();
+        let text = |place: &u32| self.distinct[*place as usize].clone();
+        let again = self.places.iter().skip(1).position(|place| *place == self.places[0]);
+        let turn = again.map_or(rows, |place| place + 1).max(1);
+        let has_gaps = present.is_some_and(|present| present.len() != rows);
+        let batch = if has_gaps { rows.max(1) } else { turn * (TEXT_ROWS / turn).max(1) };
+        let mut before = &self.places[..batch.min(rows)];
+        let mut values: Vec<ByteArray> = before.iter().map(text).collect();
+        for (number, places) in self.places.chunks(batch).enumerate() {
+            for ((value, before), place) in values.iter_mut().zip(before).zip(places) {
+                if before != place {
+                    *value = text(place);
+                }
+            }
+            before = places;
+            let first = number * batch;
+            let present = match has_gaps {
+                true => present,
+                false => present.map(|present| &present[first..first + places.len()]),
+            };
+            writer.write_batch(&values[..places.len()], present, None)?;
+        }
+        if rows == 0 {
+            writer.write_batch(&values, present, None)?;
+        }
+        Ok(())
+    }
+
     /// Returns the string of each row.
     pub fn each<'a>(
         &'a self,
@@ -307,7 +356,9 @@ impl Texts {
 
     fn push(&mut self, text: &str) {
         let address = text.as_ptr().addr();
-        self.recent.resize(RECENT, 0);
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, 0);
+        }
         // Strings of their own have addresses that are multiples of 16.
         let recent = &mut self.recent[(address ^ address >> 4) % RECENT];
         let known = self.distinct.get(*recent as usize);

@@ -9,11 +9,12 @@
 
 mod bits;
 mod cells;
+mod encoding;
 mod packed;
 mod reader;
 mod writer;
 
-pub use cells::{Cells, Kind, Texts, each};
+pub use cells::{Cells, Kind, Texts, each, more, more_marks};
 pub use packed::{Packed, PackedRows};
 pub use reader::{Group, Reader};
 pub use writer::Writer;

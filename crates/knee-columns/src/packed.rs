@@ -17,10 +17,13 @@ const BLOCK_ROWS: usize = 64;
 pub struct Packed {
     width: usize,
     blocks: Vec<Block>,
-    /// Rows of the last block, one after another, at least one unless there are no rows.
+    /// The last block, at least one row unless there are no rows: for each column, places for the
+    /// integers of as many rows as a block has.
     open: Vec<u64>,
     /// Number of rows.
     rows: usize,
+    /// Empty, with the memory in which blocks are packed.
+    scratch: Vec<u8>,
 }
 
 /// A complete block.
@@ -38,7 +41,8 @@ impl Packed {
     /// If `width` is zero.
     pub fn new(width: usize) -> Packed {
         assert!(width > 0, "a row has at least one integer");
-        Packed { width, blocks: Vec::new(), open: Vec::new(), rows: 0 }
+        let (blocks, open, scratch) = (Vec::new(), vec![0; BLOCK_ROWS * width], Vec::new());
+        Packed { width, blocks, open, rows: 0, scratch }
     }
 
     /// Returns the number of rows.
@@ -54,7 +58,7 @@ impl Packed {
     /// Returns the bytes that the rows take, without what the allocator adds.
     pub fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().map(|block| size_of::<Block>() + block.bytes.len());
-        blocks.sum::<usize>() + size_of_val(&self.open[..])
+        blocks.sum::<usize>() + size_of_val(&self.open[..]) + self.scratch.capacity()
     }
 
     /// Adds a row.
@@ -63,12 +67,25 @@ impl Packed {
     /// If it is not as wide as the others.
     pub fn push(&mut self, row: &[u64]) {
         assert_eq!(row.len(), self.width, "all rows are equally wide");
-        if self.open.len() == BLOCK_ROWS * self.width {
-            self.blocks.push(Block { first: self.open[0], bytes: pack(&self.open, self.width) });
-            self.open.clear();
+        let place = self.rows % BLOCK_ROWS;
+        if place == 0 && self.rows > 0 {
+            let bytes = pack(&self.open, &mut self.scratch);
+            self.blocks.push(Block { first: self.open[0], bytes });
         }
-        self.open.extend_from_slice(row);
+        for (column, value) in self.columns_mut().zip(row) {
+            column[place] = *value;
+        }
         self.rows += 1;
+    }
+
+    /// Returns the integers of each column in the last block.
+    fn columns(&self) -> impl Iterator<Item = &[u64]> {
+        let rows = self.rows - self.blocks.len() * BLOCK_ROWS;
+        self.open.chunks_exact(BLOCK_ROWS).map(move |column| &column[..rows])
+    }
+
+    fn columns_mut(&mut self) -> impl Iterator<Item = &mut [u64; BLOCK_ROWS]> {
+        self.open.as_chunks_mut().0.iter_mut()
     }
 
     /// Returns the rows from `number` on.
@@ -82,18 +99,18 @@ impl Packed {
     }
 
     /// Returns the last row.
-    pub fn last(&self) -> Option<&[u64]> {
-        self.open.rchunks_exact(self.width).next()
+    pub fn last(&self) -> Option<Vec<u64>> {
+        self.columns().map(|column| column.last().copied()).collect()
     }
 
     /// Returns the number of the last row whose first integer is below `least`, or zero.
     pub fn last_below(&self, least: u64) -> usize {
-        let is_open = self.open.first().is_some_and(|first| *first < least);
+        let is_open = self.rows > 0 && self.open[0] < least;
         let blocks = self.blocks.partition_point(|block| block.first < least);
         let mut firsts = Vec::new();
         let before = match is_open {
             true => {
-                firsts.extend(self.open.iter().step_by(self.width));
+                firsts.extend(self.columns().next().unwrap_or_default());
                 self.blocks.len()
             }
             false => {
@@ -114,7 +131,7 @@ impl Packed {
             unpack_column(&block.bytes, column, &mut values);
         }
         if last > self.blocks.len() {
-            values.extend(self.open.iter().skip(column).step_by(self.width));
+            values.extend(self.columns().nth(column).unwrap_or_default());
         }
         let before = first * BLOCK_ROWS;
         values.truncate(end - before);
@@ -129,7 +146,7 @@ pub struct PackedRows<'p> {
     packed: &'p Packed,
     /// Number of the next row.
     number: usize,
-    /// Rows of its block, unless it is in the open one.
+    /// Rows of its block, one after another.
     block: Vec<u64>,
 }
 
@@ -141,7 +158,7 @@ impl PackedRows<'_> {
 
     /// Returns the next row, or `None` after the last.
     pub fn next_row(&mut self) -> Option<&[u64]> {
-        let Packed { width, blocks, open, rows } = self.packed;
+        let Packed { width, rows, .. } = self.packed;
         if self.number >= *rows {
             return None;
         }
@@ -149,9 +166,7 @@ impl PackedRows<'_> {
         if place == 0 {
             self.unpack();
         }
-        let is_open = self.number / BLOCK_ROWS >= blocks.len();
-        let rows = if is_open { open } else { &self.block };
-        let row = rows.get(place * width..(place + 1) * width)?;
+        let row = self.block.get(place * width..(place + 1) * width)?;
         self.number += 1;
         Some(row)
     }
@@ -159,44 +174,67 @@ impl PackedRows<'_> {
     /// Unpacks the block of the next row.
     fn unpack(&mut self) {
         let Packed { width, blocks, .. } = self.packed;
-        if let Some(block) = blocks.get(self.number / BLOCK_ROWS) {
-            unpack(&block.bytes, *width, &mut self.block);
+        match blocks.get(self.number / BLOCK_ROWS) {
+            Some(block) => unpack(&block.bytes, *width, &mut self.block),
+            None => {
+                self.block.resize(BLOCK_ROWS * width, 0);
+                for (column, values) in self.packed.columns().enumerate() {
+                    let places = self.block.iter_mut().skip(column).step_by(*width);
+                    places.zip(values).for_each(|(place, value)| *place = *value);
+                }
+            }
         }
     }
 }
 
-/// Packs the rows of a complete block.
-fn pack(rows: &[u64], width: usize) -> Box<[u8]> {
-    let mut bytes = Vec::with_capacity(rows.len() * 2);
-    let mut writer = BitWriter::new(&mut bytes);
-    let mut differences = [0; BLOCK_ROWS];
-    for column in 0..width {
-        let mut before = rows[column];
-        let (mut step, mut changed, mut all) = (0_u64, 0_u64, 0);
-        for (row, values) in rows.chunks_exact(width).enumerate() {
-            let difference = values[column].wrapping_sub(before);
-            let unexpected = folded(difference.wrapping_sub(step));
-            before = values[column];
-            step = if column == 0 { difference } else { 0 };
-            changed |= u64::from(unexpected != 0) << row;
-            all |= unexpected;
-            differences[row] = unexpected;
-        }
-        put_long(&mut writer, rows[column]);
-        writer.put(u64::from(changed != 0), 1);
-        if changed != 0 {
-            let bits = bits_of(all);
-            writer.put(changed, BLOCK_ROWS as u32);
-            writer.put(u64::from(bits - 1), 6);
-            while changed != 0 {
-                writer.put(differences[changed.trailing_zeros() as usize], bits);
-                changed &= changed - 1;
-            }
+/// Packs the columns of a complete block.
+fn pack(columns: &[u64], bytes: &mut Vec<u8>) -> Box<[u8]> {
+    let mut writer = BitWriter::new(bytes);
+    let columns: &[[u64; BLOCK_ROWS]] = columns.as_chunks().0;
+    for (number, column) in columns.iter().enumerate() {
+        put_long(&mut writer, column[0]);
+        // Most columns of a block stay the same, which is quickly seen.
+        let all = column.iter().fold(0, |all, value| all | (value ^ column[0]));
+        if all == 0 {
+            writer.put(0, 1);
+        } else {
+            put_differences(&mut writer, column, number == 0);
         }
     }
     writer.finish();
     bytes.resize(bytes.len() + PADDING, 0);
-    bytes.into()
+    let packed = bytes.as_slice().into();
+    bytes.clear();
+    packed
+}
+
+/// Appends whether a column changes, in which rows, and by how much, or its steps by how much.
+fn put_differences(writer: &mut BitWriter<'_>, column: &[u64; BLOCK_ROWS], of_steps: bool) {
+    let mut differences = [0; BLOCK_ROWS];
+    for row in 1..BLOCK_ROWS {
+        differences[row] = column[row].wrapping_sub(column[row - 1]);
+    }
+    if of_steps {
+        for row in (1..BLOCK_ROWS).rev() {
+            differences[row] = differences[row].wrapping_sub(differences[row - 1]);
+        }
+    }
+    let (mut changed, mut all) = (0_u64, 0);
+    for (row, difference) in differences.iter_mut().enumerate() {
+        *difference = folded(*difference);
+        changed |= u64::from(*difference != 0) << row;
+        all |= *difference;
+    }
+    writer.put(u64::from(changed != 0), 1);
+    if changed != 0 {
+        let bits = bits_of(all);
+        writer.put(changed, BLOCK_ROWS as u32);
+        writer.put(u64::from(bits - 1), 6);
+        while changed != 0 {
+            writer.put(differences[changed.trailing_zeros() as usize], bits);
+            changed &= changed - 1;
+        }
+    }
 }
 
 /// Unpacks all columns of a block into rows.
@@ -341,7 +379,7 @@ mod tests {
             let packed = packed(&rows);
             prop_assert_eq!(packed.len(), rows.len());
             prop_assert_eq!(packed.is_empty(), rows.is_empty());
-            prop_assert_eq!(packed.last(), rows.last().map(Vec::as_slice));
+            prop_assert_eq!(packed.last(), rows.last().cloned());
             prop_assert_eq!(packed.rows_from(0).left(), rows.len());
             prop_assert_eq!(unpacked(packed.rows_from(0)), rows.clone());
             prop_assert_eq!(unpacked(packed.rows_from(from)), &rows[from.min(rows.len())..]);

@@ -1,23 +1,24 @@
 //! Writes a Parquet file.
 
+use crate::encoding::Encodings;
 use crate::{Cells, Kind};
-use parquet::basic::{Compression, Encoding};
+use bytes::Bytes;
+use parquet::column::writer::{ColumnCloseResult, get_column_writer};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, Type};
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-/// Maximum size of a column's dictionary. Integers that do not fit are written as differences.
-const DICTIONARY_BYTES_MAX: usize = 16 << 10;
-
 /// A Parquet file that is being written, one row group at a time. The same cells give the same
-/// bytes: the settings are fixed, and nothing of the host or the clock is stored.
+/// bytes: nothing of the host or the clock is stored.
 pub struct Writer {
     file: SerializedFileWriter<File>,
+    columns: Vec<ColumnDescPtr>,
+    encodings: Encodings,
 }
 
 impl Writer {
@@ -32,26 +33,17 @@ impl Writer {
     ) -> io::Result<Writer> {
         let fields = columns.iter().map(|(name, kind)| kind.declare(name));
         let fields = fields.collect::<Result<_, _>>().map_err(told)?;
-        let schema = Type::group_type_builder("schema").with_fields(fields).build();
-        let mut properties = WriterProperties::builder()
+        let properties = WriterProperties::builder()
             .set_created_by("knee".to_string())
-            .set_compression(Compression::SNAPPY)
-            .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]));
-        for (name, kind) in columns {
-            if matches!(kind, Kind::Integer { .. }) {
-                let column = ColumnPath::new(vec![name.to_string()]);
-                properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-            }
-        }
-        let properties = properties.build();
-        schema
-            .and_then(|schema| {
-                SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
-            })
-            .map(|file| Writer { file })
-            .map_err(told)
+            .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]))
+            .build();
+        let schema = Type::group_type_builder("schema").with_fields(fields).build();
+        let file = schema.and_then(|schema| {
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+        });
+        let file = file.map_err(told)?;
+        let columns = file.schema_descr().columns().to_vec();
+        Ok(Writer { file, columns, encodings: Encodings::new() })
     }
 
     /// Returns the bytes of the row groups written.
@@ -71,9 +63,9 @@ impl Writer {
     /// of their column, or not as many as those of the others.
     pub fn write(&mut self, columns: &mut dyn Iterator<Item = &Cells>) -> io::Result<()> {
         let mut group = self.file.next_row_group().map_err(told)?;
-        for cells in columns {
-            let Some(mut column) = group.next_column().map_err(told)? else { break };
-            cells.write(column.untyped()).and_then(|()| column.close()).map_err(told)?;
+        for (cells, column) in columns.zip(&self.columns) {
+            let (chunk, described) = encoded(cells, column, &self.encodings).map_err(told)?;
+            group.append_column(&chunk, described).map_err(told)?;
         }
         group.close().map(|_| ()).map_err(told)
     }
@@ -85,6 +77,20 @@ impl Writer {
     pub fn close(self) -> io::Result<()> {
         self.file.close().map(|_| ()).map_err(told)
     }
+}
+
+/// Encodes a column chunk, each in its own way, which a writer of the whole file could not do.
+fn encoded(
+    cells: &Cells,
+    column: &ColumnDescPtr,
+    encodings: &Encodings,
+) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
+    let mut chunk = TrackedWrite::new(Vec::new());
+    let pages = Box::new(SerializedPageWriter::new(&mut chunk));
+    let mut writer = get_column_writer(column.clone(), encodings.of(cells), pages);
+    cells.write(&mut writer)?;
+    let described = writer.close()?;
+    Ok((chunk.into_inner()?.into(), described))
 }
 
 /// Reports a full disk as such, not as a corrupt file.

@@ -46,11 +46,13 @@ pub struct FlowSample {
 
 impl FlowSample {
     /// Adds the counters, windows, rates and bytes in flight of another sample.
+    #[inline]
     pub fn add(&mut self, other: &FlowSample) {
         self.each(other, |one, other| *one += other);
     }
 
     /// Subtracts what [`FlowSample::add`] added.
+    #[inline]
     pub fn take_away(&mut self, other: &FlowSample) {
         self.each(other, |one, other| *one -= other);
     }
@@ -71,6 +73,7 @@ impl FlowSample {
     }
 
     /// Copies the values that have no sum: RTTs and the phase.
+    #[inline]
     pub fn show(&mut self, later: &FlowSample) {
         self.rtt_ns = later.rtt_ns;
         self.srtt_ns = later.srtt_ns;

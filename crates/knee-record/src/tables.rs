@@ -3,7 +3,8 @@
 
 use crate::rows::label;
 use crate::table::{
-    Column, Derived, GROUP_ROWS, Layout, Version, add_integers, add_optional, to_signed,
+    Column, Derived, GROUP_ROWS, Layout, Version, add_integers, add_optional, add_positive,
+    to_signed,
 };
 use crate::{
     ClassSample, ConnectionRecord, ControllerSource, FlowRecord, FlowSample, LinkSample,
@@ -39,7 +40,7 @@ macro_rules! integers {
                 name: stringify!($field),
                 nullable: false,
                 append: |rows: &[$row], values, _| {
-                    add_integers(rows, values, |row| row.$field.into());
+                    add_integers(rows, values, |row| row.$field as u64);
                 },
                 set: |row, value| {
                     let value = value.unwrap_or(0).try_into();
@@ -50,8 +51,7 @@ macro_rules! integers {
                 name: stringify!($optional),
                 nullable: true,
                 append: |rows: &[$row], values, present| {
-                    let some = |row: &$row| (row.$optional > 0).then(|| to_signed(row.$optional));
-                    add_optional(rows, some, values, present);
+                    add_positive(rows, |row| row.$optional, values, present);
                 },
                 set: |row, value| {
                     row.$optional = value.unwrap_or(0);

@@ -84,15 +84,18 @@ macro_rules! timed {
         impl Timed for $row {
             const WIDTH: usize = $width;
 
+            #[inline]
             fn time_ns(&self) -> u64 {
                 self.time_ns
             }
 
+            #[inline]
             fn of(&self) -> (u32, u16) {
                 let of: fn(&$row) -> (u32, u16) = $of;
                 of(self)
             }
 
+            #[inline]
             #[allow(unused_variables, reason = "most rows have no text")]
             fn take_apart(&self, values: &mut [u64], texts: &mut Vec<&'static str>) {
                 let $row { $($field,)+ $($narrow,)+ $($text)? } = *self;
@@ -140,6 +143,7 @@ timed!(ClassSample, ClassFields, 10, |row| (row.link, row.class);
     narrow: link, class; text: name);
 
 /// Returns the number of a text in `texts`, to which it is added if it is new.
+#[inline]
 fn number_of(text: &'static str, texts: &mut Vec<&'static str>) -> u64 {
     let known = texts.iter().position(|known| std::ptr::eq(*known, text));
     let known = known.or_else(|| texts.iter().position(|known| *known == text));

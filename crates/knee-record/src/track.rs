@@ -93,7 +93,7 @@ impl<R: Timed> Track<R> {
     pub fn last(&self) -> Option<R> {
         match &self.0 {
             Kept::Values(rows) => rows.last().copied(),
-            Kept::Packed { rows, texts } => rows.last().map(|row| R::put_together(row, texts)),
+            Kept::Packed { rows, texts } => rows.last().map(|row| R::put_together(&row, texts)),
         }
     }
 

@@ -80,6 +80,12 @@ fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
     let value = |what: Measure| measure(run, &what, name, Window::default()).ok();
     let members = || summary.flows.iter().filter(|flow| flow.name == name);
     let jain = if members().count() > 1 { value(Measure::Jain) } else { None };
+    // The summaries of earlier versions lack groups.
+    let rtt = known_rtt(name, summary);
+    let rtt = |statistic, of: fn(&Spread) -> f64| match &rtt {
+        Some(rtt) => time_us(Some(of(rtt))),
+        None => micros(value(Measure::Rtt(statistic))),
+    };
     vec![
         match members().count() {
             1 => name.to_string(),
@@ -88,11 +94,21 @@ fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
         members().next().map_or_else(String::new, |flow| flow.cc.clone()),
         rate(value(Measure::Goodput)),
         percent(value(Measure::Share)),
-        micros(value(Measure::Rtt(Statistic::P50))),
-        micros(value(Measure::Rtt(Statistic::P95))),
+        rtt(Statistic::P50, |rtt| rtt.p50),
+        rtt(Statistic::P95, |rtt| rtt.p95),
         percent(value(Measure::RetransmitRatioTotal)),
         number(jain),
     ]
+}
+
+/// Returns the RTT of a group, or of its only flow, if the summary has it: measuring it again would
+/// sort all samples.
+fn known_rtt(name: &str, summary: &Summary) -> Option<Spread> {
+    let mut members = summary.flows.iter().filter(|flow| flow.name == name);
+    match (members.next(), members.next()) {
+        (Some(flow), None) => flow.rtt_us,
+        _ => summary.groups.iter().find(|group| group.name == name)?.rtt_us,
+    }
 }
 
 /// Formats a time in seconds. It is rounded to nanoseconds, so that an error of division does not

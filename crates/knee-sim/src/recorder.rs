@@ -23,6 +23,9 @@ pub struct Recorder<'s> {
     classes: Series<ClassSample>,
     connections: Connections,
     last: Option<Time>,
+    /// The rows of flows at one time, as memory to reuse: copying a row that has just been written
+    /// waits for it.
+    rows: Vec<FlowSample>,
 }
 
 impl<'s> Recorder<'s> {
@@ -35,6 +38,7 @@ impl<'s> Recorder<'s> {
             classes: Series::default(),
             connections: Connections::default(),
             last: None,
+            rows: Vec::new(),
         }
     }
 
@@ -45,13 +49,17 @@ impl<'s> Recorder<'s> {
         }
         self.last = Some(run.now());
         run.take_changes();
-        for flow in 0..run.flows.len() {
-            if run.flows[flow].started && !self.ended(run, flow) {
-                let row = flow_row(run, flow);
-                self.sink.flow(&row)?;
-                self.flows.push(row);
-                self.sample_paths(run, flow)?;
-            }
+        let running = |flow: &usize| run.flows[*flow].started && !self.ended(run, *flow);
+        let running: Vec<usize> = (0..run.flows.len()).filter(running).collect();
+        self.rows.resize(running.len(), FlowSample::default());
+        for (row, flow) in self.rows.iter_mut().zip(&running) {
+            fill_flow_row(run, *flow, row);
+        }
+        for (number, flow) in running.into_iter().enumerate() {
+            let row = &self.rows[number];
+            self.sink.flow(row)?;
+            self.flows.push(*row);
+            self.sample_paths(run, flow)?;
         }
         for link in 0..run.scenario.links.len() {
             let now = run.now();
@@ -151,6 +159,16 @@ impl Sums {
         Sums { all: FlowSample::default(), paths: vec![FlowSample::default(); paths] }
     }
 
+    /// Sets the sums to those of one connection of a flow over `paths` paths.
+    fn fill<L: PacketLog>(&mut self, run: &Simulation<'_, L>, connection: u32, paths: usize) {
+        self.all = FlowSample::default();
+        add_connection(run, connection, &mut self.all);
+        self.paths.resize(Sums::of_paths(paths).paths.len(), FlowSample::default());
+        for (position, path) in self.paths.iter_mut().enumerate() {
+            *path = path_sample(run, connection, position);
+        }
+    }
+
     fn add(&mut self, other: &Sums) {
         self.all.add(&other.all);
         self.paths.iter_mut().zip(&other.paths).for_each(|(one, other)| one.add(other));
@@ -167,6 +185,8 @@ impl<L: PacketLog> Simulation<'_, L> {
     /// an overloaded mix has thousands of waiting connections.
     fn take_changes(&mut self) {
         let mut changed = std::mem::take(&mut self.changed);
+        // Takes the place of the sums that are computed again.
+        let mut spare = Box::new(Sums::of_paths(0));
         for index in changed.drain(..) {
             let Connection { flow, number, home, .. } = self.connections[index as usize];
             let state = &self.flows[flow as usize];
@@ -175,14 +195,14 @@ impl<L: PacketLog> Simulation<'_, L> {
                 continue;
             }
             self.slots[home as usize].noted = false;
-            let mut sampled = Sums::of_paths(state.totals_by_path.len());
-            sampled.all = connection_sample(self, index);
-            for (position, path) in sampled.paths.iter_mut().enumerate() {
-                *path = path_sample(self, index, position);
-            }
+            let paths = state.totals_by_path.len();
             self.forget_sampled(index as usize);
+            let place = &mut self.connections[index as usize].sampled;
+            let mut sampled = std::mem::replace(place, spare);
+            sampled.fill(self, index, paths);
             self.flows[flow as usize].sums.add(&sampled);
-            *self.connections[index as usize].sampled = sampled;
+            let place = &mut self.connections[index as usize].sampled;
+            spare = std::mem::replace(place, sampled);
         }
         self.changed = changed;
     }
@@ -197,16 +217,15 @@ impl<L: PacketLog> Simulation<'_, L> {
 /// Phase of a controller that names none; an empty phase means no subflow.
 const UNNAMED: &str = "unnamed";
 
-/// Returns the state of a flow: counters, windows and rates of all its
-/// connections; RTTs and phase are those of the subflow that began last.
-fn flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> FlowSample {
-    let mut row = empty_sample(run, flow, run.scenario.flows[flow].paths[0]);
+/// Sets `row` to the state of a flow: counters, windows and rates of all its connections; RTTs and
+/// phase are those of the subflow that began last.
+fn fill_flow_row<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, row: &mut FlowSample) {
+    *row = empty_sample(run, flow, run.scenario.flows[flow].paths[0]);
     let state = &run.flows[flow];
-    add_totals(&mut row, &state.totals);
+    add_totals(row, &state.totals);
     row.delivered_bytes = state.totals.delivered_bytes;
     row.add(&state.sums.all);
-    show_last(run, flow, &mut row, |sampled| &sampled.all);
-    row
+    show_last(run, flow, row, |sampled| &sampled.all);
 }
 
 /// Returns the state of one of its paths.
@@ -234,24 +253,22 @@ fn show_last<L: PacketLog>(
     }
 }
 
-/// Returns the state of a connection; the phase is empty if it has no subflow.
-fn connection_sample<L: PacketLog>(run: &Simulation<'_, L>, connection: u32) -> FlowSample {
-    let mut row = FlowSample::default();
+/// Adds the state of a connection to an empty row; the phase stays empty if it has no subflow.
+fn add_connection<L: PacketLog>(run: &Simulation<'_, L>, connection: u32, row: &mut FlowSample) {
     match &run.connections[connection as usize].ends {
         Ends::Plain(ends) => {
-            add_sender(&mut row, &run.senders[*ends as usize]);
+            add_sender(row, &run.senders[*ends as usize]);
             row.delivered_bytes = run.receivers[*ends as usize].delivered_bytes();
         }
         Ends::Multipath(multi) => {
-            add_totals(&mut row, &multi.gone);
+            add_totals(row, &multi.gone);
             for path in 0..multi.sender.path_count() {
-                multi.subflow(path).into_iter().for_each(|s| add_sender(&mut row, s));
+                multi.subflow(path).into_iter().for_each(|s| add_sender(row, s));
             }
             row.delivered_bytes = multi.receiver.reassembly().next();
             row.reassembly_bytes = multi.receiver.reassembly().waiting();
         }
     }
-    row
 }
 
 /// Returns the state of a connection on one of its paths, with what the subflow

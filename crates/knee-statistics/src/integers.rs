@@ -82,13 +82,20 @@ impl SortedIntegers {
     /// [`Weighted`](crate::Weighted).
     pub fn distribution(&self, function: &dyn Fn(u64) -> f64) -> Distribution {
         let mut sums = Sums::with_capacity(self.runs.len());
-        let mut begin = 0;
+        let (mut begin, mut value) = (0, function(self.runs[0].value));
         while begin < self.runs.len() {
             let first = self.runs[begin].value;
-            let value = function(first);
-            let is_equal = |run: &&Run| run.value == first || function(run.value) == value;
-            let count = self.runs[begin + 1..].iter().take_while(is_equal).count() + 1;
-            let end = begin + count;
+            let (mut end, mut next) = (begin + 1, value);
+            while let Some(run) = self.runs.get(end) {
+                if run.value != first {
+                    next = function(run.value);
+                    if next != value {
+                        break;
+                    }
+                }
+                end += 1;
+            }
+            let count = end - begin;
             let equal = &self.runs[begin..end];
             if count > 1 && equal[count - 1].value != first {
                 // Values that the function makes equal count in the order in which they were added.
@@ -103,7 +110,7 @@ impl SortedIntegers {
                     sums.add(value, self.weights.at(*weight), *count);
                 }
             }
-            begin = end;
+            (begin, value) = (end, next);
         }
         sums.finish().expect("there is at least one value")
     }
@@ -157,11 +164,51 @@ pub fn minima(
     minima
 }
 
+/// Bits of a digit by which numbers are sorted.
+const DIGIT_BITS: u32 = 9;
+/// Number of runs from which sorting by digits is faster than comparing.
+const MANY: usize = 1024;
+
 /// Returns the numbers of the runs in ascending order of their values. Equal ones keep their order.
 fn ascending(runs: &[Run]) -> Vec<u32> {
-    let mut order: Vec<(u64, u32)> = runs.iter().map(|run| run.value).zip(0..).collect();
-    order.sort_unstable();
-    order.into_iter().map(|(_, number)| number).collect()
+    let least = runs.iter().map(|run| run.value).min().unwrap_or(0);
+    let different = runs.iter().fold(0, |all, run| all | (run.value - least));
+    let (value_bits, number_bits) = (bits_of(different), bits_of(runs.len() as u64));
+    if runs.len() < MANY || value_bits + number_bits > u64::BITS {
+        let mut order: Vec<(u64, u32)> = runs.iter().map(|run| run.value).zip(0..).collect();
+        order.sort_unstable();
+        return order.into_iter().map(|(_, number)| number).collect();
+    }
+    let values = runs.iter().map(|run| (run.value - least) << number_bits).zip(0..);
+    let mut order: Vec<u64> = values.map(|(value, number)| value | number).collect();
+    let mut sorted = vec![0; order.len()];
+    for shift in (number_bits..number_bits + value_bits).step_by(DIGIT_BITS as usize) {
+        sort_by_digit(&order, shift, &mut sorted);
+        std::mem::swap(&mut order, &mut sorted);
+    }
+    order.into_iter().map(|one| (one & !(u64::MAX << number_bits)) as u32).collect()
+}
+
+fn bits_of(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
+}
+
+/// Sorts numbers by the digit that begins at a bit. Those with equal digits keep their order.
+fn sort_by_digit(numbers: &[u64], shift: u32, sorted: &mut [u64]) {
+    const DIGITS: usize = 1 << DIGIT_BITS;
+    let digit = |number: u64| (number >> shift) as usize % DIGITS;
+    // The count of each digit, then the place of the next number that has it.
+    let mut places = [0; DIGITS];
+    numbers.iter().for_each(|number| places[digit(*number)] += 1);
+    let mut next = 0;
+    for place in &mut places {
+        next += std::mem::replace(place, next);
+    }
+    for number in numbers {
+        let place = &mut places[digit(*number)];
+        sorted[*place] = *number;
+        *place += 1;
+    }
 }
 
 #[cfg(test)]
@@ -198,6 +245,20 @@ mod tests {
                 let found = sorted.as_ref().map(|sorted| sorted.distribution(function));
                 prop_assert_eq!(found, Distribution::of(weighted));
             }
+        }
+
+        /// The standard library's stable sort is the reference.
+        #[test]
+        fn many_values_are_sorted_as_few(
+            values in prop::collection::vec(
+                prop_oneof![0..9_u64, 0..1_000_000_u64, u64::MAX - 9..u64::MAX], 1..4 * MANY),
+            most in prop_oneof![Just(u64::MAX), Just(1_000_000)],
+        ) {
+            let run = |value: &u64| Run { value: *value.min(&most), weight: 0, count: 1 };
+            let runs: Vec<Run> = values.iter().map(run).collect();
+            let mut expected: Vec<u32> = (0..runs.len() as u32).collect();
+            expected.sort_by_key(|number| runs[*number as usize].value);
+            prop_assert_eq!(ascending(&runs), expected);
         }
 
         /// The same as counting the values at or below each point.

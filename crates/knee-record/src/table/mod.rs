@@ -97,7 +97,7 @@ impl<R> Layout<R> {
         let (own, derived) = cells.split_at_mut(self.columns.len());
         self.columns.iter().zip(own).for_each(|(column, cells)| column.add(rows, cells));
         for (column, cells) in self.derived.iter().zip(derived) {
-            cells.add_texts(&mut rows.iter().map(|row| (column.get)(names, row)));
+            rows.iter().for_each(|row| cells.add_text((column.get)(names, row)));
         }
     }
 }
@@ -139,7 +139,9 @@ impl<R> Column<R> {
             (Column::Integer { append, .. }, Cells::Integers(values, present)) => {
                 append(rows, values, present);
             }
-            (Column::Text { get, .. }, cells) => cells.add_texts(&mut rows.iter().map(get)),
+            (Column::Text { get, .. }, cells) => {
+                rows.iter().for_each(|row| cells.add_text(get(row)))
+            }
             (Column::Float { get, .. }, Cells::Floats(values, _)) => {
                 values.extend(rows.iter().map(get));
             }
@@ -197,7 +199,36 @@ impl<R> Column<R> {
 
 /// Adds an integer of each row; larger ones are added as the largest.
 pub(crate) fn add_integers<R>(rows: &[R], values: &mut Vec<i64>, get: impl Fn(&R) -> u64) {
-    values.extend(rows.iter().map(|row| to_signed(get(row))));
+    let added = knee_columns::more(values, rows.len());
+    // Counted by hand, here and below: this crate shares iterators over integers with dependencies,
+    // which are not optimised.
+    let mut at = 0;
+    while at < rows.len() {
+        added[at] = to_signed(get(&rows[at]));
+        at += 1;
+    }
+}
+
+/// Adds the integer of each row that has one: zero means that there is no value.
+pub(crate) fn add_positive<R>(
+    rows: &[R],
+    get: impl Fn(&R) -> u64,
+    values: &mut Vec<i64>,
+    present: &mut Option<Vec<i16>>,
+) {
+    let Some(present) = present else { return };
+    let before = values.len();
+    let (added, marks) =
+        (knee_columns::more(values, rows.len()), knee_columns::more_marks(present, rows.len()));
+    let (mut at, mut count) = (0, 0);
+    while at < rows.len() {
+        let value = get(&rows[at]);
+        added[count] = to_signed(value);
+        marks[at] = (value > 0) as i16;
+        count += (value > 0) as usize;
+        at += 1;
+    }
+    values.truncate(before + count);
 }
 
 /// Adds the value of each row that has one.
@@ -218,7 +249,8 @@ pub(crate) fn add_optional<R, T>(
 }
 
 pub(crate) fn to_signed(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
+    const MOST: u64 = i64::MAX as u64;
+    if value > MOST { i64::MAX } else { value as i64 }
 }
 
 fn to_unsigned(value: i64, name: &str) -> Result<u64, String> {
