@@ -49,17 +49,21 @@ impl<'s> Recorder<'s> {
         }
         self.last = Some(run.now());
         run.take_changes();
-        let running = |flow: &usize| run.flows[*flow].started && !self.ended(run, *flow);
-        let running: Vec<usize> = (0..run.flows.len()).filter(running).collect();
-        self.rows.resize(running.len(), FlowSample::default());
-        for (row, flow) in self.rows.iter_mut().zip(&running) {
-            fill_flow_row(run, *flow, row);
+        let mut count = 0;
+        for flow in 0..run.flows.len() {
+            if run.flows[flow].started && !self.ended(run, flow) {
+                if count == self.rows.len() {
+                    self.rows.push(FlowSample::default());
+                }
+                fill_flow_row(run, flow, &mut self.rows[count]);
+                count += 1;
+            }
         }
-        for (number, flow) in running.into_iter().enumerate() {
-            let row = &self.rows[number];
-            self.sink.flow(row)?;
-            self.flows.push(*row);
-            self.sample_paths(run, flow)?;
+        for number in 0..count {
+            let row = self.rows[number];
+            self.sink.flow(&row)?;
+            self.flows.push(row);
+            self.sample_paths(run, row.flow as usize)?;
         }
         for link in 0..run.scenario.links.len() {
             let now = run.now();
@@ -155,15 +159,14 @@ pub struct Sums {
 impl Sums {
     /// Creates empty sums for a flow over `paths` paths.
     pub fn of_paths(paths: usize) -> Sums {
-        let paths = if paths > 1 { paths } else { 0 };
-        Sums { all: FlowSample::default(), paths: vec![FlowSample::default(); paths] }
+        Sums { all: FlowSample::default(), paths: vec![FlowSample::default(); apart(paths)] }
     }
 
     /// Sets the sums to those of one connection of a flow over `paths` paths.
     fn fill<L: PacketLog>(&mut self, run: &Simulation<'_, L>, connection: u32, paths: usize) {
         self.all = FlowSample::default();
         add_connection(run, connection, &mut self.all);
-        self.paths.resize(Sums::of_paths(paths).paths.len(), FlowSample::default());
+        self.paths.resize(apart(paths), FlowSample::default());
         for (position, path) in self.paths.iter_mut().enumerate() {
             *path = path_sample(run, connection, position);
         }
@@ -180,13 +183,17 @@ impl Sums {
     }
 }
 
+/// Returns how many of a flow's paths are sampled one by one: all, if there are several.
+fn apart(paths: usize) -> usize {
+    if paths > 1 { paths } else { 0 }
+}
+
 impl<L: PacketLog> Simulation<'_, L> {
     /// Updates the sums over connections: only changed ones are visited, since
     /// an overloaded mix has thousands of waiting connections.
     fn take_changes(&mut self) {
         let mut changed = std::mem::take(&mut self.changed);
-        // Takes the place of the sums that are computed again.
-        let mut spare = Box::new(Sums::of_paths(0));
+        let mut spare = self.spare.take().unwrap_or_else(|| Box::new(Sums::of_paths(0)));
         for index in changed.drain(..) {
             let Connection { flow, number, home, .. } = self.connections[index as usize];
             let state = &self.flows[flow as usize];
@@ -204,7 +211,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             let place = &mut self.connections[index as usize].sampled;
             spare = std::mem::replace(place, sampled);
         }
-        self.changed = changed;
+        (self.changed, self.spare) = (changed, Some(spare));
     }
 
     /// Removes a connection from its flow's sums.

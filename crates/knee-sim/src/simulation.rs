@@ -6,7 +6,7 @@ use crate::link_state::LinkState;
 use crate::log::{Event, PacketLog, Permission, Timeout};
 use crate::packet::{ExtraStore, Packet, Step};
 use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Sums};
 use crate::topology::Topology;
 use crate::{Control, SimulationError};
 use knee_link::{DropReason, Link, Packet as _};
@@ -50,6 +50,8 @@ pub struct Simulation<'a, L: PacketLog> {
     pub(crate) free_connections: Vec<u32>,
     /// Connections that changed since the last sample; some may no longer exist.
     pub(crate) changed: Vec<u32>,
+    /// Memory for the sums of a connection that changed, while the old ones are in use.
+    pub(crate) spare: Option<Box<Sums>>,
     /// Whether so many slots have been in use that it pays to [look
     /// ahead](Simulation::look_ahead).
     pub(crate) looks_ahead: bool,
@@ -96,6 +98,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             connections: Vec::new(),
             free_connections: Vec::new(),
             changed: Vec::new(),
+            spare: None,
             looks_ahead: false,
             slots_begun: 0,
             flows: Vec::with_capacity(scenario.flows.len()),
