@@ -7,7 +7,7 @@ Runs a hundred BBR flows over 1 Gbit/s on the simulator, the second time for twi
 with a sample per millisecond, and with one sample at the end. Prints user CPU time and
 maximum resident memory of each run, as reported by wait4(2), the cost of the samples in
 addition to the simulation (including measures and page), and the bytes written. Fails if
-recording takes more user CPU time than simulating, which is the case today (1.9 times), or
+recording takes more user CPU time than simulating, which is the case today (about 1.9 times), or
 100 MB. Needs a release build of `knee`.
 """
 
