@@ -23,17 +23,13 @@ const FEW: usize = 64;
 /// Number of places for what the sample had, a power of two.
 const PLACES: usize = 1 << PLACES_LOG2;
 const PLACES_LOG2: u32 = 12;
-/// Values whose differences are stored in the same number of bits: a block of the encoding.
-const BLOCK: usize = 256;
 
 /// How a column chunk is encoded before it is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Choice {
     /// Values as they are, for those that mostly repeat together.
     Plain,
-    /// The lowest byte of each value, then the next one, and so on, for integers that differ.
-    Split,
-    /// Differences, for integers that differ evenly.
+    /// Differences, for integers that differ.
     Differences,
     /// Places in a dictionary, for all else.
     Dictionary,
@@ -42,7 +38,6 @@ enum Choice {
 /// The settings of each choice. Nothing of the host or the clock is in them.
 pub(crate) struct Encodings {
     plain: WriterPropertiesPtr,
-    split: WriterPropertiesPtr,
     differences: WriterPropertiesPtr,
     dictionary: WriterPropertiesPtr,
     plain_texts: WriterPropertiesPtr,
@@ -54,7 +49,6 @@ impl Encodings {
         let with = |encoding| settings(Some(encoding), EnabledStatistics::Chunk);
         Encodings {
             plain: with(Encoding::PLAIN),
-            split: with(Encoding::BYTE_STREAM_SPLIT),
             differences: with(Encoding::DELTA_BINARY_PACKED),
             dictionary: settings(None, EnabledStatistics::Chunk),
             // Comparing texts would take as long as writing them.
@@ -68,7 +62,6 @@ impl Encodings {
         let chosen = match (choose(cells), cells) {
             (Choice::Plain, Cells::Texts(..)) => &self.plain_texts,
             (Choice::Plain, _) => &self.plain,
-            (Choice::Split, _) => &self.split,
             (Choice::Differences, _) => &self.differences,
             (Choice::Dictionary, Cells::Texts(..)) => &self.texts,
             (Choice::Dictionary, _) => &self.dictionary,
@@ -99,10 +92,8 @@ fn choose(cells: &Cells) -> Choice {
                 Choice::Dictionary
             } else if repeats(TOGETHER) {
                 Choice::Plain
-            } else if are_even(values) {
-                Choice::Differences
             } else {
-                Choice::Split
+                Choice::Differences
             }
         }
         Cells::Texts(texts, _) => {
@@ -152,25 +143,6 @@ fn repeats(together: u32, count: usize, value: impl Fn(usize) -> u64) -> bool {
     2 * known > count
 }
 
-/// Returns whether the differences of neighbours take at most half the bits of the bytes in which
-/// values differ. If they take more, the compression gains more from the bytes.
-fn are_even(values: &[i64]) -> bool {
-    let different = values.iter().fold(0, |different, value| different | value ^ values[0]);
-    let bytes = (u64::BITS - different.leading_zeros()).div_ceil(8);
-    let blocks = values.chunks_exact(BLOCK + 1).map(bits_of_differences);
-    let (count, bits) = blocks.fold((0, 0), |(count, sum), bits| (count + 1, sum + bits));
-    count > 0 && 2 * bits <= 8 * bytes * count
-}
-
-/// Returns the bits that each difference of a block takes.
-fn bits_of_differences(values: &[i64]) -> u32 {
-    let differences = values.windows(2).map(|two| two[1].wrapping_sub(two[0]));
-    let (least, most) = differences.fold((i64::MAX, i64::MIN), |(least, most), difference| {
-        (least.min(difference), most.max(difference))
-    });
-    u64::BITS - (most.wrapping_sub(least) as u64).leading_zeros()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +163,7 @@ mod tests {
         assert_eq!(of(|row| noise(row % 100)), Choice::Plain, "turns of a hundred series");
         assert_eq!(of(|row| 1_000_000 * row), Choice::Differences);
         assert_eq!(of(|row| noise(row) % 9), Choice::Dictionary);
-        assert_eq!(of(|row| noise(row).rem_euclid(1 << 20)), Choice::Split);
+        assert_eq!(of(|row| noise(row).rem_euclid(1 << 20)), Choice::Differences);
         let texts = ["up", "down", "", "cruise"];
         let cells = |number: fn(usize) -> usize| {
             choose(&Cells::texts((0..20_000).map(|row| texts[number(row) % 4])))
