@@ -14,9 +14,9 @@ struct Entry {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RunningMax {
     entries: [Entry; 3],
-    /// Round in which no entry was too old: until it ends, a value below all three
-    /// changes nothing.
-    settled: u32,
+    /// Round in which no entry was too old, and for which window: until it ends, a value
+    /// below all three changes nothing.
+    settled: (u32, u32),
 }
 
 impl RunningMax {
@@ -29,14 +29,14 @@ impl RunningMax {
     /// Forgets everything but `value`.
     pub(super) fn reset(&mut self, round: u32, value: u32) {
         self.entries = [Entry { round, value }; 3];
-        self.settled = round;
+        self.settled = (round, 0);
     }
 
     /// Adds `value` to a window of `window` rounds.
     #[inline]
     pub(crate) fn update(&mut self, window: u32, round: u32, value: u32) {
         let [best, second, third] = &mut self.entries;
-        if value < third.value && round == self.settled {
+        if value < third.value && (round, window) == self.settled {
             return;
         }
         let new = Entry { round, value };
@@ -50,7 +50,7 @@ impl RunningMax {
             *third = new;
         }
         let aged = self.age(window, new);
-        self.settled = if aged { round.wrapping_sub(1) } else { round };
+        self.settled = if aged { (round, 0) } else { (round, window) };
     }
 
     /// Promotes the runners-up as the best ages. Returns whether any was due.
@@ -120,17 +120,19 @@ mod tests {
     /// takes it agrees.
     #[test]
     fn what_is_settled_stays() {
-        for window in [1, 2, WINDOW] {
+        for window_max in [1, 2, WINDOW] {
             let mut state = 1_u32;
             let (mut short, mut long) = (RunningMax::default(), RunningMax::default());
             let mut round = 0_u32;
             for _ in 0..20_000 {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                // Several values a round, and now and then a gap.
-                round += u32::from(state >> 30 == 0) * (1 + (state >> 20 & 15) / 15 * window);
+                // Several values a round, now and then a gap, and a window that changes within
+                // a round.
+                round += u32::from(state >> 30 == 0) * (1 + (state >> 20 & 15) / 15 * window_max);
+                let window = 1 + (state >> 16 & 15) * window_max / 16;
                 let value = 100 + (state >> 10 & 31);
                 short.update(window, round, value);
-                long.settled = round.wrapping_sub(1);
+                long.settled = (round.wrapping_sub(1), 0);
                 long.update(window, round, value);
                 let entries = |filter: &RunningMax| filter.entries.map(|it| (it.round, it.value));
                 assert_eq!(entries(&short), entries(&long), "round {round}, window {window}");
