@@ -170,7 +170,13 @@ impl EventQueue {
         }
         let mut place = self.near_len & (NEAR_MAX - 1);
         self.near_len += 1;
-        while place > 0 && instant(self.near[place - 1]) <= new {
+        // Two by two, since the later of them is the one to compare with.
+        while place > 1 && instant(self.near[place - 2]) <= new {
+            self.near[place] = self.near[place - 1];
+            self.near[place - 1] = self.near[place - 2];
+            place -= 2;
+        }
+        if place > 0 && instant(self.near[place - 1]) <= new {
             self.near[place] = self.near[place - 1];
             place -= 1;
         }
