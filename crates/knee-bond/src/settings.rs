@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 /// Packet size that every Internet path carries (RFC 9000, section 14), and the largest that is
-/// probed: that of Ethernet, less the headers of IPv6 and UDP.
+/// probed over IPv6: that of Ethernet, less the headers of IPv6 and UDP.
 const PACKET: u16 = 1200;
 const PACKET_MAX: u16 = 1452;
 /// Keep-alive interval. Every NAT keeps a UDP flow for that long (RFC 4787, section 4.3, asks for

@@ -13,7 +13,7 @@ use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::time::Instant;
-use world::{ID, REBOUND, Way, World, address, patient, patient_host, settings, way};
+use world::{ID, REBOUND, Way, World, address, address_v6, patient, patient_host, settings, way};
 
 /// A file in the simulator, and over real QUIC connections on the same link.
 struct Cell {
@@ -256,6 +256,33 @@ fn a_lost_probe_of_the_mtu_is_forgotten() {
         assert!((1300..=1400).contains(&probed.2), "{cc}: packets of {} bytes", probed.2);
         assert!(usual.1 >= 3 && probed.1 + 1 >= usual.1, "{cc}: {probed:?} beside {usual:?}");
         assert!(probed.0 < usual.0 * 1.02, "{cc}: {probed:?} beside {usual:?}");
+    }
+}
+
+/// Packets fill the frames of Ethernet, and of PPPoE, whose frames are eight bytes smaller, nearly:
+/// the headers of IP and UDP are 28 bytes with IPv4 and 48 with IPv6.
+#[test]
+fn packets_are_as_large_as_the_path_carries() {
+    let ways = [way(20.0, 10, 64_000)];
+    for (is_ipv6, frame, least) in
+        [(false, 1500, 1472), (true, 1500, 1452), (false, 1492, 1456), (true, 1492, 1440)]
+    {
+        let settings = |is_server| HostSettings {
+            paths: vec![ConnectionSettings {
+                packet_max: Some(1452),
+                ..ConnectionSettings::lasting(1200)
+            }],
+            ..settings(is_server, 1, "bbr", "minrtt", 1 << 24)
+        };
+        let mut world = World::over(if is_ipv6 { address_v6 } else { address }, &ways, settings);
+        world.largest = if is_ipv6 { frame - 48 } else { frame - 28 };
+        let largest = world.largest;
+        let (_, world) = world.file(5_000_000);
+        for host in &world.hosts {
+            let packet = host.paths(&ID)[0].as_ref().unwrap().packet;
+            let told = format!("IPv6 {is_ipv6}, frames of {frame} bytes: packets of {packet}");
+            assert!((least..=largest).contains(&usize::from(packet)), "{told}");
+        }
     }
 }
 

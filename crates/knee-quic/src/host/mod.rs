@@ -11,7 +11,7 @@ pub use self::settings::{ConnectionSettings, HostSettings};
 pub use self::tape::{Tape, Waiting};
 
 use self::join::{hear, introduce};
-use self::settings::transport;
+use self::settings::{Version, transport};
 use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
@@ -109,7 +109,9 @@ pub struct Host {
     start: Instant,
     endpoints: Vec<Endpoint>,
     factories: Vec<Arc<Factory>>,
-    clients: Vec<ClientConfig>,
+    /// Of each path, the settings of connections over IPv4, and over IPv6.
+    clients: Vec<[ClientConfig; 2]>,
+    servers: Vec<[Arc<ServerConfig>; 2]>,
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
     events: VecDeque<HostEvent>,
@@ -141,6 +143,7 @@ impl Host {
             endpoints: Vec::new(),
             factories: Vec::new(),
             clients: Vec::new(),
+            servers: Vec::new(),
             links: BTreeMap::new(),
             bonds: BTreeMap::new(),
             events: VecDeque::new(),
@@ -155,22 +158,31 @@ impl Host {
             rng.set_stream((path as u64) << 32);
             let factory =
                 Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
-            let transport = Arc::new(transport(settings, host.settings.is_server, factory.clone()));
-            let mut config = keys.endpoint(host.settings.is_server)?;
+            let is_server = host.settings.is_server;
+            let transports = [Version::Four, Version::Six]
+                .map(|version| Arc::new(transport(settings, version, is_server, factory.clone())));
+            let mut config = keys.endpoint(is_server)?;
             config.rng_seed(Some(rng.get_seed()));
-            let largest = settings.packet_max.unwrap_or_default().max(settings.packet).max(1200);
             // Fails only for sizes below that of any QUIC packet.
-            let _ = config.max_udp_payload_size(largest);
-            let server = if host.settings.is_server {
+            let _ = config.max_udp_payload_size(settings.largest(Version::Four).max(1200));
+            let server = if is_server {
                 let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
-                let mut server = ServerConfig::with_crypto(Arc::new(tls));
-                server.transport_config(transport);
-                Some(Arc::new(server))
+                let server = ServerConfig::with_crypto(Arc::new(tls));
+                let [four, six] = transports.map(|transport| {
+                    let mut server = server.clone();
+                    server.transport_config(transport);
+                    Arc::new(server)
+                });
+                host.servers.push([four, six.clone()]);
+                Some(six)
             } else {
                 let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
-                let mut client = ClientConfig::new(Arc::new(tls));
-                client.transport_config(transport);
-                host.clients.push(client);
+                let client = ClientConfig::new(Arc::new(tls));
+                host.clients.push(transports.map(|transport| {
+                    let mut client = client.clone();
+                    client.transport_config(transport);
+                    client
+                }));
                 None
             };
             host.endpoints.push(Endpoint::new(
@@ -225,7 +237,7 @@ impl Host {
         if self.settings.eager && !self.bonds.contains_key(&member.bundle) {
             self.insert(member.bundle, None, self.settings.limits, Time::MAX);
         }
-        let config = self.clients[path].clone();
+        let config = self.clients[path][Version::to(to) as usize].clone();
         let at = self.instant(now);
         let (handle, connection) = self.endpoints[path].connect(at, config, to, SERVER_NAME)?;
         let key = self.add(path, handle, connection);
@@ -253,7 +265,7 @@ impl Host {
 
     fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
-        let largest = |path: &ConnectionSettings| path.packet_max.unwrap_or(path.packet);
+        let largest = |path: &ConnectionSettings| path.largest(Version::Four);
         let packet = self.settings.paths.iter().map(largest).max().unwrap_or_default();
         // That of the other end.
         let peers_id = if is_server { CLIENT_ID } else { SERVER_ID };
@@ -423,7 +435,9 @@ impl Host {
             // Fails only if a retry is not allowed.
             endpoint.retry(incoming, &mut answer).ok()
         } else {
-            match endpoint.accept(incoming, at, &mut answer, None) {
+            let version = Version::to(incoming.remote_address());
+            let config = self.servers[path][version as usize].clone();
+            match endpoint.accept(incoming, at, &mut answer, Some(config)) {
                 Ok((handle, connection)) => {
                     self.add(path, handle, connection);
                     None

@@ -6,6 +6,7 @@ use knee_bundle::Limits;
 use knee_sched::Selection;
 use knee_units::Time;
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ const RECEIVE_BUFFER: usize = 16 << 20;
 pub struct ConnectionSettings {
     /// Size of a packet, as UDP payload, bytes.
     pub packet: u16,
-    /// Maximum size to probe for (RFC 8899); if absent, packets keep their size.
+    /// Maximum size to probe for over IPv6 (RFC 8899); over IPv4, whose header is 20 bytes shorter,
+    /// it is 20 bytes more. If absent, packets keep their size.
     pub packet_max: Option<u16>,
     /// Interval of keep-alives; if absent, none are sent.
     pub keep_alive: Option<Time>,
@@ -29,6 +31,33 @@ impl ConnectionSettings {
     /// Returns settings with packets of one size and without timeout.
     pub fn lasting(packet: u16) -> ConnectionSettings {
         ConnectionSettings { packet, packet_max: None, keep_alive: None, idle: None }
+    }
+
+    /// Returns the largest size of a packet to an address.
+    pub(super) fn largest(&self, version: Version) -> u16 {
+        let shorter = if version == Version::Four { IPV6_HEADER - IPV4_HEADER } else { 0 };
+        self.packet_max.map_or(self.packet, |most| most.saturating_add(shorter))
+    }
+}
+
+/// Bytes of the headers of IP, without options and extensions.
+const IPV4_HEADER: u16 = 20;
+const IPV6_HEADER: u16 = 40;
+/// Steps in which the largest packet is searched for: few, and yet nearly all of a frame that PPPoE
+/// has made eight bytes smaller is used.
+const PROBE_STEP: u16 = 8;
+
+/// Version of IP, whose header takes part of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Four,
+    Six,
+}
+
+impl Version {
+    /// Returns the version of the packets to an address.
+    pub(super) fn to(address: SocketAddr) -> Version {
+        if address.ip().to_canonical().is_ipv4() { Version::Four } else { Version::Six }
     }
 }
 
@@ -63,13 +92,14 @@ pub struct HostSettings {
 /// Returns the settings in the library's form.
 pub(super) fn transport(
     path: ConnectionSettings,
+    version: Version,
     is_server: bool,
     factory: Arc<Factory>,
 ) -> TransportConfig {
     let mut config = TransportConfig::default();
-    let discovery = path.packet_max.map(|most| {
+    let discovery = path.packet_max.map(|_| {
         let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(most);
+        discovery.upper_bound(path.largest(version)).minimum_change(PROBE_STEP);
         discovery
     });
     // Longer than a varint of milliseconds can express means no timeout.

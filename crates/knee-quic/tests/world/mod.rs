@@ -72,10 +72,18 @@ pub struct World {
     pub rebinding: Time,
     /// Largest UDP payload that the links carry.
     pub largest: usize,
+    /// Addresses of the ends.
+    address: fn(usize, usize) -> SocketAddr,
 }
 
+/// Address of an end on a path.
 pub fn address(end: usize, path: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, path as u8, end as u8 + 1], 4433))
+}
+
+/// The same for IPv6.
+pub fn address_v6(end: usize, path: usize) -> SocketAddr {
+    SocketAddr::from(([0xfd00, 0, 0, 0, 0, 0, path as u16, end as u16 + 1], 4433))
 }
 
 pub fn settings(
@@ -121,6 +129,15 @@ impl World {
 
     /// Makes a world whose hosts have these settings, by whether it is the server.
     pub fn between(ways: &[Way], settings: impl Fn(bool) -> HostSettings) -> World {
+        World::over(address, ways, settings)
+    }
+
+    /// The same with other addresses.
+    pub fn over(
+        address: fn(usize, usize) -> SocketAddr,
+        ways: &[Way],
+        settings: impl Fn(bool) -> HostSettings,
+    ) -> World {
         let links = [0_u64, 100].map(|seed| {
             let link = |(way, seed): (&Way, u64)| {
                 let config = Config {
@@ -157,6 +174,7 @@ impl World {
             reads: true,
             rebinding: Time::MAX,
             largest: usize::MAX,
+            address,
         };
         let paths: Vec<_> =
             ways.iter().enumerate().map(|(path, way)| (path, address(1, path), way.cost)).collect();
@@ -209,7 +227,7 @@ impl World {
         for end in 0..2 {
             for path in 0..self.links[end].len() {
                 while let Some(Packet(bytes)) = self.links[end][path].poll(self.now) {
-                    let mut from = address(end, path);
+                    let mut from = (self.address)(end, path);
                     if end == 0 && self.now >= self.rebinding {
                         from.set_port(REBOUND);
                     }
@@ -280,7 +298,7 @@ impl World {
             label: format!("link{number}"),
             path_use: PathUse::default(),
         };
-        self.hosts[0].connect(self.now, number, address(1, number), member).unwrap();
+        self.hosts[0].connect(self.now, number, (self.address)(1, number), member).unwrap();
     }
 
     /// Runs for this long, and returns the events of that time.
