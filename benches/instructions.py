@@ -22,16 +22,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.
 CASES = {
-    "ii": (10, 30, 1085),
+    "ii": (10, 30, 1090),
     "ii-loss": (10, 20, 2285),
     "iv": (3, 5, 1345),
-    "v": (3, 5, 1680),
-    "multipath": (10, 20, 1492),
+    "v": (3, 5, 1670),
+    "multipath": (10, 20, 1482),
 }
 
 # Maximum cost of a packet of a connection over two paths, relative to a packet of one flow
 # over one path.
-TWO_PATHS = 1.38
+TWO_PATHS = 1.37
 
 # Schedulers that may send a packet other than the next: maximum cost of a packet, relative
 # to minrtt; rate of each path in Mbit/s and length of the short run, half that of the long

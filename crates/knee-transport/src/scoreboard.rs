@@ -89,7 +89,7 @@ fn copies(flags: u8) -> u64 {
 }
 
 /// Initial size of the ring; it doubles when full.
-const RING_MIN: usize = 32;
+const RING_MIN: usize = 16;
 
 impl Scoreboard {
     /// Returns SND.UNA in segments.
@@ -136,13 +136,10 @@ impl Scoreboard {
     /// places of those that are sent then, into the cache.
     pub fn prefetch_ends(&self) {
         let mask = self.ring.len().wrapping_sub(1);
-        for (from, count) in [(self.first, 4), (self.next, 2)] {
-            for number in 0..count {
-                if let Some(sent) = self.ring.get(from.wrapping_add(number) as usize & mask) {
-                    prefetch(sent);
-                }
-            }
-        }
+        let (first, next) = (self.first as usize & mask, self.next as usize & mask);
+        // Where the ring ends, the next one comes in time.
+        self.ring.get(first..first + 4).into_iter().for_each(prefetch);
+        self.ring.get(next..next + 2).into_iter().for_each(prefetch);
     }
     /// Returns segment `number`, which must be outstanding.
     #[inline]
