@@ -286,6 +286,32 @@ fn packets_are_as_large_as_the_path_carries() {
     }
 }
 
+/// One link over IPv4 and one over IPv6: each has packets of its own size, and a stream's data passes
+/// from one to the other.
+#[test]
+fn a_bundle_spans_both_versions_of_ip() {
+    let mixed = |end, path| if path == 0 { address(end, path) } else { address_v6(end, path) };
+    let mut lossy = way(20.0, 10, 64_000);
+    lossy.loss = 0.01;
+    let ways = [lossy, way(20.0, 30, 64_000)];
+    let settings = |is_server| HostSettings {
+        paths: vec![
+            ConnectionSettings {
+                packet_max: Some(1452),
+                ..ConnectionSettings::lasting(1200)
+            };
+            2
+        ],
+        ..settings(is_server, 2, "bbr", "just-in-time", 1 << 24)
+    };
+    let (took, world) = World::over(mixed, &ways, settings).file(20_000_000);
+    for host in &world.hosts {
+        let packets: Vec<u16> = host.paths(&ID).iter().flatten().map(|path| path.packet).collect();
+        assert_eq!(packets, [1472, 1452]);
+    }
+    assert!(mbit(20_000_000, took) > 33.0, "{:.1} Mbit/s", mbit(20_000_000, took));
+}
+
 /// TCP's recovery lets BBR through a path that loses one packet in a hundred; QUIC's does not.
 #[test]
 fn bbr_bears_one_percent_of_loss() {

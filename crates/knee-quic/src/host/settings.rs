@@ -121,3 +121,21 @@ pub(super) fn transport(
 fn duration(time: Time) -> Duration {
     Duration::from_nanos(time.as_nanos())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A socket for both versions shows IPv4 addresses as those of IPv6 (RFC 4291, section 2.5.5.2).
+    #[test]
+    fn mapped_addresses_are_of_ipv4() {
+        let largest = |address: &str| {
+            let settings =
+                ConnectionSettings { packet_max: Some(1452), ..ConnectionSettings::lasting(1200) };
+            settings.largest(Version::to(address.parse().unwrap()))
+        };
+        assert_eq!(largest("192.0.2.1:443"), 1472);
+        assert_eq!(largest("[::ffff:192.0.2.1]:443"), 1472);
+        assert_eq!(largest("[2001:db8::1]:443"), 1452);
+    }
+}
