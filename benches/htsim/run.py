@@ -59,7 +59,7 @@ def parse():
     parser.add_argument("--turns", type=int, default=5, help="runs of each side per case")
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("--knee", default=target / "release" / "knee", help="the program")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     unknown = set(arguments.cases) - set(CASES)
     if unknown:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
