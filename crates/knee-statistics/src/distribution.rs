@@ -41,16 +41,13 @@ impl Weighted {
     }
 }
 
-/// What a distribution is condensed to, of at least one value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Values with their weights, ascending, at least one.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// The values at [`FRACTIONS`].
-    percentiles: [f64; FRACTIONS.len()],
+    /// Value, and the sum of all weights up to and including it; equal values may be together.
+    cumulative: Vec<(f64, f64)>,
     mean: f64,
 }
-
-/// The fractions of the percentiles, from the smallest value to the largest.
-pub(crate) const FRACTIONS: [f64; 6] = [0.0, 0.05, 0.50, 0.95, 0.99, 1.0];
 
 impl Distribution {
     /// Creates a distribution of `(value, weight)`; pairs without a positive weight do not count.
@@ -64,72 +61,78 @@ impl Distribution {
     /// Creates a distribution. Returns `None` if there are no values.
     pub fn of(weighted: Weighted) -> Option<Distribution> {
         let Weighted { runs, weights } = weighted;
-        let runs = sorted(runs);
-        let weighted = || runs.iter().map(|run| (weights.at(run.weight), run.count));
-        let percentiles = places(weighted())?.map(|place| runs[place].value);
-        let values = runs.iter().map(|run| run.value).zip(weighted());
-        Some(Distribution::with(percentiles, values))
-    }
-
-    /// Creates a distribution of values with their weights and counts, ascending, given the
-    /// percentiles.
-    pub(crate) fn with(
-        percentiles: [f64; FRACTIONS.len()],
-        values: impl Iterator<Item = (f64, (f64, u32))>,
-    ) -> Distribution {
-        let (mut sum, mut moment) = (0.0, 0.0);
-        for (value, (weight, count)) in values {
-            let part = value * weight;
-            // One by one, because a product would round differently.
-            for _ in 0..count {
-                sum += weight;
-                moment += part;
-            }
+        let mut sums = Sums::with_capacity(runs.len());
+        for Run { value, weight, count } in sorted(runs) {
+            sums.add(value, weights.at(weight), count);
         }
-        // Rounding must not move the mean out of the range.
-        let mean = (moment / sum).clamp(percentiles[0], percentiles[FRACTIONS.len() - 1]);
-        Distribution { percentiles, mean }
+        sums.finish()
     }
 
-    /// Returns the statistic that a measure names. A percentile is the smallest value at or below
-    /// which at least that fraction of the weight lies: the weighted nearest rank, always a value
-    /// that occurred. The mean is the weighted arithmetic mean.
+    /// Returns the smallest value at or below which at least `fraction` of the weight lies: the
+    /// weighted nearest-rank percentile, always a value that occurred. `fraction` is in
+    /// `0.0..=1.0`.
+    pub fn percentile(&self, fraction: f64) -> f64 {
+        let last = self.cumulative[self.cumulative.len() - 1];
+        // Sums of rounded weights must not push an exact rank to the next value.
+        let rank = fraction * last.1 * (1.0 - 1e-12);
+        let index = self.cumulative.partition_point(|(_, sum)| *sum < rank);
+        self.cumulative.get(index).unwrap_or(&last).0
+    }
+
+    /// Returns the weighted arithmetic mean.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Returns the statistic that a measure names.
     pub fn statistic(&self, statistic: Statistic) -> f64 {
-        let [min, p5, p50, p95, p99, max] = self.percentiles;
         match statistic {
-            Statistic::Min => min,
-            Statistic::P5 => p5,
-            Statistic::P50 => p50,
-            Statistic::P95 => p95,
-            Statistic::P99 => p99,
-            Statistic::Max => max,
+            Statistic::Min => self.percentile(0.0),
+            Statistic::P5 => self.percentile(0.05),
+            Statistic::P50 => self.percentile(0.50),
+            Statistic::P95 => self.percentile(0.95),
+            Statistic::P99 => self.percentile(0.99),
+            Statistic::Max => self.percentile(1.0),
             Statistic::Mean => self.mean,
         }
     }
 }
 
-/// Returns the places of the percentiles among values of which the weights and counts are given in
-/// ascending order of the values. Returns `None` if there are no values.
-pub(crate) fn places(
-    weighted: impl ExactSizeIterator<Item = (f64, u32)> + Clone,
-) -> Option<[usize; FRACTIONS.len()]> {
-    let last = weighted.len().checked_sub(1)?;
-    let sum_after = |sum: &mut f64, (weight, count): (f64, u32)| {
-        (0..count).for_each(|_| *sum += weight);
-        Some(*sum)
-    };
-    let total = weighted.clone().scan(0.0, sum_after).last()?;
-    // Sums of rounded weights must not push an exact rank to the next value.
-    let ranks = FRACTIONS.map(|fraction| fraction * total * (1.0 - 1e-12));
-    let mut places = [last; FRACTIONS.len()];
-    let mut next = 0;
-    for (place, sum) in weighted.scan(0.0, sum_after).enumerate() {
-        while next < FRACTIONS.len() && sum >= ranks[next] {
-            places[next] = place;
-            next += 1;
+/// The sums of a distribution, of which the values are added in ascending order.
+pub(crate) struct Sums {
+    cumulative: Vec<(f64, f64)>,
+    sum: f64,
+    moment: f64,
+}
+
+impl Sums {
+    /// Creates sums for at most `values` different values.
+    pub(crate) fn with_capacity(values: usize) -> Sums {
+        Sums { cumulative: Vec::with_capacity(values), sum: 0.0, moment: 0.0 }
+    }
+
+    /// Adds a value, not below the one before, as often as `count` says.
+    #[inline]
+    pub(crate) fn add(&mut self, value: f64, weight: f64, count: u32) {
+        let part = value * weight;
+        // One by one, because a product would round differently.
+        for _ in 0..count {
+            self.sum += weight;
+            self.moment += part;
+        }
+        match self.cumulative.last_mut() {
+            Some(last) if last.0.to_bits() == value.to_bits() => last.1 = self.sum,
+            _ => self.cumulative.push((value, self.sum)),
         }
     }
-    Some(places)
+
+    /// Returns the distribution; `None` if nothing was added.
+    pub(crate) fn finish(self) -> Option<Distribution> {
+        let Sums { cumulative, sum, moment } = self;
+        let (least, most) = (cumulative.first()?.0, cumulative.last()?.0);
+        // Rounding must not move the mean out of the range.
+        Some(Distribution { cumulative, mean: (moment / sum).clamp(least, most) })
+    }
 }
 
 /// Number of runs from which sorting into buckets first is faster than comparisons alone.
@@ -284,16 +287,17 @@ mod tests {
         assert_eq!(distribution.statistic(Statistic::P95), 95.0);
         assert_eq!(distribution.statistic(Statistic::P99), 99.0);
         assert_eq!(distribution.statistic(Statistic::Max), 100.0);
-        assert!((distribution.statistic(Statistic::Mean) - 50.5).abs() < 1e-9);
+        assert!((distribution.mean() - 50.5).abs() < 1e-9);
     }
 
     /// 10 for 9 s and 90 for 1 s: median 10, 95th percentile 90, mean 18.
     #[test]
     fn weights_count() {
         let distribution = Distribution::new(vec![(90.0, 1.0), (10.0, 9.0)]).unwrap();
-        assert_eq!(distribution.statistic(Statistic::P50), 10.0);
-        assert_eq!(distribution.statistic(Statistic::P95), 90.0);
-        assert!((distribution.statistic(Statistic::Mean) - 18.0).abs() < 1e-12);
+        assert_eq!(distribution.percentile(0.5), 10.0);
+        assert_eq!(distribution.percentile(0.9), 10.0);
+        assert_eq!(distribution.percentile(0.95), 90.0);
+        assert!((distribution.mean() - 18.0).abs() < 1e-12);
     }
 
     #[test]
@@ -309,7 +313,7 @@ mod tests {
             let ladder = [Statistic::Min, Statistic::P5, Statistic::P50, Statistic::P95,
                 Statistic::P99, Statistic::Max].map(|s| distribution.statistic(s));
             prop_assert!(ladder.is_sorted());
-            let mean = distribution.statistic(Statistic::Mean);
+            let mean = distribution.mean();
             prop_assert!(ladder[0] <= mean && mean <= ladder[5]);
             prop_assert!(ladder.iter().all(|p| values.iter().any(|(v, _)| v == p)));
         }
