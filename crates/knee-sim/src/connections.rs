@@ -28,6 +28,7 @@ pub const HOME: u8 = u8::MAX;
 
 /// The object that packets and timers refer to.
 #[derive(Clone, Debug)]
+// Aligned to cache lines, as the ends of a connection are.
 #[repr(align(64))]
 pub struct Slot {
     /// Where its packets enter the network.

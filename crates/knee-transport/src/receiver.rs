@@ -34,6 +34,7 @@ pub struct Arrival {
 /// The receiving end. Its application reads immediately, so the offered window
 /// never closes: it is the whole buffer beyond what was delivered.
 #[derive(Clone, Debug)]
+// As the sender is.
 #[repr(align(64))]
 pub struct Receiver {
     /// Next segment expected (RCV.NXT).

@@ -137,7 +137,7 @@ impl Scoreboard {
     pub fn prefetch_ends(&self) {
         let mask = self.ring.len().wrapping_sub(1);
         let (first, next) = (self.first as usize & mask, self.next as usize & mask);
-        // Where the ring ends, the next one comes in time.
+        // Those that go around the end of the ring are loaded when they are needed.
         self.ring.get(first..first + 4).into_iter().for_each(prefetch);
         self.ring.get(next..next + 2).into_iter().for_each(prefetch);
     }

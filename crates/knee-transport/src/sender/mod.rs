@@ -130,9 +130,10 @@ impl Probe {
     }
 }
 
-/// The sending end of a connection over one path. It begins at a cache line, of which
-/// thousands of connections then need fewer.
+/// The sending end of a connection over one path.
 #[derive(Clone, Debug)]
+// Aligned to cache lines: thousands of senders do not fit into the cache, and each that
+// straddled one would load a line more for each event.
 #[repr(align(64))]
 pub struct Sender {
     board: Scoreboard,
