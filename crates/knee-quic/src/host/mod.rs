@@ -11,7 +11,7 @@ pub use self::settings::{ConnectionSettings, HostSettings};
 pub use self::tape::{Tape, Waiting};
 
 use self::join::{hear, introduce};
-use self::settings::{Version, transport};
+use self::settings::{IpVersion, transport};
 use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
@@ -109,7 +109,7 @@ pub struct Host {
     start: Instant,
     endpoints: Vec<Endpoint>,
     factories: Vec<Arc<Factory>>,
-    /// Of each path, the settings of connections over IPv4, and over IPv6.
+    /// Settings of connections, by path and [`IpVersion`].
     clients: Vec<[ClientConfig; 2]>,
     servers: Vec<[Arc<ServerConfig>; 2]>,
     links: BTreeMap<LinkKey, Link>,
@@ -159,12 +159,12 @@ impl Host {
             let factory =
                 Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
             let is_server = host.settings.is_server;
-            let transports = [Version::Four, Version::Six]
+            let transports = [IpVersion::V4, IpVersion::V6]
                 .map(|version| Arc::new(transport(settings, version, is_server, factory.clone())));
             let mut config = keys.endpoint(is_server)?;
             config.rng_seed(Some(rng.get_seed()));
             // Fails only for sizes below that of any QUIC packet.
-            let _ = config.max_udp_payload_size(settings.largest(Version::Four).max(1200));
+            let _ = config.max_udp_payload_size(settings.largest(IpVersion::V4).max(1200));
             let server = if is_server {
                 let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
                 let server = ServerConfig::with_crypto(Arc::new(tls));
@@ -237,7 +237,7 @@ impl Host {
         if self.settings.eager && !self.bonds.contains_key(&member.bundle) {
             self.insert(member.bundle, None, self.settings.limits, Time::MAX);
         }
-        let config = self.clients[path][Version::to(to) as usize].clone();
+        let config = self.clients[path][IpVersion::to(to) as usize].clone();
         let at = self.instant(now);
         let (handle, connection) = self.endpoints[path].connect(at, config, to, SERVER_NAME)?;
         let key = self.add(path, handle, connection);
@@ -265,7 +265,7 @@ impl Host {
 
     fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
         let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
-        let largest = |path: &ConnectionSettings| path.largest(Version::Four);
+        let largest = |path: &ConnectionSettings| path.largest(IpVersion::V4);
         let packet = self.settings.paths.iter().map(largest).max().unwrap_or_default();
         // That of the other end.
         let peers_id = if is_server { CLIENT_ID } else { SERVER_ID };
@@ -435,7 +435,7 @@ impl Host {
             // Fails only if a retry is not allowed.
             endpoint.retry(incoming, &mut answer).ok()
         } else {
-            let version = Version::to(incoming.remote_address());
+            let version = IpVersion::to(incoming.remote_address());
             let config = self.servers[path][version as usize].clone();
             match endpoint.accept(incoming, at, &mut answer, Some(config)) {
                 Ok((handle, connection)) => {

@@ -33,9 +33,9 @@ impl ConnectionSettings {
         ConnectionSettings { packet, packet_max: None, keep_alive: None, idle: None }
     }
 
-    /// Returns the largest size of a packet to an address.
-    pub(super) fn largest(&self, version: Version) -> u16 {
-        let shorter = if version == Version::Four { IPV6_HEADER - IPV4_HEADER } else { 0 };
+    /// Returns the largest size of a packet over a version of IP.
+    pub(super) fn largest(&self, version: IpVersion) -> u16 {
+        let shorter = if version == IpVersion::V4 { IPV6_HEADER - IPV4_HEADER } else { 0 };
         self.packet_max.map_or(self.packet, |most| most.saturating_add(shorter))
     }
 }
@@ -49,15 +49,15 @@ const PROBE_STEP: u16 = 8;
 
 /// Version of IP, whose header takes part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
-    Four,
-    Six,
+pub(super) enum IpVersion {
+    V4,
+    V6,
 }
 
-impl Version {
+impl IpVersion {
     /// Returns the version of the packets to an address.
-    pub(super) fn to(address: SocketAddr) -> Version {
-        if address.ip().to_canonical().is_ipv4() { Version::Four } else { Version::Six }
+    pub(super) fn to(address: SocketAddr) -> IpVersion {
+        if address.ip().to_canonical().is_ipv4() { IpVersion::V4 } else { IpVersion::V6 }
     }
 }
 
@@ -92,7 +92,7 @@ pub struct HostSettings {
 /// Returns the settings in the library's form.
 pub(super) fn transport(
     path: ConnectionSettings,
-    version: Version,
+    version: IpVersion,
     is_server: bool,
     factory: Arc<Factory>,
 ) -> TransportConfig {
@@ -132,7 +132,7 @@ mod tests {
         let largest = |address: &str| {
             let settings =
                 ConnectionSettings { packet_max: Some(1452), ..ConnectionSettings::lasting(1200) };
-            settings.largest(Version::to(address.parse().unwrap()))
+            settings.largest(IpVersion::to(address.parse().unwrap()))
         };
         assert_eq!(largest("192.0.2.1:443"), 1472);
         assert_eq!(largest("[::ffff:192.0.2.1]:443"), 1472);
