@@ -3,9 +3,9 @@
 
 Needs a checkout of htsim (https://github.com/Broadcom/csg-htsim), g++ and make, and a release
 build of `knee` (`cargo build --release`). The two take turns, and the medians are compared. Both
-acknowledge each packet and have a buffer of one bandwidth-delay product. Cost is user CPU time of
-the simulation alone, without set-up and output, per data packet delivered in order. Fails if Knee
-is slower in a case.
+acknowledge each packet and have a buffer of one bandwidth-delay product. Knee repairs losses by
+SACK, which htsim's TCP lacks. Cost is user CPU time of the simulation, in Knee's case with its
+set-up, per data packet delivered in order. Fails if Knee is slower in a case.
 
     benches/htsim/run.py CHECKOUT                all cases, five turns
     benches/htsim/run.py CHECKOUT ii --turns 9   one, nine turns

@@ -9,9 +9,9 @@ use knee_transport::Sent;
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// Later numbers that were acknowledged before the last ACK, from which the library has told the fate
-/// of a packet if it ever will: it declares packets lost from three on (RFC 9002, section 6.1.1).
-const TOLD_BY: u64 = 16;
+/// The library reports a packet no more once the packet this many numbers later was acknowledged
+/// before the last ACK: it declares packets lost from three on (RFC 9002, section 6.1.1).
+const REPORTED_WITHIN: u64 = 16;
 /// Maximum number of packets aside: the fate of handshake packets whose keys were dropped is never
 /// reported.
 const ASIDE_MAX: usize = 64;
@@ -69,7 +69,7 @@ impl Ring {
     /// Notes that an ACK was processed. Forgets packets whose fate the library does not tell: probes
     /// of the MTU that were lost, and packets from before the peer's address changed.
     pub fn on_ack_end(&mut self) {
-        self.forget_before(self.acknowledged_before.saturating_sub(TOLD_BY));
+        self.forget_before(self.acknowledged_before.saturating_sub(REPORTED_WITHIN));
         self.acknowledged_before = self.acknowledged;
     }
 

@@ -286,8 +286,8 @@ fn packets_are_as_large_as_the_path_carries() {
     }
 }
 
-/// One link over IPv4 and one over IPv6: each has packets of its own size, and a stream's data passes
-/// from one to the other.
+/// One link over IPv4 and one over IPv6: each finds a size of packets of its own, and a stream's data,
+/// which is cut for the smaller one, passes from one to the other.
 #[test]
 fn a_bundle_spans_both_versions_of_ip() {
     let mixed = |end, path| if path == 0 { address(end, path) } else { address_v6(end, path) };

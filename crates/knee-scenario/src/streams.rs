@@ -3,7 +3,8 @@
 //!
 //! A stream is keyed by the kind and the name of the part, not by its position in the file: the
 //! draws do not depend on what else a scenario contains, nor on its order. The key of ChaCha8 is
-//! the SHA-256 of the part, the run's seed and the names, each preceded by its length.
+//! the SHA-256 of the run's seed and the number within the group, eight bytes each, the lowest
+//! first, and then of the part and the names, each preceded by its length.
 
 use crate::model::{Flow, Scenario};
 use rand_chacha::ChaCha8Rng;

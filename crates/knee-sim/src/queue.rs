@@ -12,7 +12,7 @@ use crate::wheel::{self, Wheel};
 use knee_units::Time;
 
 /// Bits of a key for the source; the 44 remaining bits for the number are
-/// enough for years of computing.
+/// enough for a week of computing, at twenty million events per second.
 const SOURCE_BITS: u32 = 20;
 /// Largest number of sources: links, and timers of flows.
 pub const SOURCES_MAX: usize = 1 << SOURCE_BITS;
@@ -54,7 +54,7 @@ impl Armed {
 const NEAR_MAX: usize = 128;
 /// Largest number of keys in the list if there are no others; a run with few flows queues fewer.
 const ALONE_MAX: usize = 32;
-/// Smallest and largest number of keys for a refill of the empty list.
+/// Smallest and largest number of keys that a refill adds to the list.
 const REFILL_MIN: usize = 32;
 const REFILL_MAX: usize = NEAR_MAX / 2;
 
@@ -63,8 +63,8 @@ const REFILL_MAX: usize = NEAR_MAX / 2;
 /// Most events are due soon: the next packet of a link precedes almost all timers.
 /// The earliest keys are therefore in a short sorted list, into which such a key is
 /// inserted with few comparisons. Later keys wait unsorted in the slots of a wheel
-/// until the list is empty, and much later ones in a heap: there are few of those,
-/// since the event of a postponed timer stays where it is.
+/// until few are left in the list, and much later ones in a heap: there are few of
+/// those, since the event of a postponed timer stays where it is.
 #[derive(Debug)]
 pub struct EventQueue {
     /// The earliest keys, in descending order.

@@ -117,13 +117,13 @@ const PARAMETERS: &[Parameter] = &[
         name: "probe_rtt",
         kind: Kind::Switch,
         default: "true",
-        summary: "renew a min_rtt of ten seconds with little in flight",
+        summary: "renew a min_rtt that is ten seconds old, with little in flight",
     },
     Parameter {
         name: "probe_rtt_gain",
         kind: Kind::Number { min: 0.0, max: 0.9 },
         default: "0",
-        summary: "window in PROBE_RTT, in BDP, and at least four packets",
+        summary: "window in PROBE_RTT as a part of the BDP, at least four packets",
     },
     Parameter {
         name: "gamma_gains",

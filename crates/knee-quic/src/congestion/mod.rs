@@ -38,7 +38,7 @@ use rand_core::SeedableRng;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Headers of IPv4 and UDP.
+/// Headers of IPv4 and UDP; over IPv6 packets are 20 bytes larger than controllers are told.
 const AROUND: u32 = 28;
 /// Interval of the timers of a host, which sends and reads together what became due since the last
 /// one. Tokio's have a millisecond.
@@ -282,7 +282,7 @@ impl CongestionControl {
         let mut inner = self.inner();
         let in_flight = inner.in_flight + waiting;
         inner.sampler.mark_app_limited(in_flight);
-        let fits = in_flight + u64::from(inner.mss) <= inner.window();
+        let fits = inner.fits(waiting);
         inner.note_window_use(!fits);
     }
 

@@ -237,7 +237,7 @@ impl Host {
         if self.settings.eager && !self.bonds.contains_key(&member.bundle) {
             self.insert(member.bundle, None, self.settings.limits, Time::MAX);
         }
-        let config = self.clients[path][IpVersion::to(to) as usize].clone();
+        let config = self.clients[path][IpVersion::of(to) as usize].clone();
         let at = self.instant(now);
         let (handle, connection) = self.endpoints[path].connect(at, config, to, SERVER_NAME)?;
         let key = self.add(path, handle, connection);
@@ -408,7 +408,7 @@ impl Host {
                     link.received += bytes.len() as u64;
                     link.connection.handle_event(event);
                 }
-                // At once: the next packet has this one's memory, which is in the cache.
+                // Now, so that the next packet reuses this one's memory while it is in the cache.
                 self.receive(now, (path, handle.0));
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
@@ -435,7 +435,7 @@ impl Host {
             // Fails only if a retry is not allowed.
             endpoint.retry(incoming, &mut answer).ok()
         } else {
-            let version = IpVersion::to(incoming.remote_address());
+            let version = IpVersion::of(incoming.remote_address());
             let config = self.servers[path][version as usize].clone();
             match endpoint.accept(incoming, at, &mut answer, Some(config)) {
                 Ok((handle, connection)) => {

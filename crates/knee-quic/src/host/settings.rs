@@ -18,8 +18,8 @@ const RECEIVE_BUFFER: usize = 16 << 20;
 pub struct ConnectionSettings {
     /// Size of a packet, as UDP payload, bytes.
     pub packet: u16,
-    /// Maximum size to probe for over IPv6 (RFC 8899); over IPv4, whose header is 20 bytes shorter,
-    /// it is 20 bytes more. If absent, packets keep their size.
+    /// Maximum size to probe for over IPv6 (RFC 8899), bytes; over IPv4, whose header is 20 bytes
+    /// shorter, it is 20 bytes more. If absent, packets keep their size.
     pub packet_max: Option<u16>,
     /// Interval of keep-alives; if absent, none are sent.
     pub keep_alive: Option<Time>,
@@ -43,9 +43,9 @@ impl ConnectionSettings {
 /// Bytes of the headers of IP, without options and extensions.
 const IPV4_HEADER: u16 = 20;
 const IPV6_HEADER: u16 = 40;
-/// Steps in which the largest packet is searched for: few, and yet nearly all of a frame that PPPoE
-/// has made eight bytes smaller is used.
-const PROBE_STEP: u16 = 8;
+/// Difference below which the binary search for the largest packet ends, bytes: over PPPoE, whose
+/// frames are eight bytes smaller, few bytes are left unused.
+const PROBE_CHANGE_MIN: u16 = 8;
 
 /// Version of IP, whose header takes part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ pub(super) enum IpVersion {
 }
 
 impl IpVersion {
-    /// Returns the version of the packets to an address.
-    pub(super) fn to(address: SocketAddr) -> IpVersion {
+    /// Returns the version of the packets to or from an address.
+    pub(super) fn of(address: SocketAddr) -> IpVersion {
         if address.ip().to_canonical().is_ipv4() { IpVersion::V4 } else { IpVersion::V6 }
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn transport(
     let mut config = TransportConfig::default();
     let discovery = path.packet_max.map(|_| {
         let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(path.largest(version)).minimum_change(PROBE_STEP);
+        discovery.upper_bound(path.largest(version)).minimum_change(PROBE_CHANGE_MIN);
         discovery
     });
     // Longer than a varint of milliseconds can express means no timeout.
@@ -132,7 +132,7 @@ mod tests {
         let largest = |address: &str| {
             let settings =
                 ConnectionSettings { packet_max: Some(1452), ..ConnectionSettings::lasting(1200) };
-            settings.largest(IpVersion::to(address.parse().unwrap()))
+            settings.largest(IpVersion::of(address.parse().unwrap()))
         };
         assert_eq!(largest("192.0.2.1:443"), 1472);
         assert_eq!(largest("[::ffff:192.0.2.1]:443"), 1472);
