@@ -6,11 +6,16 @@
 
 use crate::Cells;
 use parquet::basic::{Compression, Encoding};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{
+    DEFAULT_WRITE_BATCH_SIZE, EnabledStatistics, WriterProperties, WriterPropertiesPtr,
+};
 use std::sync::Arc;
 
 /// Maximum size of a dictionary. Values that do not fit are written as they are.
 const DICTIONARY_BYTES_MAX: usize = 16 << 10;
+/// Rows of a page, so that its memory is taken at once: the batches of the library's default size
+/// that reach its limit, 20,000.
+const PAGE_ROWS: usize = 20 * DEFAULT_WRITE_BATCH_SIZE;
 /// Values of a chunk that are looked at. A turn of more series than half as many is not seen to
 /// repeat.
 const SAMPLE: usize = 4096;
@@ -72,7 +77,10 @@ impl Encodings {
 
 /// Returns settings for an encoding, or for a dictionary.
 fn settings(encoding: Option<Encoding>, statistics: EnabledStatistics) -> WriterPropertiesPtr {
+    // The size of a dictionary is looked at after each batch.
+    let batch_rows = if encoding.is_some() { PAGE_ROWS } else { DEFAULT_WRITE_BATCH_SIZE };
     let settings = WriterProperties::builder()
+        .set_write_batch_size(batch_rows)
         .set_compression(Compression::LZ4_RAW)
         .set_dictionary_enabled(encoding.is_none())
         .set_dictionary_page_size_limit(DICTIONARY_BYTES_MAX)

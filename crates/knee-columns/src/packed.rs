@@ -17,8 +17,8 @@ const BLOCK_ROWS: usize = 64;
 pub struct Packed {
     width: usize,
     blocks: Vec<Block>,
-    /// The last block, at least one row unless there are no rows: for each column, places for the
-    /// integers of as many rows as a block has.
+    /// The last block, at least one row unless there are no rows: places for as many rows as a block
+    /// has, one after another.
     open: Vec<u64>,
     /// Number of rows.
     rows: usize,
@@ -61,31 +61,25 @@ impl Packed {
         blocks.sum::<usize>() + size_of_val(&self.open[..]) + self.scratch.capacity()
     }
 
-    /// Adds a row.
-    ///
-    /// # Panics
-    /// If it is not as wide as the others.
-    pub fn push(&mut self, row: &[u64]) {
-        assert_eq!(row.len(), self.width, "all rows are equally wide");
+    /// Adds a row, and returns its places, to be set: they hold any integers.
+    pub fn add(&mut self) -> &mut [u64] {
         let place = self.rows % BLOCK_ROWS;
         if place == 0 && self.rows > 0 {
-            let bytes = pack(&self.open, &mut self.scratch);
+            let bytes = pack(&self.open, self.width, &mut self.scratch);
             self.blocks.push(Block { first: self.open[0], bytes });
         }
-        for (column, value) in self.columns_mut().zip(row) {
-            column[place] = *value;
-        }
         self.rows += 1;
+        &mut self.open[place * self.width..][..self.width]
     }
 
-    /// Returns the integers of each column in the last block.
-    fn columns(&self) -> impl Iterator<Item = &[u64]> {
-        let rows = self.rows - self.blocks.len() * BLOCK_ROWS;
-        self.open.chunks_exact(BLOCK_ROWS).map(move |column| &column[..rows])
+    /// Returns the rows of the last block, one after another.
+    fn last_block(&self) -> &[u64] {
+        &self.open[..(self.rows - self.blocks.len() * BLOCK_ROWS) * self.width]
     }
 
-    fn columns_mut(&mut self) -> impl Iterator<Item = &mut [u64; BLOCK_ROWS]> {
-        self.open.as_chunks_mut().0.iter_mut()
+    /// Returns one column of the last block.
+    fn last_of(&self, column: usize) -> impl Iterator<Item = u64> {
+        self.last_block().chunks_exact(self.width).map(move |row| row[column])
     }
 
     /// Returns the rows from `number` on.
@@ -99,8 +93,8 @@ impl Packed {
     }
 
     /// Returns the last row.
-    pub fn last(&self) -> Option<Vec<u64>> {
-        self.columns().map(|column| column.last().copied()).collect()
+    pub fn last(&self) -> Option<&[u64]> {
+        self.last_block().chunks_exact(self.width).last()
     }
 
     /// Returns the number of the last row whose first integer is below `least`, or zero.
@@ -110,7 +104,7 @@ impl Packed {
         let mut firsts = Vec::new();
         let before = match is_open {
             true => {
-                firsts.extend(self.columns().next().unwrap_or_default());
+                firsts.extend(self.last_of(0));
                 self.blocks.len()
             }
             false => {
@@ -131,7 +125,7 @@ impl Packed {
             unpack_column(&block.bytes, column, &mut values);
         }
         if last > self.blocks.len() {
-            values.extend(self.columns().nth(column).unwrap_or_default());
+            values.extend(self.last_of(column));
         }
         let before = first * BLOCK_ROWS;
         values.truncate(end - before);
@@ -177,28 +171,27 @@ impl PackedRows<'_> {
         match blocks.get(self.number / BLOCK_ROWS) {
             Some(block) => unpack(&block.bytes, *width, &mut self.block),
             None => {
-                self.block.resize(BLOCK_ROWS * width, 0);
-                for (column, values) in self.packed.columns().enumerate() {
-                    let places = self.block.iter_mut().skip(column).step_by(*width);
-                    places.zip(values).for_each(|(place, value)| *place = *value);
-                }
+                self.block.clear();
+                self.block.extend_from_slice(self.packed.last_block());
             }
         }
     }
 }
 
-/// Packs the columns of a complete block.
-fn pack(columns: &[u64], bytes: &mut Vec<u8>) -> Box<[u8]> {
+/// Packs a complete block of rows, column by column.
+fn pack(rows: &[u64], width: usize, bytes: &mut Vec<u8>) -> Box<[u8]> {
     let mut writer = BitWriter::new(bytes);
-    let columns: &[[u64; BLOCK_ROWS]] = columns.as_chunks().0;
-    for (number, column) in columns.iter().enumerate() {
+    let mut column = [0; BLOCK_ROWS];
+    for number in 0..width {
+        let values = rows.chunks_exact(width).map(|row| row[number]);
+        column.iter_mut().zip(values).for_each(|(place, value)| *place = value);
         put_long(&mut writer, column[0]);
         // Most columns of a block stay the same, which is quickly seen.
         let all = column.iter().fold(0, |all, value| all | (value ^ column[0]));
         if all == 0 {
             writer.put(0, 1);
         } else {
-            put_differences(&mut writer, column, number == 0);
+            put_differences(&mut writer, &column, number == 0);
         }
     }
     writer.finish();
@@ -345,7 +338,7 @@ mod tests {
 
     fn packed(rows: &[Vec<u64>]) -> Packed {
         let mut packed = Packed::new(rows.first().map_or(1, Vec::len));
-        rows.iter().for_each(|row| packed.push(row));
+        rows.iter().for_each(|row| packed.add().copy_from_slice(row));
         packed
     }
 
@@ -379,7 +372,7 @@ mod tests {
             let packed = packed(&rows);
             prop_assert_eq!(packed.len(), rows.len());
             prop_assert_eq!(packed.is_empty(), rows.is_empty());
-            prop_assert_eq!(packed.last(), rows.last().cloned());
+            prop_assert_eq!(packed.last(), rows.last().map(Vec::as_slice));
             prop_assert_eq!(packed.rows_from(0).left(), rows.len());
             prop_assert_eq!(unpacked(packed.rows_from(0)), rows.clone());
             prop_assert_eq!(unpacked(packed.rows_from(from)), &rows[from.min(rows.len())..]);
@@ -406,11 +399,5 @@ mod tests {
         let rows: Vec<Vec<u64>> = (0..6400).map(|row| vec![1_000_000 * row, 5, 1 << 40]).collect();
         let bytes = packed(&rows).bytes();
         assert!(bytes < 100 * 80 + 64 * 3 * 8, "{bytes}");
-    }
-
-    #[test]
-    #[should_panic(expected = "equally wide")]
-    fn rows_of_another_width_are_refused() {
-        packed(&[vec![1, 2], vec![3]]);
     }
 }

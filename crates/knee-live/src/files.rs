@@ -76,7 +76,7 @@ impl Files {
     }
 
     /// Adds a row, relative to the epoch that [`Files::epoch`] returned.
-    pub fn push(&mut self, row: ConnectionRecord) -> Result<(), LiveError> {
+    pub fn push(&mut self, row: &ConnectionRecord) -> Result<(), LiveError> {
         if let Some(open) = &mut self.open {
             open.connections.push(row)?;
         }

@@ -339,7 +339,7 @@ mod tests {
                     weight: Some(3.0),
                     ..ConnectionRecord::default()
                 };
-                file.push(row).unwrap();
+                file.push(&row).unwrap();
             }
             file.finish().unwrap();
         };

@@ -308,7 +308,7 @@ impl Observer {
             prefix: text_of(&mut self.prefixes, socket.remote.ip(), settings.keep_addresses),
             weight: settings.sample_one_of as f64,
         };
-        self.files.push(row(socket, &info, beside))
+        self.files.push(&row(socket, &info, beside))
     }
 
     /// Reads the remaining reports, completes all files and returns the summary.

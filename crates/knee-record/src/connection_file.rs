@@ -61,7 +61,7 @@ impl ConnectionFile {
     ///
     /// # Errors
     /// [`Error::Io`] with the path, for example when the disk is full.
-    pub fn push(&mut self, row: ConnectionRecord) -> Result<(), Error> {
+    pub fn push(&mut self, row: &ConnectionRecord) -> Result<(), Error> {
         self.rows += 1;
         self.table.push(&Names::default(), row)
     }

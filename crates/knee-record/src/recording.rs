@@ -147,7 +147,7 @@ impl Recording {
 
 impl SampleSink for Recording {
     fn flow(&mut self, row: &FlowSample) -> Result<(), Error> {
-        self.samples.push(&self.names, *row)
+        self.samples.push(&self.names, row)
     }
 
     fn path(&mut self, row: &FlowSample) -> Result<(), Error> {
@@ -158,11 +158,11 @@ impl SampleSink for Recording {
                 none.insert(Table::create(&path, tables::path_samples())?)
             }
         };
-        table.push(&self.names, *row)
+        table.push(&self.names, row)
     }
 
     fn link(&mut self, row: &LinkSample) -> Result<(), Error> {
-        self.links.push(&self.names, *row)
+        self.links.push(&self.names, row)
     }
 
     fn class(&mut self, row: &ClassSample) -> Result<(), Error> {
@@ -170,11 +170,11 @@ impl SampleSink for Recording {
             Some(table) => table,
             none => none.insert(Table::create(&self.dir.join(run::CLASSES), tables::classes())?),
         };
-        table.push(&self.names, *row)
+        table.push(&self.names, row)
     }
 
     fn connection(&mut self, row: &ConnectionRecord) -> Result<(), Error> {
-        self.connections.push(&self.names, row.clone())
+        self.connections.push(&self.names, row)
     }
 }
 

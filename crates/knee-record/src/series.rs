@@ -52,7 +52,7 @@ impl<R: Timed> Series<R> {
     }
 
     /// Adds a row.
-    pub fn push(&mut self, row: R) {
+    pub fn push(&mut self, row: &R) {
         if self.added == self.values_max {
             self.parts.iter_mut().for_each(|(_, part)| part.kept.pack());
         }
@@ -69,7 +69,7 @@ impl<R: Timed> Series<R> {
             part.last = None;
             part.kept.push(row);
         } else {
-            part.last = Some(row);
+            part.last = Some(*row);
         }
     }
 
@@ -95,7 +95,7 @@ impl<R: Timed> Series<R> {
             if part.kept.len() >= self.rows_max {
                 part.thin();
             }
-            part.last.into_iter().for_each(|row| part.kept.push(row));
+            part.last.iter().for_each(|row| part.kept.push(row));
             rows.insert(of, part.kept);
         }
         rows
@@ -144,7 +144,7 @@ mod tests {
             for (flow, (start, end)) in flows.iter().enumerate() {
                 if (*start..*end).contains(&time_ns) {
                     let flow = flow as u32;
-                    series.push(FlowSample { flow, time_ns, ..FlowSample::default() });
+                    series.push(&FlowSample { flow, time_ns, ..FlowSample::default() });
                 }
             }
         }

@@ -8,9 +8,6 @@ use std::fmt::{self, Debug};
 use std::ops::Range;
 use std::slice;
 
-/// Largest number of integers of a row.
-const WIDTH_MAX: usize = 24;
-
 /// Rows of one time series, ascending in time. They are values, which are quickly read, until
 /// [`Track::pack`]; then a row of a flow at one sample per millisecond takes about a dozen bytes.
 #[derive(Clone)]
@@ -30,25 +27,19 @@ impl<R> Default for Track<R> {
 
 impl<R: Timed> Track<R> {
     /// Adds a row.
-    pub fn push(&mut self, row: R) {
+    pub fn push(&mut self, row: &R) {
         match &mut self.0 {
-            Kept::Values(rows) => rows.push(row),
-            Kept::Packed { rows, texts } => {
-                let mut values = [0; WIDTH_MAX];
-                let values = &mut values[..R::WIDTH];
-                row.take_apart(values, texts);
-                rows.push(values);
-            }
+            Kept::Values(rows) => rows.push(*row),
+            Kept::Packed { rows, texts } => row.take_apart(rows.add(), texts),
         }
     }
 
     /// Packs the rows, and those that will be added.
     pub fn pack(&mut self) {
-        const { assert!(R::WIDTH <= WIDTH_MAX) }
         if let Kept::Values(values) = &mut self.0 {
             let values = std::mem::take(values);
             self.0 = Kept::Packed { rows: Packed::new(R::WIDTH), texts: Vec::new() };
-            values.into_iter().for_each(|row| self.push(row));
+            values.iter().for_each(|row| self.push(row));
         }
     }
 
@@ -93,7 +84,7 @@ impl<R: Timed> Track<R> {
     pub fn last(&self) -> Option<R> {
         match &self.0 {
             Kept::Values(rows) => rows.last().copied(),
-            Kept::Packed { rows, texts } => rows.last().map(|row| R::put_together(&row, texts)),
+            Kept::Packed { rows, texts } => rows.last().map(|row| R::put_together(row, texts)),
         }
     }
 
@@ -196,7 +187,7 @@ impl<R: Timed + PartialEq> PartialEq for Track<R> {
 impl<R: Timed> FromIterator<R> for Track<R> {
     fn from_iter<I: IntoIterator<Item = R>>(rows: I) -> Track<R> {
         let mut track = Track::default();
-        rows.into_iter().for_each(|row| track.push(row));
+        rows.into_iter().for_each(|row| track.push(&row));
         track
     }
 }
@@ -264,7 +255,7 @@ impl<R> Default for Rows<R> {
 impl<R: Timed> Rows<R> {
     /// Adds a row, which must not be earlier than the others of its series.
     pub fn push(&mut self, row: R) {
-        self.tracks.entry(row.of()).or_default().push(row);
+        self.tracks.entry(row.of()).or_default().push(&row);
     }
 
     /// Packs all rows, and those that will be added to the same series.

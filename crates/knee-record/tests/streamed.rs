@@ -190,7 +190,7 @@ fn comes_back<R: Timed + PartialEq>(row: R) {
     let mut packed = values.clone();
     packed.pack();
     assert_eq!(packed, values);
-    packed.push(row);
+    packed.push(&row);
     assert_eq!(packed.iter().collect::<Vec<_>>(), [row, row, row]);
 }
 
@@ -203,7 +203,7 @@ fn a_row_takes_little_memory() {
     for step in 1..=steps {
         for flow in 0..100 {
             let packets = (2 * step + flow) / 3;
-            series.push(FlowSample {
+            series.push(&FlowSample {
                 flow: flow as u32,
                 time_ns: step * MILLISECOND,
                 delivered_bytes: 1448 * packets,

@@ -59,20 +59,21 @@ impl<'s> Recorder<'s> {
                 count += 1;
             }
         }
-        for number in 0..count {
-            let row = self.rows[number];
-            self.sink.flow(&row)?;
+        for row in &self.rows[..count] {
+            self.sink.flow(row)?;
             self.flows.push(row);
-            self.sample_paths(run, row.flow as usize)?;
+        }
+        for number in 0..count {
+            self.sample_paths(run, self.rows[number].flow as usize)?;
         }
         for link in 0..run.scenario.links.len() {
             let now = run.now();
             let row = LinkSample::of(&mut run.links[link].link, link, now);
             self.sink.link(&row)?;
-            self.links.push(row);
+            self.links.push(&row);
             for row in ClassSample::of(&mut run.links[link].link, link, now) {
                 self.sink.class(&row)?;
-                self.classes.push(row);
+                self.classes.push(&row);
             }
         }
         Ok(())
@@ -87,7 +88,7 @@ impl<'s> Recorder<'s> {
         for position in 0..run.flows[flow].sums.paths.len() {
             let row = path_row(run, flow, position);
             self.sink.path(&row)?;
-            self.paths.push(row);
+            self.paths.push(&row);
         }
         Ok(())
     }

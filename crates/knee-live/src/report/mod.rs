@@ -167,7 +167,7 @@ mod tests {
                 weight: Some(2.0),
                 ..ConnectionRecord::default()
             };
-            file.push(row).unwrap();
+            file.push(&row).unwrap();
         }
         file.finish().unwrap();
     }

@@ -199,9 +199,9 @@ impl<R> Column<R> {
 
 /// Adds an integer of each row; larger ones are added as the largest.
 pub(crate) fn add_integers<R>(rows: &[R], values: &mut Vec<i64>, get: impl Fn(&R) -> u64) {
-    let added = knee_columns::more(values, rows.len());
-    // Counted by hand, here and below: this crate shares iterators over integers with dependencies,
-    // which are not optimised.
+    // Counted by hand, here and below, in slices of known length: this crate shares iterators over
+    // integers with dependencies, which are not optimised.
+    let added = &mut knee_columns::more(values, rows.len())[..rows.len()];
     let mut at = 0;
     while at < rows.len() {
         added[at] = to_signed(get(&rows[at]));
@@ -218,8 +218,8 @@ pub(crate) fn add_positive<R>(
 ) {
     let Some(present) = present else { return };
     let before = values.len();
-    let (added, marks) =
-        (knee_columns::more(values, rows.len()), knee_columns::more_marks(present, rows.len()));
+    let added = &mut knee_columns::more(values, rows.len())[..rows.len()];
+    let marks = &mut knee_columns::more_marks(present, rows.len())[..rows.len()];
     let (mut at, mut count) = (0, 0);
     while at < rows.len() {
         let value = get(&rows[at]);

@@ -27,7 +27,7 @@ pub(crate) fn read_series<R: Default + Timed>(
     layout: &Layout<R>,
 ) -> Result<Rows<R>, Error> {
     let mut series = Series::default();
-    read_batches(path, layout, |rows| rows.iter().for_each(|row| series.push(*row)))?;
+    read_batches(path, layout, |rows| rows.iter().for_each(|row| series.push(row)))?;
     Ok(series.into_rows())
 }
 

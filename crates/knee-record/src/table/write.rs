@@ -6,6 +6,7 @@ use crate::part::Part;
 use crate::tables::Names;
 use knee_columns::{Cells, Kind, Writer};
 use std::path::Path;
+use std::slice;
 
 /// Writes `rows` as the Parquet file `path`.
 pub(crate) fn write<R: Clone>(
@@ -16,7 +17,7 @@ pub(crate) fn write<R: Clone>(
 ) -> Result<(), Error> {
     let mut table = Table::create(path, layout)?;
     for row in rows {
-        table.push(names, row.clone())?;
+        table.push(names, row)?;
     }
     table.finish(names)
 }
@@ -60,7 +61,7 @@ pub(crate) struct Table<R> {
     in_cells: usize,
 }
 
-impl<R> Table<R> {
+impl<R: Clone> Table<R> {
     /// Creates the file `path`.
     pub(crate) fn create(path: &Path, layout: Layout<R>) -> Result<Table<R>, Error> {
         let own = layout.columns.iter().map(|column| (column.name(), column.kind()));
@@ -74,8 +75,9 @@ impl<R> Table<R> {
     }
 
     /// Adds a row.
-    pub(crate) fn push(&mut self, names: &Names, row: R) -> Result<(), Error> {
-        self.rows.push(row);
+    pub(crate) fn push(&mut self, names: &Names, row: &R) -> Result<(), Error> {
+        // In place: the row, which has just been written, is copied once.
+        self.rows.extend_from_slice(slice::from_ref(row));
         if self.rows.len() == ROWS_TOGETHER {
             self.take_rows(names);
         }
