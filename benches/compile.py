@@ -6,9 +6,10 @@ The crates are downloaded first. The time is that of the compilers, user and sys
 cores together, two fifths more on a busy machine than on a quiet one. So the limit is a
 ratio within one run: the total over the time that the largest dependency takes together
 with its own dependencies. That is the mean of four builds, two at the same time before the
-whole and two after it: alone they would leave processors idle, which makes the others
-quicker, and a single one is at times a sixth off. The time that passes is printed beside it. The table shows the slowest crates as reported by `cargo build --timings`; its
-times include waiting for a core.
+whole and two after it: one at a time would leave a processor idle, which makes the other
+quicker, and a single one is at times a sixth off. The time that passes is printed beside it.
+The table shows the slowest crates as reported by `cargo build --timings`; its times include
+waiting for a core.
 """
 
 import argparse

@@ -76,7 +76,7 @@ impl<R: Clone> Table<R> {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, names: &Names, row: &R) -> Result<(), Error> {
-        // In place: the row, which has just been written, is copied once.
+        // `push` would move a clone, and copy the row twice.
         self.rows.extend_from_slice(slice::from_ref(row));
         if self.rows.len() == ROWS_TOGETHER {
             self.take_rows(names);
