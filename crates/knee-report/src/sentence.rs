@@ -1,7 +1,7 @@
 //! Describes the result of a run in one sentence.
 
 use crate::words::{self, capitalised, counted, in_words, listed, percent, rate, time_us};
-use knee_record::{Summary, Verdict};
+use knee_record::{FlowSummary, Summary, Verdict};
 
 /// Jain's index above which a split counts as even, and below which as uneven: two flows at 3 to 2
 /// have 0.96, at 3 to 1 they have 0.8.
@@ -92,7 +92,8 @@ fn sharing(summary: &Summary) -> Option<String> {
     Some(format!("{manner} (Jain's index {})", words::number(Some(jain))))
 }
 
-/// Returns the shares if there are exactly two controllers.
+/// Returns the shares of the bytes if there are exactly two controllers. Goodputs alone would
+/// overrate flows that are measured for a shorter time.
 fn shares_of_two(summary: &Summary) -> Option<String> {
     let first = &summary.flows.first()?.cc;
     let other = &summary.flows.iter().find(|flow| flow.cc != *first)?.cc;
@@ -101,7 +102,8 @@ fn shares_of_two(summary: &Summary) -> Option<String> {
     }
     let of = |cc: &str| -> f64 {
         let members = summary.flows.iter().filter(|flow| flow.cc == cc);
-        members.filter_map(|flow| flow.goodput_bps).sum()
+        let measured_us = |flow: &FlowSummary| flow.end_us - flow.start_us - summary.warmup_us;
+        members.filter_map(|flow| Some(flow.goodput_bps? * measured_us(flow))).sum()
     };
     let share = of(first) / (of(first) + of(other));
     share.is_finite().then(|| {

@@ -327,6 +327,23 @@ fn the_same_input_gives_the_same_bytes() {
     assert_eq!(page(&summary, &records), page(&summary, &records));
 }
 
+/// Of two flows with one goodput, the one that is measured for three times as long delivers three
+/// quarters of the bytes.
+#[test]
+fn parts_are_those_of_the_bytes() {
+    let records = dumbbell(Dumbbell::default());
+    let mut summary = summary("Two controllers", &records, Vec::new());
+    summary.warmup_us = 1e6;
+    for (flow, (cc, end_us)) in summary.flows.iter_mut().zip([("cubic", 6e6), ("bbr", 16e6)]) {
+        flow.cc = cc.to_string();
+        (flow.start_us, flow.end_us, flow.goodput_bps) = (0.0, end_us, Some(5e6));
+    }
+    let elements = parse(&page(&summary, &records));
+    let result = &elements.iter().find(|e| e.attribute("class") == "result").unwrap().text;
+    assert!(result.contains("cubic taking 25"), "{result}");
+    assert!(result.contains("bbr 75"), "{result}");
+}
+
 /// After a warm-up, more than the path's rate can arrive, from data already in flight; the sentence
 /// must not give a part larger than the whole.
 #[test]
