@@ -61,12 +61,14 @@ pub struct World {
     pub now: Time,
     pub hosts: [Host; 2],
     pub links: [Vec<Link<Packet>>; 2],
+    /// The end that sends files: 0 is the client, 1 the server.
+    pub sender: usize,
     pub received: u64,
     pub ended: bool,
     pub told: Vec<String>,
     /// Bytes of packets with headers sent on each path, by end.
     pub carried: [Vec<u64>; 2],
-    /// Whether the server's application reads.
+    /// Whether the receiving application reads.
     pub reads: bool,
     /// When a NAT assigns the client a different port.
     pub rebinding: Time,
@@ -167,6 +169,7 @@ impl World {
             now: Time::ZERO,
             hosts,
             links,
+            sender: 0,
             received: 0,
             ended: false,
             told: Vec::new(),
@@ -198,7 +201,8 @@ impl World {
     }
 
     pub fn read(&mut self) {
-        let Some(bundle) = self.hosts[1].bundle(&ID).filter(|_| self.reads) else { return };
+        let bundle = self.hosts[1 - self.sender].bundle(&ID).filter(|_| self.reads);
+        let Some(bundle) = bundle else { return };
         while let Some(event) = bundle.poll_event() {
             if let Event::Readable(id) = event {
                 while let Some(bytes) = bundle.read(id, usize::MAX) {
@@ -241,12 +245,15 @@ impl World {
 
     /// Sends a file, and returns the time from the start.
     pub fn file(mut self, bytes: u64) -> (Time, World) {
-        let mut left = bytes;
-        let bundle = self.hosts[0].bundle(&ID).unwrap();
+        let (sender, mut left) = (self.sender, bytes);
+        while self.hosts[sender].bundle(&ID).is_none() {
+            self.step();
+        }
+        let bundle = self.hosts[sender].bundle(&ID).unwrap();
         let id: StreamId = bundle.open(Class::Normal).unwrap();
         let chunk = vec![0_u8; 65536];
         while !self.ended {
-            let bundle = self.hosts[0].bundle(&ID).unwrap();
+            let bundle = self.hosts[sender].bundle(&ID).unwrap();
             while left > 0 {
                 let part = &chunk[..left.min(65536) as usize];
                 let taken = bundle.write(id, part);
@@ -265,7 +272,7 @@ impl World {
     }
 
     pub fn observe(&self, path: usize) -> Observed {
-        self.hosts[0].controls(&ID)[path].as_ref().unwrap().observe()
+        self.hosts[self.sender].controls(&ID)[path].as_ref().unwrap().observe()
     }
 }
 
