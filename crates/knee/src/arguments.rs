@@ -230,8 +230,9 @@ pub struct Run {
 /// Larger values are refused.
 const REPEATS_MAX: u64 = 10_000;
 
-/// Grounds that studies can name and that are not in this version.
-pub fn planned(known: &Grounds) -> impl Iterator<Item = &'static str> {
+/// Grounds that scenarios and studies can name and that this build lacks: each is a feature of the
+/// same name.
+pub fn left_out(known: &Grounds) -> impl Iterator<Item = &'static str> {
     knee_scenario::ground_names().filter(|name| known.get(name).is_err())
 }
 
@@ -240,8 +241,10 @@ fn grounds() -> PossibleValuesParser {
     let known = all.iter().map(|ground| {
         PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
     });
-    let planned = planned(&all).map(|name| PossibleValue::new(name).help("Not in this version"));
-    known.chain(planned).collect::<Vec<_>>().into()
+    let left_out = left_out(&all).map(|name| {
+        PossibleValue::new(name).help(format!("Not in this build, which lacks --features {name}"))
+    });
+    known.chain(left_out).collect::<Vec<_>>().into()
 }
 
 const REPRODUCE: &str = "\

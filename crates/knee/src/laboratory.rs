@@ -1,7 +1,7 @@
 //! The laboratory for the command line: with a progress bar, a warning about large output, and
 //! Ctrl-C.
 
-use crate::arguments::planned;
+use crate::arguments::left_out;
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::{build, interrupt, screen};
@@ -34,9 +34,13 @@ pub fn lab(parallel: Option<u16>) -> Lab {
 
 /// The requested grounds.
 pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn Ground>, Failure> {
-    if let Some(name) = planned(grounds).find(|name| names.iter().any(|n| n == name)) {
-        let what = format!("the ground {name} is not in this version");
-        return Err(Failure::Host(what, "run on the simulator, with --on sim".to_string()));
+    if let Some(name) = left_out(grounds).find(|name| names.iter().any(|n| n == name)) {
+        let what = format!("this build of Knee has no ground {name}");
+        let advice = format!(
+            "build one that has: cargo build --release --features {name}; or run on the simulator, \
+             with --on sim"
+        );
+        return Err(Failure::Host(what, advice));
     }
     Ok(grounds.choose(names).map_err(Error::from)?)
 }
