@@ -38,8 +38,9 @@ table! {
         receiver: Optional<ReceiverFile>,
         /// Receive window, "unlimited", or "auto": tuned as Linux does, up to 6
         /// MiB, for flows with several paths. "unlimited" is TCP's largest
-        /// window, 1 GiB. Default: "unlimited"; "auto" with several paths; 6
-        /// MiB if the receiver conceals losses.
+        /// window, 1 GiB. Over QUIC either word means 64 MiB. Default:
+        /// "unlimited"; "auto" with several paths; 6 MiB if the receiver
+        /// conceals losses.
         receive_window: Optional<WindowFile>,
         /// Whether segments are paced. Default: "auto".
         pacing: Optional<PacingWord>,
