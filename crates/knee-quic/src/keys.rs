@@ -2,7 +2,10 @@
 
 use ::ring::hmac;
 use noq_proto::rustls;
-use noq_proto::{EndpointConfig, HashedConnectionIdGenerator, RandomConnectionIdGenerator};
+use noq_proto::{
+    ConnectionId, ConnectionIdGenerator, EndpointConfig, HashedConnectionIdGenerator, InvalidCid,
+    RandomConnectionIdGenerator,
+};
 use rustls::SignatureScheme;
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,12 +18,16 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName};
 use std::sync::Arc;
+use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Lengths of the ends' connection ids, bytes. Every packet carries that of its receiver. A client's
-/// socket has few connections, with a dozen ids each: noq permits 192 of one byte.
-pub(crate) const CLIENT_ID: usize = 1;
+/// Lengths of the ends' connection ids, bytes. Every packet carries that of its receiver, and a
+/// client's socket has few connections beside a server's.
+pub(crate) const CLIENT_ID: usize = 2;
 pub(crate) const SERVER_ID: usize = 8;
+/// Maximum number of concurrent connections of a client's endpoint, each of which has up to five ids:
+/// most of the ids stay free, so that a new one is soon found.
+pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 8192;
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
 
@@ -128,7 +135,7 @@ impl KeyPair {
         let mut config = EndpointConfig::new(Arc::new(reset));
         config.cid_generator(Arc::new(move || match is_server {
             true => Box::new(HashedConnectionIdGenerator::from_key(connection_ids)),
-            false => Box::new(RandomConnectionIdGenerator::new(CLIENT_ID)),
+            false => Box::new(ClientIds(RandomConnectionIdGenerator::new(CLIENT_ID))),
         }));
         Ok(config)
     }
@@ -172,6 +179,29 @@ impl KeyPair {
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+/// Random connection ids of a client. It says of no other that it was its own, and so sends no
+/// stateless reset: whoever could ask for those of all ids could end connections that will have them
+/// (RFC 9000, section 21.11).
+struct ClientIds(RandomConnectionIdGenerator);
+
+impl ConnectionIdGenerator for ClientIds {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.0.generate_cid()
+    }
+
+    fn validate(&self, _: ConnectionId) -> Result<(), InvalidCid> {
+        Err(InvalidCid)
+    }
+
+    fn cid_len(&self) -> usize {
+        self.0.cid_len()
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        self.0.cid_lifetime()
+    }
 }
 
 /// Accepted keys. The peer's key must be one of them, and the peer must hold its secret half.

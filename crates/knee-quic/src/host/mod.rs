@@ -15,7 +15,9 @@ use self::settings::{IpVersion, transport};
 use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
-use crate::keys::{CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID, key_error};
+use crate::keys::{
+    CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID, key_error,
+};
 use crate::link::{Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
@@ -65,6 +67,9 @@ pub enum HostError {
     /// A connection cannot be opened.
     #[error("cannot open a connection: {0}")]
     Connect(#[from] noq_proto::ConnectError),
+    /// The endpoint has as many connections as it may have.
+    #[error("cannot open a connection: there are {CLIENT_CONNECTIONS_MAX} at a time already")]
+    Full,
 }
 
 /// Events for the owner of a host.
@@ -226,7 +231,7 @@ impl Host {
     /// once the first path has joined.
     ///
     /// # Errors
-    /// The address cannot be connected to.
+    /// The address cannot be connected to, or the endpoint has too many connections.
     pub fn connect(
         &mut self,
         now: Time,
@@ -234,6 +239,9 @@ impl Host {
         to: SocketAddr,
         member: Member,
     ) -> Result<(), HostError> {
+        if self.endpoints[path].open_connections() >= CLIENT_CONNECTIONS_MAX {
+            return Err(HostError::Full);
+        }
         if self.settings.eager && !self.bonds.contains_key(&member.bundle) {
             self.insert(member.bundle, None, self.settings.limits, Time::MAX);
         }

@@ -47,6 +47,7 @@ pub struct Way {
     pub mbit: f64,
     pub one_way: Time,
     pub buffer: u64,
+    /// Share of the packets that are lost on the way to the server.
     pub loss: f64,
     pub down: Vec<(Time, Time)>,
     pub cost: u8,
