@@ -3,7 +3,7 @@
 
 use knee_bond::status::{self, Status};
 use knee_bond::{Client, ClientConfig, Server, ServerConfig, key};
-use knee_host::Namespace;
+use knee_host::{Namespace, set_sysctl};
 use knee_record::{Control, Records};
 use knee_scenario::{Scenario, Source};
 use knee_testbed::{Health, Hosts, PathSettings, Testbed, TestbedError};
@@ -22,8 +22,8 @@ use tokio::task::LocalSet;
 
 /// Address of the server and of the services behind it.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
-/// Pause of an application that reads, without which it would be woken for every packet, by
-/// processors that both ends and the emulator need.
+/// Pause of an application after a read; otherwise it wakes for every packet, and takes processor
+/// time from both ends and the emulator.
 const READING: Duration = Duration::from_millis(1);
 /// Maximum bytes of a file that are written or read at a time.
 const PART: usize = 1 << 16;
@@ -75,9 +75,8 @@ pub fn measured(
     let scenario: Scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
     let settings = vec![PathSettings { mtu: 1500, v6: false }; count];
     let (hosts, devices) = Hosts::create(&settings, |_| {
-        // Applications are beside their proxies: nothing is lost, and pacing would cost timers.
-        fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").unwrap();
-        Ok(())
+        // Applications are beside their proxies: little is lost, and pacing would cost timers.
+        set_sysctl("net.ipv4.tcp_congestion_control", "reno")
     })
     .map_err(Skipped::lack)?;
     let hosts = Arc::new(hosts);
@@ -132,8 +131,7 @@ fn named(question: &[u8], whole: bool) -> Vec<u8> {
     answer
 }
 
-/// Bytes after which files repeat themselves: a prime, so that no block of bytes comes to its own
-/// place in another one.
+/// Bytes after which files repeat themselves: a prime, so that no misplaced block matches.
 const PERIOD: usize = 1_000_003;
 
 /// Returns `count` bytes, at most [`PART`], of every file from a place on. They are computed once,
@@ -296,9 +294,9 @@ impl Lab {
     pub fn load_for(&self, time: Duration) -> u64 {
         let mut connection = self.connect(SERVER, FILES).unwrap();
         connection.write_all(&(1_u64 << 32).to_be_bytes()).unwrap();
-        let (mut buffer, mut bytes, began) = (vec![0; 1 << 16], 0, Instant::now());
+        let (mut buffer, mut bytes, began) = (vec![0; PART], 0, Instant::now());
         while began.elapsed() < time {
-            bytes += connection.read(&mut buffer).unwrap() as u64;
+            bytes += read(&mut connection, &mut buffer) as u64;
         }
         bytes
     }
@@ -470,13 +468,21 @@ fn give(mut connection: TcpStream) {
     let _ = connection.write_all(&place.to_be_bytes());
 }
 
+/// Reads once, and pauses if that was all.
+fn read(connection: &mut TcpStream, buffer: &mut [u8]) -> usize {
+    let count = connection.read(buffer).unwrap();
+    if count < buffer.len() {
+        thread::sleep(READING);
+    }
+    count
+}
+
 /// Asks for this many bytes on a connection, and checks them.
 pub fn take(mut connection: TcpStream, bytes: u64) {
     connection.write_all(&bytes.to_be_bytes()).unwrap();
     let (mut buffer, mut place) = (vec![0; PART], 0_u64);
     while place < bytes {
-        let count = connection.read(&mut buffer).unwrap();
-        thread::sleep(READING);
+        let count = read(&mut connection, &mut buffer);
         assert!(count > 0, "it ended after {place} of {bytes} bytes");
         assert!(buffer[..count] == *content(place, count), "bytes from {place} on");
         place += count as u64;
