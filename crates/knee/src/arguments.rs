@@ -242,7 +242,7 @@ fn grounds() -> PossibleValuesParser {
         PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
     });
     let left_out = left_out(&all).map(|name| {
-        PossibleValue::new(name).help(format!("Not in this build, which lacks --features {name}"))
+        PossibleValue::new(name).help(format!("Not in this build; needs --features {name}"))
     });
     known.chain(left_out).collect::<Vec<_>>().into()
 }

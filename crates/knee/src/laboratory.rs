@@ -37,7 +37,7 @@ pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn 
     if let Some(name) = left_out(grounds).find(|name| names.iter().any(|n| n == name)) {
         let what = format!("this build of Knee has no ground {name}");
         let advice = format!(
-            "build one that has: cargo build --release --features {name}; or run on the simulator, \
+            "build one that has, cargo build --release --features {name}, or run on the simulator, \
              with --on sim"
         );
         return Err(Failure::Host(what, advice));
