@@ -25,7 +25,7 @@ const LINGER: Time = Time::from_secs(60);
 const BUNDLES_OF_A_KEY: usize = 4;
 /// Maximum bytes in flight of all streams, of one that was not read yet, and bytes waiting to be
 /// sent. The first flights of a stream over several links fit into the second.
-const WINDOW: u64 = 16 << 20;
+pub const WINDOW: u64 = 16 << 20;
 const STREAM_WINDOW: u64 = 64 << 10;
 const BUFFER: u64 = 4 << 20;
 /// Maximum number of concurrent streams, unless the server says otherwise.

@@ -478,7 +478,11 @@ fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
             }
         }
         let scenario = knee_scenario::read(&out.join("scenario.toml"), &[]).unwrap();
-        println!("{}", std::fs::read_to_string(out.join("scenario.toml")).unwrap());
+        let text = std::fs::read_to_string(out.join("scenario.toml")).unwrap();
+        println!("{text}");
+        for transport in ["\nacks = \"quic\"\n", "\nreceive_window = \"16 MiB\"\n"] {
+            assert!(text.contains(transport), "{transport}");
+        }
         // With the parameters that the links have, and not with those of their names.
         let tuning = knee_bond::config::Tuning::default();
         assert_eq!(scenario.flows[0].controller, tuning.controller);

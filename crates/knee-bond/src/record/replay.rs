@@ -10,6 +10,7 @@
 
 use super::series::{Course, Way, courses, way};
 use super::shot::{STEP, Shot};
+use crate::settings::WINDOW;
 use std::fmt::Write;
 
 /// Shots per second.
@@ -37,6 +38,9 @@ pub fn scenario_text(shots: &[Shot]) -> String {
     let peer = if first.peer.is_empty() { String::new() } else { format!(", {}", first.peer) };
     let _ = writeln!(text, "name = \"Links as recorded{peer}\"");
     let _ = writeln!(text, "duration = \"{} ms\"", (end_s * 1e3).ceil().max(1000.0));
+    // QUIC's, not those of Multipath TCP, whose window grows as data arrives in order.
+    let window = WINDOW >> 20;
+    let _ = writeln!(text, "\n[transport]\nacks = \"quic\"\nreceive_window = \"{window} MiB\"");
     let mut names = Vec::new();
     for (name, course) in &courses {
         let delay_us = course.min_rtt_ns() / 2000;
