@@ -22,6 +22,8 @@ use libbpf_rs::{ErrorKind, Link, MapCore, MapType, Object, ObjectBuilder, OpenOb
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// Controllers that can be loaded, by their names in the kernel (at most 15 bytes).
 pub const NAMES: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa"];
@@ -30,6 +32,10 @@ const BBR_LOW_DELAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_LOW_DELAY"));
 const BBR3: &[u8] = include_bytes!(env!("KNEE_BPF_BBR3"));
 const COPA: &[u8] = include_bytes!(env!("KNEE_BPF_COPA"));
 const FIXED: &[u8] = include_bytes!(env!("KNEE_BPF_FIXED"));
+
+/// Time between two looks at whether the kernel has withdrawn a name, and how many there are.
+const WITHDRAWAL_LOOK: Duration = Duration::from_millis(5);
+const WITHDRAWAL_LOOKS: u32 = 2000;
 
 /// An algorithm of `knee-cc` in BPF.
 struct Program {
@@ -114,10 +120,12 @@ pub fn list() -> Result<Vec<String>, BpfError> {
     Ok(names)
 }
 
-/// Unloads a controller. Connections that use it keep it.
+/// Unloads a controller, and waits until the kernel does not offer it any more, which is some time
+/// after its link is gone. Connections that use it keep it.
 ///
 /// # Errors
-/// It is not loaded.
+/// It is not loaded, or the kernel still offers it after ten seconds.
+#[expect(clippy::disallowed_methods, reason = "the kernel tells nobody when it is done")]
 pub fn unload(name: &str) -> Result<(), BpfError> {
     if !list()?.iter().any(|loaded| loaded == name) {
         return Err(BpfError::NotLoaded(name.to_owned()));
@@ -126,7 +134,14 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
         .map_err(|error| BpfError::io("unload the controller", &error))?;
     // Fails if the folder is in use or not empty; then it stays.
     let _ = fs::remove_dir(FOLDER);
-    Ok(())
+    for _ in 0..WITHDRAWAL_LOOKS {
+        if !in_kernel(name) {
+            return Ok(());
+        }
+        thread::sleep(WITHDRAWAL_LOOK);
+    }
+    let problem = "the kernel still offers the controller".to_owned();
+    Err(BpfError::Refused("unload the controller", problem, "find what holds it: bpftool link"))
 }
 
 /// Returns whether [`register`] can offer the selection: BBR, BBRv3, Copa or a fixed window, with
