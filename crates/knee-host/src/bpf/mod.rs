@@ -140,7 +140,7 @@ pub fn unload(name: &str) -> Result<(), BpfError> {
         }
         thread::sleep(WITHDRAWAL_LOOK);
     }
-    let problem = "the kernel still offers the controller".to_owned();
+    let problem = "the kernel still offers it".to_owned();
     Err(BpfError::Refused("unload the controller", problem, "find what holds it: bpftool link"))
 }
 
