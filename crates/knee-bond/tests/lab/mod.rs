@@ -144,6 +144,12 @@ fn content(place: u64, count: usize) -> &'static [u8] {
     &BYTES[(place % PERIOD as u64) as usize..][..count]
 }
 
+/// Returns the parts of a file of this size.
+fn parts(bytes: u64) -> impl Iterator<Item = &'static [u8]> {
+    let part = move |from| content(from, (bytes - from).min(PART as u64) as usize);
+    (0..bytes).step_by(PART).map(part)
+}
+
 impl Lab {
     /// Starts the file service and the echo.
     fn serve(&self) {
@@ -433,10 +439,7 @@ impl Lab {
         let began = Instant::now();
         let mut connection = self.connect(SERVER, FILES).unwrap();
         connection.write_all(&0_u64.to_be_bytes()).unwrap();
-        for from in (0..bytes).step_by(PART) {
-            let count = (bytes - from).min(PART as u64) as usize;
-            connection.write_all(content(from, count)).unwrap();
-        }
+        parts(bytes).for_each(|part| connection.write_all(part).unwrap());
         connection.shutdown(std::net::Shutdown::Write).unwrap();
         let mut count = [0; 8];
         connection.read_exact(&mut count).unwrap();
@@ -454,11 +457,8 @@ fn give(mut connection: TcpStream) {
         return;
     }
     let wanted = u64::from_be_bytes(wanted);
-    for from in (0..wanted).step_by(PART) {
-        let count = (wanted - from).min(PART as u64) as usize;
-        if connection.write_all(content(from, count)).is_err() {
-            return;
-        }
+    if parts(wanted).any(|part| connection.write_all(part).is_err()) {
+        return;
     }
     let (mut buffer, mut place) = (vec![0; PART], 0_u64);
     while let Ok(count @ 1..) = connection.read(&mut buffer) {
