@@ -527,10 +527,8 @@ fn a_client_opens_many_connections() {
     assert!(told.iter().all(|event| !event.contains("Lost")), "{told:?}");
 }
 
-/// The goal of `knee bond` for a minute over two links of 100 Mbit/s, without what processors cost:
-/// `cargo test --release -p knee-quic --test links -- --ignored --nocapture`.
+/// The goal of `knee bond` for a minute over two links of 100 Mbit/s, without what processors cost.
 #[test]
-#[ignore = "15 s in a release build"]
 fn a_minute_over_two_fast_links() {
     const BYTES: u64 = 1_400_000_000;
     let ways = [way(100.0, 25, 625_000), way(100.0, 25, 625_000)];
