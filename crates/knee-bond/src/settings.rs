@@ -23,8 +23,8 @@ const LINGER: Time = Time::from_secs(60);
 /// Maximum number of bundles of a client: a restarted client has two until the first times out;
 /// allow for repeated restarts.
 const BUNDLES_OF_A_KEY: usize = 4;
-/// Maximum bytes in flight of all streams, of one that was not read yet, and bytes waiting to be
-/// sent. The first flights of a stream over several links fit into the second.
+/// Maximum bytes in flight of all streams, of one that was not read yet, and bytes of one that are
+/// not acknowledged, which become more when more are in flight.
 pub const WINDOW: u64 = 16 << 20;
 const STREAM_WINDOW: u64 = 64 << 10;
 const BUFFER: u64 = 4 << 20;

@@ -52,7 +52,8 @@ pub struct BundleSettings {
     pub datagram: u16,
     /// Limits for the peer.
     pub limits: Limits,
-    /// Maximum bytes of a stream that are written and not acknowledged.
+    /// Bytes of a stream that may be written and not acknowledged, or twice those in flight if that
+    /// is more.
     pub buffer: u64,
     /// Whether a fast path repeats what a slower one would deliver later.
     pub reinjection: bool,
@@ -401,14 +402,16 @@ impl Bundle {
         taken
     }
 
-    /// Returns the bytes that a stream may buffer now: twice what is left, as with the credit.
+    /// Returns the bytes that a stream may buffer now: twice what is in flight, so that the
+    /// application does not limit the paths, but at most twice what is left, as with the credit.
     /// Streams whose readers stopped must neither fill the memory nor keep other streams from
     /// writing.
     fn buffer_of(&self, id: StreamId) -> u64 {
         let streams = self.sending.source();
         let own = streams.get(id).map_or(0, SendStream::held);
         let left = self.buffer_of_all.saturating_sub(streams.held() - own);
-        self.settings.buffer.min((left / 3 * 2).max(SHARE))
+        let in_flight: u64 = self.paths.iter().map(|state| state.sent.in_flight()).sum();
+        self.settings.buffer.max(2 * in_flight).min((left / 3 * 2).max(SHARE))
     }
 
     /// Ends the sending direction of a stream.

@@ -81,7 +81,8 @@ pub struct HostSettings {
     pub scheduler: Selection,
     /// Limits of a bundle that each end sets for the other.
     pub limits: Limits,
-    /// Maximum bytes of a stream that are written and not acknowledged.
+    /// Bytes of a stream that may be written and not acknowledged, or twice those in flight if that
+    /// is more.
     pub buffer: u64,
     /// Whether a fast path repeats what a slower one would deliver later.
     pub reinjection: bool,
