@@ -446,6 +446,7 @@ impl Bundle {
             self.consumed += stream.consumed() - before;
             self.controls.tell(Control::Stop(id));
             self.grant();
+            self.retire(id);
         }
     }
 

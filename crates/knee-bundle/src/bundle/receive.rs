@@ -247,6 +247,7 @@ impl Bundle {
             self.on_fate(path, fate, content);
         }
         self.fates = fates;
+        self.wake_writers();
     }
 
     /// Processes what became of a datagram.
@@ -310,7 +311,6 @@ impl Bundle {
     fn on_piece_delivered(&mut self, Piece { stream: id, offset, len }: Piece) {
         let streams = self.sending.source_mut();
         streams.change(id, |stream| stream.on_delivered(offset, len.into()));
-        self.wake_writers();
         self.retire(id);
     }
 

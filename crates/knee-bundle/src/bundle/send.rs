@@ -19,14 +19,17 @@ impl Bundle {
     /// if nothing arrives before; [`Time::MAX`] means never.
     pub fn timer(&self, paths: &[Path]) -> Time {
         let mut at = self.sending.timer(paths).min(self.sending.overdue_at());
-        let anywhere = paths.iter().any(|path| path.status != Status::Down);
-        for state in &self.paths {
+        let anywhere = fastest(paths, &self.paths).is_some();
+        for (number, state) in self.paths.iter().enumerate() {
             if anywhere {
                 at = at.min(state.arrivals.due());
             }
             if state.is_up {
                 at = at.min(state.sent.loss_at());
-                at = at.min(state.sent.probe_at(&state.rtt, ACK_DELAY));
+                // Nothing can be sent on a path that is gone although nobody said so.
+                if paths.get(number).is_some_and(|path| path.status != Status::Down) {
+                    at = at.min(state.sent.probe_at(&state.rtt, ACK_DELAY));
+                }
             }
         }
         at
@@ -57,8 +60,7 @@ impl Bundle {
         into: &mut BytesMut,
     ) -> Option<usize> {
         assert!(max.iter().all(|max| *max >= DATAGRAM_MIN), "datagrams of {max:?} bytes");
-        let there = |path: &usize| paths[*path].status != Status::Down;
-        let mut asked = (0..paths.len()).filter(there);
+        let mut asked = (0..paths.len()).filter(|path| carries(*path, paths, &self.paths));
         if let Some(path) = asked.find(|path| self.paths[*path].answers) {
             self.paths[path].answers = false;
             self.write_control(now, path, max[path], false, into);
@@ -117,6 +119,7 @@ impl Bundle {
         into: &mut BytesMut,
     ) {
         self.begin(path, into);
+        let probe = probe || self.paths[path].sent.is_far_ahead();
         let max = usize::from(max);
         for index in 0..self.paths.len() {
             let state = &mut self.paths[index];
@@ -203,8 +206,8 @@ impl Bundle {
     ) -> Option<usize> {
         loop {
             let waiting = self.messages.first()?;
-            let usable = |path: usize| paths[path].is_usable();
-            let there = |path: &usize| paths[*path].status != Status::Down;
+            let there = |path: &usize| carries(*path, paths, &self.paths);
+            let usable = |path: usize| paths[path].is_usable() && there(&path);
             let (flow, number, bytes) = (waiting.flow, waiting.number, waiting.bytes.clone());
             let mut rest = PathSet::default();
             let path = if number.is_some() {
@@ -347,10 +350,16 @@ impl Bundle {
     }
 }
 
+/// Returns whether a path carries acknowledgements, control frames and messages: it is there, and the
+/// peer can tell the next number from others. One that never acknowledges is only probed.
+fn carries(path: usize, paths: &[Path], states: &[PathState]) -> bool {
+    paths[path].status != Status::Down && !states[path].sent.is_too_far_ahead()
+}
+
 /// Returns the usable path with the lowest RTT; a backup or quiet path only without others, and a
 /// silent one rather than none, because it may be silent only in the other direction.
 fn fastest(paths: &[Path], states: &[PathState]) -> Option<usize> {
-    let there = (0..paths.len()).filter(|path| paths[*path].status != Status::Down);
+    let there = (0..paths.len()).filter(|path| carries(*path, paths, states));
     there.min_by_key(|index| {
         let (path, state) = (&paths[*index], &states[*index]);
         (!path.is_usable(), state.both().quiet, path.status == Status::Backup, path.srtt)

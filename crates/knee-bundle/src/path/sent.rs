@@ -21,6 +21,10 @@ const EIGHTHS_MAX: u64 = 16;
 /// identify a number.
 pub const AHEAD_MAX: u64 = 1 << 15;
 
+/// The same distance from which on everything asks for an acknowledgement: a path that carries nothing
+/// but acknowledgements would reach the maximum.
+const AHEAD_ASKED: u64 = AHEAD_MAX / 8;
+
 /// State of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -121,6 +125,11 @@ impl<C: Copy> Outstanding<C> {
     /// Returns whether the peer could mistake the next number for another one.
     pub fn is_too_far_ahead(&self) -> bool {
         self.next() - self.acknowledged_end >= AHEAD_MAX
+    }
+
+    /// Returns whether an acknowledgement is needed before that.
+    pub fn is_far_ahead(&self) -> bool {
+        self.next() - self.acknowledged_end >= AHEAD_ASKED
     }
 
     /// Returns the bytes of datagrams in flight.
