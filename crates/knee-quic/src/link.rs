@@ -37,6 +37,8 @@ pub struct Link {
     pub control: CongestionControl,
     /// Its intended or actual place; `None` for a client's connection that has not joined.
     pub member: Option<Member>,
+    /// When it must have joined; [`Time::MAX`] if that has no limit.
+    pub join_by: Time,
     /// Key of the peer, after the handshake.
     pub peer: Option<PublicKey>,
     /// Whether it is a path of a bundle, and can carry datagrams.
@@ -56,6 +58,7 @@ impl Link {
         mut connection: Connection,
         handle: ConnectionHandle,
         control: CongestionControl,
+        join_by: Time,
     ) -> Link {
         let room = connection.datagrams().send_buffer_space();
         Link {
@@ -63,6 +66,7 @@ impl Link {
             handle,
             control,
             member: None,
+            join_by,
             peer: None,
             up: false,
             received: 0,
@@ -75,6 +79,11 @@ impl Link {
     /// Returns its bundle, and its number there.
     pub fn place(&self) -> Option<(BundleId, usize)> {
         self.member.as_ref().map(|member| (member.bundle, member.number))
+    }
+
+    /// Returns when it is over unless it joins; [`Time::MAX`] if it has joined, or need not.
+    pub fn deadline(&self) -> Time {
+        if self.member.is_none() { self.join_by } else { Time::MAX }
     }
 
     /// Returns the bytes of datagrams that have not left.

@@ -1,6 +1,7 @@
 //! An end host: its QUIC endpoints, one per path, and the bundles over them. It does no I/O and
 //! reads no clock, so it runs over simulated links as well as over sockets.
 
+mod accept;
 mod join;
 mod paths;
 mod settings;
@@ -27,7 +28,7 @@ use knee_units::Time;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    Event, FourTuple, Incoming, ServerConfig, StreamEvent, Transmit, VarInt,
+    Event, FourTuple, ServerConfig, StreamEvent, Transmit, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -48,10 +49,6 @@ const SERVER_NAME: &str = "knee";
 /// Maximum bytes that QUIC adds to a datagram besides the id of the connection: its header with a
 /// packet number of four bytes (RFC 9000, section 17.3.1), the tag, and the frame's type and length.
 const AROUND_DATAGRAM: u16 = 1 + 4 + 16 + 1 + 8;
-/// Numbers of connections that have not joined from which a client must prove its address (RFC
-/// 9000, section 8.1.2), and from which connections are refused.
-const UNJOINED_CHECKED: usize = 64;
-const UNJOINED_MAX: usize = 1024;
 /// Error code of a connection whose whole bundle is over, not only this path.
 const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
 
@@ -83,9 +80,9 @@ pub enum HostEvent {
     Refused(BundleId, usize, String),
     /// A connection ended, with the reason: a path of a bundle, or one that had not joined.
     Lost(Option<(BundleId, usize)>, String),
-    /// A bundle had no path for too long, or one end closed it.
+    /// A bundle had no path for too long, one end closed it, or the peer violated its rules.
     Ended(BundleId),
-    /// The peer violated the rules of the bundle.
+    /// The peer violated the rules of the bundle, which ends.
     Broken(BundleId, Violation),
 }
 
@@ -248,7 +245,7 @@ impl Host {
         let config = self.clients[path][IpVersion::of(to) as usize].clone();
         let at = self.instant(now);
         let (handle, connection) = self.endpoints[path].connect(at, config, to, SERVER_NAME)?;
-        let key = self.add(path, handle, connection);
+        let key = self.add(path, handle, connection, Time::MAX);
         if let Some(link) = self.links.get_mut(&key) {
             link.member = Some(member);
         }
@@ -301,10 +298,11 @@ impl Host {
         path: usize,
         handle: ConnectionHandle,
         connection: noq_proto::Connection,
+        join_by: Time,
     ) -> LinkKey {
         let control = self.factories[path].take().expect("a connection has a controller");
         let key = (path, handle.0);
-        self.links.insert(key, Link::new(connection, handle, control));
+        self.links.insert(key, Link::new(connection, handle, control, join_by));
         key
     }
 
@@ -382,13 +380,13 @@ impl Host {
         }
     }
 
-    /// Drops a bundle that the peer no longer knows, and its connections.
+    /// Drops a bundle that the peer no longer knows or whose rules it violated, and its connections.
     fn end(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
         for link in self.links.values_mut() {
             if link.place().is_some_and(|(of, _)| of == *id) {
                 link.up = false;
-                link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+                link.connection.close(at, BUNDLE_OVER, bytes::Bytes::new());
             }
         }
         if self.bonds.remove(id).is_some() {
@@ -420,43 +418,11 @@ impl Host {
                 self.receive(now, (path, handle.0));
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                self.take_connection(at, path, incoming, answer);
+                self.take_connection(now, path, incoming, answer);
             }
             Some(DatagramEvent::Response(transmit)) => self.answers.push((path, transmit, answer)),
             None => {}
         }
-    }
-
-    /// Accepts a connection. If many are pending, the client must prove its address.
-    fn take_connection(
-        &mut self,
-        at: Instant,
-        path: usize,
-        incoming: Incoming,
-        mut answer: Vec<u8>,
-    ) {
-        let unjoined = self.links.values().filter(|link| link.member.is_none()).count();
-        let endpoint = &mut self.endpoints[path];
-        let response = if self.is_leaving || unjoined >= UNJOINED_MAX {
-            Some(endpoint.refuse(incoming, &mut answer))
-        } else if unjoined >= UNJOINED_CHECKED && incoming.may_retry() {
-            // Fails only if a retry is not allowed.
-            endpoint.retry(incoming, &mut answer).ok()
-        } else {
-            let version = IpVersion::of(incoming.remote_address());
-            let config = self.servers[path][version as usize].clone();
-            match endpoint.accept(incoming, at, &mut answer, Some(config)) {
-                Ok((handle, connection)) => {
-                    self.add(path, handle, connection);
-                    None
-                }
-                Err(error) => {
-                    self.events.push_back(HostEvent::Lost(None, error.cause.to_string()));
-                    error.response
-                }
-            }
-        };
-        self.answers.extend(response.map(|transmit| (path, transmit, answer)));
     }
 
     /// Returns when [`work`](Self::work) is due if nothing arrives before; [`Time::MAX`] means
@@ -465,11 +431,12 @@ impl Host {
         let mut at = Time::MAX;
         for link in self.links.values() {
             at = at.min(link.connection.poll_timeout().map_or(Time::MAX, |at| self.time(at)));
-            at = at.min(link.control.timer(now));
+            at = at.min(link.control.timer(now)).min(link.deadline());
         }
         for id in self.bonds.keys().copied().collect::<Vec<_>>() {
             let paths = self.views(now, &id);
-            if let Some(bond) = self.bonds.get(&id) {
+            // One that is closing sends nothing more.
+            if let Some(bond) = self.bonds.get(&id).filter(|bond| !bond.closing) {
                 at = at.min(bond.bundle.timer(&paths));
                 at = at.min(bond.alone_since.saturating_add(bond.linger));
             }
@@ -480,12 +447,12 @@ impl Host {
     /// Does everything that is due, and sends what may leave. `send` receives the path, the
     /// addresses, the bytes, and the size of each packet in them.
     pub fn work(&mut self, now: Time, mut send: impl FnMut(usize, Addresses, &[u8], usize)) {
+        for key in self.links.keys().copied().collect::<Vec<_>>() {
+            self.attend(now, key);
+        }
         for (path, transmit, bytes) in std::mem::take(&mut self.answers) {
             let size = transmit.size.min(bytes.len());
             send(path, Addresses::of(&transmit), &bytes[..size], size);
-        }
-        for key in self.links.keys().copied().collect::<Vec<_>>() {
-            self.attend(now, key);
         }
         self.forget(now);
         for id in self.bonds.keys().copied().collect::<Vec<_>>() {
@@ -509,6 +476,9 @@ impl Host {
     /// Processes timers and events of a connection.
     fn attend(&mut self, now: Time, key: LinkKey) {
         let at = self.instant(now);
+        if self.links.get(&key).is_some_and(|link| link.deadline() <= now) {
+            return self.dismiss(now, key, "it did not join in time");
+        }
         let Some(link) = self.links.get_mut(&key) else { return };
         if link.connection.poll_timeout().is_some_and(|due| due <= at) {
             link.connection.handle_timeout(at);
@@ -589,9 +559,9 @@ impl Host {
         while let Some(bytes) = link.connection.datagrams().recv() {
             if let Err(violation) = bond.bundle.on_datagram(now, number, &bytes) {
                 self.events.push_back(HostEvent::Broken(id, violation));
-                let at = self.start + Duration::from_nanos(now.as_nanos());
-                link.connection.close(at, VarInt::from_u32(1), bytes::Bytes::new());
-                return;
+                // The library reports no loss of a connection that this end closes, so nothing else
+                // would end the bundle.
+                return self.end(now, &id);
             }
         }
     }

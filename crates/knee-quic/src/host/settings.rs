@@ -23,7 +23,7 @@ pub struct ConnectionSettings {
     pub packet_max: Option<u16>,
     /// Interval of keep-alives; if absent, none are sent.
     pub keep_alive: Option<Time>,
-    /// Silence after which a connection is over.
+    /// Silence after which a connection is over; if absent, it lasts, whether it joins or not.
     pub idle: Option<Time>,
 }
 

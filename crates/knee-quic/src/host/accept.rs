@@ -1,0 +1,82 @@
+//! Connections of clients until they join: how many there may be, and for how long.
+
+use super::settings::IpVersion;
+use super::{Host, HostEvent, LinkKey};
+use knee_units::Time;
+use noq_proto::{EndpointEvent, Incoming, VarInt};
+use std::num::NonZeroUsize;
+
+/// Numbers of connections that have not joined from which a client must prove its address (RFC
+/// 9000, section 8.1.2), and from which the oldest makes room for a new one.
+const UNJOINED_CHECKED: usize = 64;
+const UNJOINED_MAX: usize = 1024;
+/// Time in which a connection must join, unless its path has no timeout. A stranger's would last as
+/// long as it repeats itself, since each packet restarts the idle timer (RFC 9000, section 10.1). With
+/// an RTT of 1 s, a client needs 9 s if its last flight is lost, and up to 18 s at 20 % loss.
+const JOIN_TIME: Time = Time::from_secs(30);
+
+impl Host {
+    /// Accepts a connection. If many are pending, the client must prove its address.
+    pub(super) fn take_connection(
+        &mut self,
+        now: Time,
+        path: usize,
+        incoming: Incoming,
+        mut answer: Vec<u8>,
+    ) {
+        let at = self.instant(now);
+        let unjoined = self.links.values().filter(|link| link.member.is_none()).count();
+        let is_full = unjoined >= UNJOINED_MAX;
+        let oldest = if is_full { self.oldest_unjoined() } else { None };
+        let endpoint = &mut self.endpoints[path];
+        let response = if self.is_leaving {
+            Some(endpoint.refuse(incoming, &mut answer))
+        } else if unjoined >= UNJOINED_CHECKED && incoming.may_retry() {
+            // Fails only if a retry is not allowed.
+            endpoint.retry(incoming, &mut answer).ok()
+        } else if is_full && oldest.is_none() {
+            Some(endpoint.refuse(incoming, &mut answer))
+        } else {
+            let version = IpVersion::of(incoming.remote_address());
+            let config = self.servers[path][version as usize].clone();
+            match endpoint.accept(incoming, at, &mut answer, Some(config)) {
+                Ok((handle, connection)) => {
+                    let has_limit = self.settings.paths[path].idle.is_some();
+                    let join_by = if has_limit { now.saturating_add(JOIN_TIME) } else { Time::MAX };
+                    self.add(path, handle, connection, join_by);
+                    if let Some(oldest) = oldest {
+                        self.dismiss(now, oldest, "it made room for another one");
+                    }
+                    None
+                }
+                Err(error) => {
+                    self.events.push_back(HostEvent::Lost(None, error.cause.to_string()));
+                    error.response
+                }
+            }
+        };
+        self.answers.extend(response.map(|transmit| (path, transmit, answer)));
+    }
+
+    /// Returns the connection to drop first of those that must join, preferably one that is closed.
+    fn oldest_unjoined(&self) -> Option<LinkKey> {
+        let must_join = self.links.iter().filter(|(_, link)| link.deadline() < Time::MAX);
+        let oldest = must_join.min_by_key(|(_, link)| (!link.connection.is_closed(), link.join_by));
+        oldest.map(|(key, _)| *key)
+    }
+
+    /// Ends a connection that has not joined, and forgets it at once: for how long a closed one would
+    /// be kept depends on its RTT (RFC 9000, section 10.2), which the peer can prolong.
+    pub(super) fn dismiss(&mut self, now: Time, key: LinkKey, reason: &str) {
+        let at = self.instant(now);
+        let Some(mut link) = self.links.remove(&key) else { return };
+        if !link.connection.is_closed() {
+            link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
+            let mut bytes = Vec::new();
+            let transmit = link.connection.poll_transmit(at, NonZeroUsize::MIN, &mut bytes);
+            self.answers.extend(transmit.map(|transmit| (key.0, transmit, bytes)));
+            self.events.push_back(HostEvent::Lost(None, reason.to_owned()));
+        }
+        self.endpoints[key.0].handle_event(link.handle, EndpointEvent::drained());
+    }
+}
