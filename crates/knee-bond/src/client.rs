@@ -139,6 +139,7 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     let found = found.unwrap_or_default();
     let outcome = |slot: &Slot| match &slot.state {
         SlotState::Down(why, _) => Err(why.clone()),
+        SlotState::Resolving(..) => Err("no nameserver knew the server's address yet".to_owned()),
         SlotState::Connecting(..) => Err("the server did not answer over it".to_owned()),
         SlotState::Up(_) => {
             let link = found.iter().find(|link| link.name == slot.interface);
@@ -280,6 +281,7 @@ impl Shown {
         let unused = slots.iter().filter_map(|slot| {
             let why = match &slot.state {
                 SlotState::Down(why, _) => why.clone(),
+                SlotState::Resolving(..) => "it waits for a nameserver's answer".to_owned(),
                 SlotState::Connecting(..) => "it waits for the server's answer".to_owned(),
                 SlotState::Up(_) => return None,
             };

@@ -6,7 +6,9 @@
 //! metadata services.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Port of SMTP, the most abused.
 const MAIL: u16 = 25;
@@ -70,8 +72,8 @@ pub struct Egress {
     pub allow: Vec<IpNet>,
     /// Ports that clients may reach; if empty, all but that of SMTP.
     pub ports: Vec<u16>,
-    /// Addresses of the server.
-    pub own: Vec<IpAddr>,
+    /// Addresses of the server, which may change while it runs.
+    pub own: Arc<RwLock<BTreeSet<IpAddr>>>,
 }
 
 impl Egress {
@@ -91,7 +93,8 @@ impl Egress {
     }
 
     fn denied(&self, address: IpAddr) -> Option<&'static str> {
-        if self.own.iter().any(|own| plain(*own) == address) {
+        let own = self.own.read().unwrap_or_else(PoisonError::into_inner);
+        if own.iter().any(|own| plain(*own) == address) {
             return Some("it is the server's own");
         }
         match address {

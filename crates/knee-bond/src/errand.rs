@@ -18,16 +18,28 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit to connect to a client's target.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Pause before the next address of a target is tried while one does not answer (RFC 8305, section
+/// 5).
+const STAGGER: Duration = Duration::from_millis(250);
+/// Maximum number of addresses of a target that are tried.
+const ADDRESSES: usize = 8;
 /// Time limit for a client to send its request on a new stream.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Idle time after which a UDP flow ends (RFC 4787, section 4.3).
 const UDP_IDLE: Duration = Duration::from_secs(300);
-/// Maximum number of peers of a UDP flow.
+/// Maximum number of peers of a UDP flow, and of names that it knows.
 const UDP_PEERS: usize = 1024;
+/// Maximum number of names that a UDP flow looks up at a time; each holds a thread. Datagrams to
+/// further names are lost meanwhile.
+const UDP_LOOKUPS: usize = 4;
+/// Datagrams that are kept for a name until it is known, such as a client's first flight; further
+/// ones are lost.
+const UDP_KEPT: usize = 4;
 /// Burst of new streams, as seconds of the allowed rate.
 const BURST_S: f64 = 10.0;
 
@@ -193,25 +205,50 @@ async fn resolve(egress: &Egress, target: &Target) -> Result<Vec<SocketAddr>, (O
     }
 }
 
+/// Alternates between the families of addresses, beginning with that of the first (RFC 8305, section
+/// 4): a host whose IPv6 is broken may have many such addresses.
+fn alternating(all: &[SocketAddr]) -> Vec<SocketAddr> {
+    let is_first = |to: &&SocketAddr| to.is_ipv4() == all[0].is_ipv4();
+    let (first, other): (Vec<_>, Vec<_>) = all.iter().partition(is_first);
+    let mut other = other.into_iter();
+    let mut order: Vec<_> = first.into_iter().flat_map(|to| [Some(to), other.next()]).collect();
+    order.extend(other.map(Some));
+    order.into_iter().flatten().copied().take(ADDRESSES).collect()
+}
+
+/// Connects to the address of a target that answers first; they are tried one after another, each
+/// without waiting long for those before.
 async fn reach(egress: &Egress, target: &Target) -> Result<TcpStream, (Outcome, String)> {
     let mut last = (Outcome::Failed, String::new());
-    for to in resolve(egress, target).await? {
-        match TcpStream::connect(to).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) => {
-                let outcome = match error.kind() {
-                    io::ErrorKind::ConnectionRefused => Outcome::Refused,
-                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                        Outcome::Unreachable
-                    }
-                    io::ErrorKind::TimedOut => Outcome::TimedOut,
-                    _ => Outcome::Failed,
-                };
-                last = (outcome, format!("cannot connect to {target}: {error}"));
-            }
+    let mut addresses = alternating(&resolve(egress, target).await?).into_iter();
+    // Dropping the set ends the attempts that remain.
+    let mut attempts = JoinSet::new();
+    loop {
+        if let Some(to) = addresses.next() {
+            attempts.spawn_local(TcpStream::connect(to));
+        }
+        let ended = tokio::select! {
+            ended = attempts.join_next() => ended,
+            () = sleep(STAGGER), if addresses.len() > 0 => continue,
+        };
+        match ended {
+            None => return Err(last),
+            Some(Ok(Ok(connection))) => return Ok(connection),
+            Some(Ok(Err(error))) => last = failed(target, &error),
+            // The attempt panicked, and the next may succeed.
+            Some(Err(_)) => {}
         }
     }
-    Err(last)
+}
+
+fn failed(target: &Target, error: &io::Error) -> (Outcome, String) {
+    let outcome = match error.kind() {
+        io::ErrorKind::ConnectionRefused => Outcome::Refused,
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => Outcome::Unreachable,
+        io::ErrorKind::TimedOut => Outcome::TimedOut,
+        _ => Outcome::Failed,
+    };
+    (outcome, format!("cannot connect to {target}: {error}"))
 }
 
 /// Carries the datagrams of a flow until its stream ends or it has been idle for too long.
@@ -246,71 +283,130 @@ async fn udp(
     }
 }
 
+/// A name and a port.
+type Name = (String, u16);
+
+/// Sockets of a flow, and what is known of its peers.
+struct Flow {
+    egress: Rc<Egress>,
+    v4: UdpSocket,
+    v6: Option<UdpSocket>,
+    /// Only peers that were sent something may answer (RFC 4787, section 5: address-dependent
+    /// filtering).
+    peers: BTreeSet<IpAddr>,
+    names: BTreeMap<Name, SocketAddr>,
+    /// Datagrams kept for each name that is being looked up.
+    waiting: BTreeMap<Name, Vec<Bytes>>,
+    lookups: JoinSet<(Name, Option<SocketAddr>)>,
+}
+
+impl Flow {
+    async fn open(egress: &Rc<Egress>) -> io::Result<Flow> {
+        Ok(Flow {
+            egress: egress.clone(),
+            v4: UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?,
+            // A host may lack IPv6.
+            v6: UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok(),
+            peers: BTreeSet::new(),
+            names: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            lookups: JoinSet::new(),
+        })
+    }
+
+    /// Sends a client's message on, or keeps it until its name is known.
+    async fn on_message(&mut self, message: &Bytes) {
+        let Ok(Some((target, taken))) = Target::read(message) else { return };
+        let bytes = message.slice(taken..);
+        let name = match target {
+            Target::Address(address, port) => {
+                let to = SocketAddr::new(address, port);
+                if self.egress.refusal(address, port).is_none() {
+                    self.send(to, &bytes).await;
+                }
+                return;
+            }
+            Target::Name(name, port) => (name, port),
+        };
+        if let Some(to) = self.names.get(&name) {
+            return self.send(*to, &bytes).await;
+        }
+        if let Some(kept) = self.waiting.get_mut(&name) {
+            if kept.len() < UDP_KEPT {
+                kept.push(bytes);
+            }
+        } else if self.waiting.len() < UDP_LOOKUPS {
+            self.waiting.insert(name.clone(), vec![bytes]);
+            self.look_up(name);
+        }
+    }
+
+    fn look_up(&mut self, name: Name) {
+        let (egress, has_v6) = (self.egress.clone(), self.v6.is_some());
+        self.lookups.spawn_local(async move {
+            let target = Target::Name(name.0.clone(), name.1);
+            let all = resolve(&egress, &target).await.unwrap_or_default();
+            (name, all.into_iter().find(|to| to.is_ipv4() || has_v6))
+        });
+    }
+
+    /// Sends what was kept for a name, or forgets it if the name has no address.
+    async fn on_looked_up(&mut self, name: Name, to: Option<SocketAddr>) {
+        let kept = self.waiting.remove(&name).unwrap_or_default();
+        let Some(to) = to else { return };
+        if self.names.len() >= UDP_PEERS {
+            self.names.clear();
+        }
+        self.names.insert(name, to);
+        for bytes in kept {
+            self.send(to, &bytes).await;
+        }
+    }
+
+    async fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
+        if self.peers.len() >= UDP_PEERS {
+            self.peers.clear();
+        }
+        self.peers.insert(to.ip());
+        let socket = if to.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
+        if let Some(socket) = socket {
+            // Datagrams that the network does not accept are lost, as on any network.
+            let _ = socket.send_to(bytes, to).await;
+        }
+    }
+}
+
 async fn carry(
-    egress: &Egress,
+    egress: &Rc<Egress>,
     stream: &BundleStream,
     duplicate: bool,
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
-    let v4 = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-    // A host may lack IPv6.
-    let v6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok();
+    let mut flow = Flow::open(egress).await?;
     if !tell(stream, Outcome::Done, "").await {
         return Ok(());
     }
     let mut buffers = [vec![0; 1 << 16], vec![0; 1 << 16]];
     let [first, second] = &mut buffers;
-    // Only peers that were sent something may answer (RFC 4787, section 5: address-dependent
-    // filtering).
-    let mut peers = BTreeSet::new();
-    let mut names: BTreeMap<(String, u16), SocketAddr> = BTreeMap::new();
-    let mut idle = Instant::now() + UDP_IDLE;
     loop {
         tokio::select! {
             message = messages.recv() => {
                 let Some(message) = message else { return Ok(()) };
-                let Ok(Some((target, taken))) = Target::read(&message) else { continue };
-                let known = match &target {
-                    Target::Name(name, port) => names.get(&(name.clone(), *port)).copied(),
-                    Target::Address(..) => None,
-                };
-                let to = match known {
-                    Some(to) => to,
-                    None => {
-                        let Ok(all) = resolve(egress, &target).await else { continue };
-                        let usable = |to: &&SocketAddr| to.is_ipv4() || v6.is_some();
-                        let Some(to) = all.iter().find(usable).copied() else { continue };
-                        if let Target::Name(name, port) = target {
-                            names.insert((name, port), to);
-                        }
-                        to
-                    }
-                };
-                if peers.len() >= UDP_PEERS {
-                    peers.clear();
-                }
-                peers.insert(to.ip());
-                let socket = if to.is_ipv4() { Some(&v4) } else { v6.as_ref() };
-                if let Some(socket) = socket {
-                    // Datagrams that the network does not accept are lost, as on any network.
-                    let _ = socket.send_to(&message[taken..], to).await;
-                }
-                idle = Instant::now() + UDP_IDLE;
+                flow.on_message(&message).await;
             }
-            Ok((count, from)) = v4.recv_from(first) => {
-                answer(stream, duplicate, &peers, from, &first[..count]);
-                idle = Instant::now() + UDP_IDLE;
+            Some(Ok((name, to))) = flow.lookups.join_next() => flow.on_looked_up(name, to).await,
+            Ok((count, from)) = flow.v4.recv_from(first) => {
+                answer(stream, duplicate, &flow.peers, from, &first[..count]);
             }
-            Ok((count, from)) = received(v6.as_ref(), second) => {
-                answer(stream, duplicate, &peers, from, &second[..count]);
-                idle = Instant::now() + UDP_IDLE;
+            Ok((count, from)) = received(flow.v6.as_ref(), second) => {
+                answer(stream, duplicate, &flow.peers, from, &second[..count]);
             }
             ended = stream.read(1) => {
                 if !matches!(ended, Ok(Some(_))) {
                     return Ok(());
                 }
             }
-            () = tokio::time::sleep_until(idle) => return Ok(()),
+            () = sleep(UDP_IDLE) => return Ok(()),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::client::Way;
 use crate::config::ClientConfig;
 use crate::config::LINKS_MAX;
 use crate::engine::Told;
-use crate::quota::{self, Quotas, state_path};
+use crate::quota::{self, QuotaError, Quotas, state_path};
 use crate::request::Target;
 use crate::settings::random;
 use knee_bundle::PathUse;
@@ -15,10 +15,11 @@ use nix::sys::socket::{setsockopt, sockopt};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::Instant;
 
 /// Changes of links come in bursts; wait this long for the last of a burst.
@@ -46,8 +47,10 @@ pub struct Slot {
 /// State of a link.
 #[derive(Debug)]
 pub enum SlotState {
-    /// Not used: the reason, and when it is retried.
-    Down(String, Instant),
+    /// Not used: the reason, and when it is retried; `None` for as soon as it can be used.
+    Down(String, Option<Instant>),
+    /// Waiting for the server's address since then, with these addresses.
+    Resolving(Instant, BTreeSet<IpAddr>),
     /// Connecting since then, from these addresses.
     Connecting(Instant, BTreeSet<IpAddr>),
     /// A path of the bundle, from these addresses.
@@ -56,7 +59,7 @@ pub enum SlotState {
 
 impl Slot {
     fn new(interface: String, path_use: PathUse) -> Slot {
-        let state = SlotState::Down("it has not been tried yet".to_owned(), Instant::now());
+        let state = SlotState::Down("it has not been tried yet".to_owned(), None);
         Slot { interface, path_use, state, failures: 0 }
     }
 
@@ -64,7 +67,7 @@ impl Slot {
     pub fn is_decided(&self) -> bool {
         match &self.state {
             SlotState::Down(..) => self.failures > 0,
-            SlotState::Connecting(..) => false,
+            SlotState::Resolving(..) | SlotState::Connecting(..) => false,
             SlotState::Up(_) => true,
         }
     }
@@ -72,8 +75,25 @@ impl Slot {
     fn fail(&mut self, why: String) {
         let wait = RETRY.saturating_mul(1 << self.failures.min(8)).min(RETRY_MAX);
         self.failures += 1;
-        self.state = SlotState::Down(why, Instant::now() + wait);
+        self.state = SlotState::Down(why, Some(Instant::now() + wait));
     }
+
+    /// Returns when to look at it again. Interfaces that change are reported sooner, and one that
+    /// cannot be used has no other time: a look takes thousands of routes from the kernel.
+    fn due(&self, now: Instant) -> Instant {
+        match &self.state {
+            SlotState::Down(_, Some(retry)) => *retry,
+            SlotState::Connecting(since, _) => *since + HANDSHAKE,
+            SlotState::Down(_, None) | SlotState::Resolving(..) | SlotState::Up(_) => now + STEP,
+        }
+    }
+}
+
+/// What the server's name was found to mean, for a slot that waits for it.
+struct Resolved {
+    number: usize,
+    since: Instant,
+    found: Result<Vec<SocketAddr>, String>,
 }
 
 /// Opens and closes the links of a client.
@@ -86,6 +106,8 @@ pub struct Links {
     server: Target,
     bundle: BundleId,
     routing: Routing,
+    /// A write of the counts of caps that is under way.
+    writing: Option<JoinHandle<Result<(), QuotaError>>>,
 }
 
 impl Links {
@@ -105,6 +127,7 @@ impl Links {
             server: config.server.clone(),
             bundle: random().map_err(|_| BondError::Random)?,
             routing: Routing::open()?,
+            writing: None,
         })
     }
 
@@ -117,6 +140,7 @@ impl Links {
     ) -> Result<(), BondError> {
         let (changes, mut changed) = mpsc::channel(1);
         listen_for_changes(changes)?;
+        let (names, mut resolved) = mpsc::unbounded_channel();
         let mut tick = Instant::now();
         let counts = !self.quotas.borrow().is_empty();
         let mut count = tokio::time::interval(quota::STEP);
@@ -124,15 +148,21 @@ impl Links {
         loop {
             tokio::select! {
                 () = &mut stop => {
-                    self.count(true, say);
+                    self.count(say);
+                    self.save(true, say).await;
                     return Ok(());
                 }
                 _ = count.tick(), if counts => {
-                    self.count(false, say);
+                    self.count(say);
+                    self.save(false, say).await;
                 }
                 () = tokio::time::sleep_until(tick) => {
-                    self.look(say).await?;
+                    self.look(&names, say)?;
                     tick = self.next();
+                }
+                Some(resolved) = resolved.recv() => {
+                    self.on_resolved(resolved);
+                    tick = tick.min(self.next());
                 }
                 Some(()) = changed.recv() => tick = tick.min(Instant::now() + DEBOUNCE),
                 told = told.recv() => match told {
@@ -147,7 +177,7 @@ impl Links {
     }
 
     /// Counts the traffic of links with a cap, and closes those that have reached it.
-    fn count(&self, is_last: bool, say: &mut impl FnMut(&str)) {
+    fn count(&self, say: &mut impl FnMut(&str)) {
         let slots = self.slots.borrow().len();
         for number in 0..slots {
             let interface = self.slots.borrow()[number].interface.clone();
@@ -158,7 +188,25 @@ impl Links {
                 self.give_up(number, &why, say);
             }
         }
-        if let Err(error) = self.quotas.borrow_mut().save(is_last) {
+    }
+
+    /// Writes the counts if it is due: on a thread of its own, because a disk may take seconds.
+    async fn save(&mut self, is_last: bool, say: &mut impl FnMut(&str)) {
+        if !is_last && self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
+            return;
+        }
+        self.end_write(say).await;
+        let unsaved = self.quotas.borrow_mut().take_unsaved(is_last);
+        self.writing = unsaved.map(|unsaved| spawn_blocking(move || unsaved.write()));
+        if is_last {
+            self.end_write(say).await;
+        }
+    }
+
+    async fn end_write(&mut self, say: &mut impl FnMut(&str)) {
+        let Some(writing) = self.writing.take() else { return };
+        let Ok(result) = writing.await else { return };
+        if let Err(error) = self.quotas.borrow_mut().on_written(result) {
             say(&format!("{error}. The links continue; their counts are not saved."));
         }
     }
@@ -171,28 +219,28 @@ impl Links {
 
     /// Returns the time of the next look.
     fn next(&self) -> Instant {
-        let at = |slot: &Slot| match &slot.state {
-            SlotState::Down(_, retry) => *retry,
-            SlotState::Connecting(since, _) => *since + HANDSHAKE,
-            SlotState::Up(_) => Instant::now() + STEP,
-        };
-        let slots = self.slots.borrow();
-        let soon = Instant::now() + Duration::from_millis(50);
-        slots.iter().map(at).min().unwrap_or(soon + STEP).clamp(soon, soon + STEP)
+        let now = Instant::now();
+        let (soon, slots) = (now + Duration::from_millis(50), self.slots.borrow());
+        let first = slots.iter().map(|slot| slot.due(now)).min();
+        first.unwrap_or(soon + STEP).clamp(soon, soon + STEP)
     }
 
     /// Opens and closes links according to the state of their interfaces.
-    async fn look(&mut self, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
+    fn look(
+        &mut self,
+        names: &mpsc::UnboundedSender<Resolved>,
+        say: &mut impl FnMut(&str),
+    ) -> Result<(), BondError> {
         let found = self.routing.links()?;
         if self.automatic {
-            self.find(&found);
+            add_new(&mut self.slots.borrow_mut(), &found);
         }
         let count = self.slots.borrow().len();
         for number in 0..count {
             let (interface, retry) = {
                 let slots = self.slots.borrow();
                 let retry = match &slots[number].state {
-                    SlotState::Down(_, retry) => *retry <= Instant::now(),
+                    SlotState::Down(_, retry) => retry.is_none_or(|retry| retry <= Instant::now()),
                     _ => false,
                 };
                 (slots[number].interface.clone(), retry)
@@ -205,7 +253,9 @@ impl Links {
             }
             let addresses = link.map(|link| link.addresses.clone()).unwrap_or_default();
             let stale = match &self.slots.borrow()[number].state {
-                SlotState::Up(before) if *before != addresses => Some("its addresses changed"),
+                SlotState::Up(before) | SlotState::Resolving(_, before) if *before != addresses => {
+                    Some("its addresses changed")
+                }
                 SlotState::Connecting(since, before)
                     if *before != addresses || since.elapsed() >= HANDSHAKE =>
                 {
@@ -216,29 +266,21 @@ impl Links {
             if let Some(why) = stale {
                 self.give_up(number, why, say);
             } else if retry {
-                self.connect(number, &interface, addresses).await;
+                self.connect(number, &interface, addresses, names);
             }
         }
         Ok(())
     }
 
-    /// Adds new physical interfaces that have a default route.
-    fn find(&self, found: &[Link]) {
-        let mut slots = self.slots.borrow_mut();
-        for link in found.iter().filter(|link| link.has_default_route && link.is_physical) {
-            if slots.len() < LINKS_MAX && slots.iter().all(|slot| slot.interface != link.name) {
-                slots.push(Slot::new(link.name.clone(), PathUse::default()));
-            }
-        }
-    }
-
-    /// Closes a link, and schedules a retry.
+    /// Closes a link, and schedules a retry. If it is down already, it cannot be used: it is retried
+    /// as soon as it can.
     fn give_up(&self, number: usize, why: &str, say: &mut impl FnMut(&str)) {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[number];
         match &mut slot.state {
-            SlotState::Down(known, _) => {
+            SlotState::Down(known, retry) => {
                 why.clone_into(known);
+                *retry = None;
                 slot.failures = slot.failures.max(1);
                 return;
             }
@@ -247,7 +289,7 @@ impl Links {
                 // It worked a moment ago, so its backoff restarts.
                 slot.failures = 0;
             }
-            SlotState::Connecting(..) => {}
+            SlotState::Resolving(..) | SlotState::Connecting(..) => {}
         }
         slot.fail(why.to_owned());
         let bundle = self.bundle;
@@ -259,31 +301,66 @@ impl Links {
         }
     }
 
-    /// Opens a connection over an interface.
-    async fn connect(&mut self, number: usize, interface: &str, addresses: BTreeSet<IpAddr>) {
-        let result = match self.resolve(&addresses).await {
-            Ok(to) => self.open(number, interface, to),
-            Err(why) => Err(why),
+    /// Opens a connection over an interface. The server's name is resolved on a thread of its own: a
+    /// nameserver that does not answer takes half a minute, and caps are counted meanwhile.
+    fn connect(
+        &mut self,
+        number: usize,
+        interface: &str,
+        addresses: BTreeSet<IpAddr>,
+        names: &mpsc::UnboundedSender<Resolved>,
+    ) {
+        let (name, port) = match &self.server {
+            Target::Address(address, port) => {
+                let to = SocketAddr::new(*address, *port);
+                return self.connect_to(number, interface, addresses, Ok(to));
+            }
+            Target::Name(name, port) => (name.clone(), *port),
         };
+        let (since, names) = (Instant::now(), names.clone());
+        let resolve = move || {
+            let found = (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
+            let found = found.map_err(|error| format!("the name {name} has no address: {error}"));
+            let _ = names.send(Resolved { number, since, found });
+        };
+        let slot = &mut self.slots.borrow_mut()[number];
+        match std::thread::Builder::new().name("names".to_owned()).spawn(resolve) {
+            Ok(_) => slot.state = SlotState::Resolving(since, addresses),
+            Err(error) => slot.fail(BondError::Thread(error).to_string()),
+        }
+    }
+
+    /// Continues to open a connection once the server's name is resolved.
+    fn on_resolved(&mut self, Resolved { number, since, found }: Resolved) {
+        let (interface, addresses, failures) = {
+            let slots = self.slots.borrow();
+            let Some(slot) = slots.get(number) else { return };
+            match &slot.state {
+                SlotState::Resolving(from, addresses) if *from == since => {
+                    (slot.interface.clone(), addresses.clone(), slot.failures)
+                }
+                // It went down meanwhile.
+                _ => return,
+            }
+        };
+        let none = || format!("the name {} has no address", self.server);
+        let to = found.and_then(|all| choose(&all, &addresses, failures).ok_or_else(none));
+        self.connect_to(number, &interface, addresses, to);
+    }
+
+    fn connect_to(
+        &mut self,
+        number: usize,
+        interface: &str,
+        addresses: BTreeSet<IpAddr>,
+        to: Result<SocketAddr, String>,
+    ) {
+        let result = to.and_then(|to| self.open(number, interface, to));
         let slot = &mut self.slots.borrow_mut()[number];
         match result {
             Ok(()) => slot.state = SlotState::Connecting(Instant::now(), addresses),
             Err(why) => slot.fail(why),
         }
-    }
-
-    /// Returns an address of the server, preferably of a family that the link has.
-    async fn resolve(&self, addresses: &BTreeSet<IpAddr>) -> Result<SocketAddr, String> {
-        let (name, port) = match &self.server {
-            Target::Address(address, port) => return Ok(SocketAddr::new(*address, *port)),
-            Target::Name(name, port) => (name.as_str(), *port),
-        };
-        let found = tokio::net::lookup_host((name, port)).await;
-        let found: Vec<SocketAddr> =
-            found.map_err(|error| format!("the name {name} has no address: {error}"))?.collect();
-        let has = |to: &&SocketAddr| addresses.iter().any(|own| own.is_ipv4() == to.is_ipv4());
-        let to = found.iter().find(has).or(found.first()).copied();
-        to.ok_or_else(|| format!("the name {name} has no address"))
     }
 
     fn open(&mut self, number: usize, interface: &str, to: SocketAddr) -> Result<(), String> {
@@ -379,7 +456,8 @@ impl Links {
         self.way.engine.with(|host, now| host.close(now, &old));
         for (number, slot) in self.slots.borrow_mut().iter_mut().enumerate() {
             if !matches!(slot.state, SlotState::Down(..)) {
-                slot.state = SlotState::Down("a new bundle begins".to_owned(), Instant::now());
+                slot.state =
+                    SlotState::Down("a new bundle begins".to_owned(), Some(Instant::now()));
                 self.way.engine.detach(number);
             }
         }
@@ -400,6 +478,35 @@ fn listen_for_changes(changes: mpsc::Sender<()>) -> Result<(), BondError> {
     };
     let thread = std::thread::Builder::new().name("links".to_owned()).spawn(listen);
     thread.map(drop).map_err(BondError::Thread)
+}
+
+/// Adds physical interfaces that have a default route and are new. If there are too many, one takes
+/// the place of another that is gone.
+fn add_new(slots: &mut Vec<Slot>, found: &[Link]) {
+    for link in found.iter().filter(|link| link.has_default_route && link.is_physical) {
+        if slots.iter().any(|slot| slot.interface == link.name) {
+            continue;
+        }
+        let slot = Slot::new(link.name.clone(), PathUse::default());
+        let is_gone = |slot: &Slot| {
+            let is_there = found.iter().any(|link| link.name == slot.interface);
+            matches!(slot.state, SlotState::Down(..)) && !is_there
+        };
+        if slots.len() < LINKS_MAX {
+            slots.push(slot);
+        } else if let Some(place) = slots.iter().position(is_gone) {
+            slots[place] = slot;
+        }
+    }
+}
+
+/// Chooses an address of the server, if possible of a family that the link has: after each failure
+/// the next of them.
+fn choose(all: &[SocketAddr], own: &BTreeSet<IpAddr>, failures: u32) -> Option<SocketAddr> {
+    let has = |to: &&SocketAddr| own.iter().any(|own| own.is_ipv4() == to.is_ipv4());
+    let suitable: Vec<&SocketAddr> = all.iter().filter(has).collect();
+    let among = if suitable.is_empty() { all.iter().collect() } else { suitable };
+    among.get(failures as usize % among.len().max(1)).map(|to| **to)
 }
 
 /// Returns why an interface cannot be a link, or `None` if it can.
@@ -423,5 +530,61 @@ fn explained(why: &str) -> String {
         "it was silent for too long".to_owned()
     } else {
         why.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slot that cannot be used is not looked at all the time.
+    #[tokio::test]
+    async fn what_cannot_be_used_waits() {
+        let mut slot = Slot::new("wwan0".to_owned(), PathUse::default());
+        let now = Instant::now();
+        assert_eq!(slot.due(now), now + STEP);
+        slot.fail("the interface is down".to_owned());
+        assert!(slot.due(now) < now + STEP);
+    }
+
+    /// Interfaces whose names change, such as those of phones, do not use up the places.
+    #[test]
+    fn an_interface_takes_the_place_of_one_that_is_gone() {
+        let link = |number: usize| Link {
+            name: format!("usb{number}"),
+            is_up: true,
+            is_physical: true,
+            addresses: BTreeSet::new(),
+            has_default_route: true,
+        };
+        let mut slots = Vec::new();
+        let named = |slots: &[Slot]| -> Vec<String> {
+            slots.iter().map(|slot| slot.interface.clone()).collect()
+        };
+        let first: Vec<Link> = (0..LINKS_MAX).map(link).collect();
+        add_new(&mut slots, &first);
+        let mut expected: Vec<String> = first.iter().map(|link| link.name.clone()).collect();
+        assert_eq!(named(&slots), expected);
+        // The first is gone, but its link has not been given up yet; the second is gone, and down.
+        slots[0].state = SlotState::Up(BTreeSet::new());
+        let now: Vec<Link> = (2..LINKS_MAX + 2).map(link).collect();
+        add_new(&mut slots, &now);
+        expected[1] = now[LINKS_MAX - 2].name.clone();
+        assert_eq!(named(&slots), expected);
+    }
+
+    /// An address of the server that does not answer does not keep the others from being tried.
+    #[test]
+    fn addresses_take_turns() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let (six, four) = (address("[2001:db8::1]:4433"), address("192.0.2.1:4433"));
+        let all = [six, four];
+        let own = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let both = own(&["2001:db8::2", "192.0.2.2"]);
+        assert_eq!([0, 1, 2].map(|n| choose(&all, &both, n)), [Some(six), Some(four), Some(six)]);
+        let only = own(&["192.0.2.2"]);
+        assert_eq!([0, 1].map(|n| choose(&all, &only, n)), [Some(four); 2]);
+        assert_eq!([0, 1].map(|n| choose(&all[..1], &only, n)), [Some(six); 2]);
+        assert_eq!(choose(&[], &only, 3), None);
     }
 }

@@ -97,6 +97,13 @@ pub struct Quotas {
     is_told: bool,
 }
 
+/// Counts that are to be written.
+#[derive(Debug)]
+pub struct Unsaved {
+    path: PathBuf,
+    counts: BTreeMap<String, Count>,
+}
+
 impl Quotas {
     /// Makes the caps of these links, with the counts from the file.
     ///
@@ -157,16 +164,20 @@ impl Quotas {
         })
     }
 
-    /// Writes the file if it is due.
+    /// Returns what is to be written to the file, if it is due.
+    pub fn take_unsaved(&mut self, at_once: bool) -> Option<Unsaved> {
+        let is_due = self.unsaved.is_some_and(|due| at_once || due <= Instant::now());
+        is_due.then(|| {
+            self.unsaved = None;
+            Unsaved { path: self.path.clone(), counts: self.counts.clone() }
+        })
+    }
+
+    /// Takes the result of [`Unsaved::write`].
     ///
     /// # Errors
     /// The file could not be written; reported only the first time.
-    pub fn save(&mut self, at_once: bool) -> Result<(), QuotaError> {
-        if !self.unsaved.is_some_and(|due| at_once || due <= Instant::now()) {
-            return Ok(());
-        }
-        self.unsaved = None;
-        let result = write(&self.path, &self.counts);
+    pub fn on_written(&mut self, result: Result<(), QuotaError>) -> Result<(), QuotaError> {
         let was_told = std::mem::replace(&mut self.is_told, result.is_err());
         if was_told { Ok(()) } else { result }
     }
@@ -250,19 +261,25 @@ fn read(path: &Path) -> Result<BTreeMap<String, Count>, QuotaError> {
     }
 }
 
-/// Writes the counts so that a reader finds either the old or the new ones, even after a crash.
-fn write(path: &Path, counts: &BTreeMap<String, Count>) -> Result<(), QuotaError> {
-    let beside = path.with_extension("new");
-    let attempt = || {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let mut file = File::create(&beside)?;
-        file.write_all(&serde_json::to_vec(counts)?)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    attempt().map_err(|source| QuotaError::Io { what: "write", path: path.to_owned(), source })
+impl Unsaved {
+    /// Writes the counts so that a reader finds either the old or the new ones, even after a crash.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self) -> Result<(), QuotaError> {
+        let Unsaved { path, counts } = self;
+        let beside = path.with_extension("new");
+        let attempt = || {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            let mut file = File::create(&beside)?;
+            file.write_all(&serde_json::to_vec(counts)?)?;
+            file.sync_all()?;
+            fs::rename(&beside, path)
+        };
+        attempt().map_err(|source| QuotaError::Io { what: "write", path: path.clone(), source })
+    }
 }
 
 #[cfg(test)]

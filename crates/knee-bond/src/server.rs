@@ -11,11 +11,13 @@ use crate::page;
 use crate::record::shot::Shooting;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
-use knee_host::Routing;
+use knee_host::{LinkChanges, Routing};
 use knee_quic::{BundleId, Host, HostEvent, PublicKey};
 use std::cell::RefCell;
-use std::net::{SocketAddr, UdpSocket};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::rc::Rc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -61,7 +63,7 @@ impl Server {
         };
         let listen = socket.local_addr().map_err(taken)?;
         engine.attach(0, socket).map_err(taken)?;
-        let own = Routing::open()?.links()?.into_iter().flat_map(|link| link.addresses).collect();
+        let own = own_addresses()?;
         let EgressConfig { allow, ports } = config.egress.clone();
         let egress = Rc::new(Egress { allow, ports, own });
         let page = match config.page {
@@ -172,6 +174,25 @@ impl Server {
         judging.abort();
         Ok(())
     }
+}
+
+/// Returns the addresses of this host, kept up to date by a thread until they are dropped.
+fn own_addresses() -> Result<Arc<RwLock<BTreeSet<IpAddr>>>, BondError> {
+    let mut changes = LinkChanges::listen_for_addresses()?;
+    let mut routing = Routing::open()?;
+    let own = Arc::new(RwLock::new(routing.addresses()?));
+    let kept = Arc::downgrade(&own);
+    let keep = move || {
+        while kept.strong_count() > 0 {
+            if changes.wait(Duration::from_secs(1)).unwrap_or(true)
+                && let (Some(own), Ok(addresses)) = (kept.upgrade(), routing.addresses())
+            {
+                *own.write().unwrap_or_else(PoisonError::into_inner) = addresses;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("addresses".to_owned()).spawn(keep);
+    thread.map(|_| own).map_err(BondError::Thread)
 }
 
 fn on_told(

@@ -4,6 +4,7 @@ use crate::engine::{Engine, Signals};
 use bytes::Bytes;
 use knee_bundle::StreamId;
 use knee_quic::BundleId;
+use nix::sys::socket::{setsockopt, sockopt};
 use std::cell::Cell;
 use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -119,6 +120,20 @@ impl BundleStream {
         Ok(())
     }
 
+    /// Waits until the peer no longer reads the stream, or its bundle is gone.
+    async fn unread(&self) {
+        while !self.signals.stopped.get() && !self.signals.gone.get() {
+            self.signals.writable.notified().await;
+        }
+    }
+
+    /// Waits until the peer has reset the stream, or its bundle is gone.
+    async fn unwritten(&self) {
+        while !self.signals.reset.get() && !self.signals.gone.get() {
+            self.signals.readable.notified().await;
+        }
+    }
+
     /// Ends the sending direction.
     pub fn finish(&self) {
         self.finished.set(true);
@@ -151,12 +166,20 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
     // Nagle's algorithm would hold a segment that is not full until an ACK (RFC 9293, section
     // 3.7.4), and this end cannot know whether more follows.
     let _ = connection.set_nodelay(true);
+    // Notices a peer that vanished without a FIN while nobody sends (RFC 9293, section 3.8.4), after
+    // the system's time.
+    let _ = setsockopt(&connection, sockopt::KeepAlive, &true);
     let (mut reader, mut writer) = connection.split();
     let up = async {
         stream.write(first).await.map_err(drop)?;
         let mut buffer = vec![0; GO];
         loop {
-            match reader.read(&mut buffer).await.map_err(drop)? {
+            let read = tokio::select! {
+                biased;
+                read = reader.read(&mut buffer) => read.map_err(drop)?,
+                () = stream.unread() => return Err(()),
+            };
+            match read {
                 0 => break,
                 count => stream.write(&buffer[..count]).await.map_err(drop)?,
             }
@@ -174,7 +197,11 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
             // Its memory is used again for what arrives meanwhile.
             drop(bytes);
             stream.read_more(&mut buffer, GO);
-            writer.write_all(&buffer).await.map_err(drop)?;
+            tokio::select! {
+                biased;
+                written = writer.write_all(&buffer) => written.map_err(drop)?,
+                () = stream.unwritten() => return Err(()),
+            }
         }
         writer.shutdown().await.map_err(drop)
     };
@@ -186,9 +213,5 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
 
 /// Makes closing a connection send a reset, as the peer would see without Knee in between.
 pub(crate) fn break_off(connection: &TcpStream) {
-    let _ = nix::sys::socket::setsockopt(
-        connection,
-        nix::sys::socket::sockopt::Linger,
-        &libc::linger { l_onoff: 1, l_linger: 0 },
-    );
+    let _ = setsockopt(connection, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
 }

@@ -5,9 +5,11 @@
 
 use knee_bond::egress::Egress;
 use std::net::IpAddr;
+use std::sync::{Arc, RwLock};
 
 fn refusal(address: &str, port: u16) -> Option<&'static str> {
-    let own = ["198.41.0.4", "2620:fe::9"].map(|own| own.parse().unwrap()).to_vec();
+    let own = ["198.41.0.4", "2620:fe::9"].map(|own| own.parse().unwrap());
+    let own = Arc::new(RwLock::new(own.into()));
     let address: IpAddr = address.parse().unwrap();
     Egress { own, ..Egress::default() }.refusal(address, port)
 }

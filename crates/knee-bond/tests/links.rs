@@ -12,36 +12,12 @@ mod lab;
 use knee_bond::record::{DECISIONS, RecordSettings, record};
 use knee_host::{Diversion, DiversionSettings};
 use knee_trials::{Skipped, trials};
-use lab::{ECHO, FILES, SERVER, on, take};
+use lab::{ALLOW, BOTH, ECHO, FILES, SERVER, TWO, on, take};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// 10 and 5 Mbit/s, 10 ms each way.
-const TWO: &str = r#"
-[link.a0]
-rate = "10 Mbit/s"
-delay = "10 ms"
-buffer = "64 kB"
-[link.b0]
-rate = "10 Mbit/s"
-delay = "10 ms"
-buffer = "64 kB"
-[link.a1]
-rate = "5 Mbit/s"
-delay = "10 ms"
-buffer = "64 kB"
-[link.b1]
-rate = "5 Mbit/s"
-delay = "10 ms"
-buffer = "64 kB"
-"#;
-/// Both links, by name.
-const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
-/// The addresses of the lab are private.
-const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
 
 fn one_connection_uses_both_links() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {

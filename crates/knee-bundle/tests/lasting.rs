@@ -33,7 +33,8 @@ fn path(status: Status) -> Path {
 fn sent(now: Time, from: &mut Bundle) -> Vec<Bytes> {
     let mut bytes = BytesMut::new();
     let view = [path(Status::Active)];
-    let next = || from.poll_datagram(now, &view, &[1200], &mut bytes).map(|_| bytes.split().freeze());
+    let next =
+        || from.poll_datagram(now, &view, &[1200], &mut bytes).map(|_| bytes.split().freeze());
     std::iter::from_fn(next).collect()
 }
 

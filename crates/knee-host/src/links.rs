@@ -57,24 +57,8 @@ impl Routing {
             };
             links.insert(header.index, link);
         }
-        for message in self.listed(RouteNetlinkMessage::GetAddress(AddressMessage::default()))? {
-            let RouteNetlinkMessage::NewAddress(message) = message else { continue };
-            if message.header.scope != AddressScope::Universe {
-                continue;
-            }
-            let attributes = message.attributes.iter();
-            // On a point-to-point interface IFA_ADDRESS is the peer's.
-            let local = attributes.clone().find_map(|attribute| match attribute {
-                AddressAttribute::Local(address) => Some(*address),
-                _ => None,
-            });
-            let address = attributes.clone().find_map(|attribute| match attribute {
-                AddressAttribute::Address(address) => Some(*address),
-                _ => None,
-            });
-            if let (Some(link), Some(address)) =
-                (links.get_mut(&message.header.index), local.or(address))
-            {
+        for (index, scope, address) in self.all_addresses()? {
+            if let Some(link) = links.get_mut(&index).filter(|_| scope == AddressScope::Universe) {
                 link.addresses.insert(address);
             }
         }
@@ -98,11 +82,43 @@ impl Routing {
         }
         Ok(links.into_values().collect())
     }
+
+    /// Returns the addresses of the namespace, whatever their scope.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses.
+    pub fn addresses(&mut self) -> Result<BTreeSet<IpAddr>, HostError> {
+        Ok(self.all_addresses()?.into_iter().map(|(_, _, address)| address).collect())
+    }
+
+    /// Returns the addresses of the namespace, each with the index of its interface and its scope.
+    fn all_addresses(&mut self) -> Result<Vec<(u32, AddressScope, IpAddr)>, HostError> {
+        let mut all = Vec::new();
+        for message in self.listed(RouteNetlinkMessage::GetAddress(AddressMessage::default()))? {
+            let RouteNetlinkMessage::NewAddress(message) = message else { continue };
+            let attributes = message.attributes.iter();
+            // On a point-to-point interface IFA_ADDRESS is the peer's.
+            let local = attributes.clone().find_map(|attribute| match attribute {
+                AddressAttribute::Local(address) => Some(*address),
+                _ => None,
+            });
+            let address = attributes.clone().find_map(|attribute| match attribute {
+                AddressAttribute::Address(address) => Some(*address),
+                _ => None,
+            });
+            let address =
+                local.or(address).map(|it| (message.header.index, message.header.scope, it));
+            all.extend(address);
+        }
+        Ok(all)
+    }
 }
 
-/// RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR and
-/// RTNLGRP_IPV6_ROUTE (linux/rtnetlink.h).
-const GROUPS: [u32; 5] = [1, 5, 7, 9, 11];
+/// RTNLGRP_LINK, RTNLGRP_IPV4_ROUTE and RTNLGRP_IPV6_ROUTE (linux/rtnetlink.h).
+const LINKS_AND_ROUTES: [u32; 3] = [1, 7, 11];
+/// RTNLGRP_IPV4_IFADDR and RTNLGRP_IPV6_IFADDR.
+const ADDRESSES: [u32; 2] = [5, 9];
 
 /// Notifications about links, addresses and routes that change.
 pub struct LinkChanges {
@@ -116,9 +132,22 @@ impl LinkChanges {
     ///
     /// If the host is out of sockets.
     pub fn listen() -> Result<LinkChanges, HostError> {
+        LinkChanges::of(LINKS_AND_ROUTES.into_iter().chain(ADDRESSES))
+    }
+
+    /// Starts listening for changes of addresses alone: a router's routes change all the time.
+    ///
+    /// # Errors
+    ///
+    /// If the host is out of sockets.
+    pub fn listen_for_addresses() -> Result<LinkChanges, HostError> {
+        LinkChanges::of(ADDRESSES)
+    }
+
+    fn of(groups: impl IntoIterator<Item = u32>) -> Result<LinkChanges, HostError> {
         let call = |source: io::Error| HostError::call("listen for changes of links", source);
         let mut netlink = Netlink::open(NETLINK_ROUTE).map_err(call)?;
-        for group in GROUPS {
+        for group in groups {
             netlink.join(group).map_err(call)?;
         }
         Ok(LinkChanges { netlink })

@@ -6,7 +6,7 @@ use knee_bond::{Client, ClientConfig, Server, ServerConfig, key};
 use knee_host::{Namespace, set_sysctl};
 use knee_record::{Control, Records};
 use knee_scenario::{Scenario, Source};
-use knee_testbed::{Health, Hosts, PathSettings, Testbed, TestbedError};
+use knee_testbed::{Family, Health, Hosts, PathSettings, Testbed, TestbedError, address};
 use knee_trials::Skipped;
 use std::fs;
 use std::io::{Read, Write};
@@ -31,6 +31,30 @@ const PART: usize = 1 << 16;
 pub const FILES: u16 = 80;
 /// Port of the UDP echo.
 pub const ECHO: u16 = 7;
+
+/// 10 and 5 Mbit/s, 10 ms each way.
+pub const TWO: &str = r#"
+[link.a0]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+[link.b0]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+[link.a1]
+rate = "5 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+[link.b1]
+rate = "5 Mbit/s"
+delay = "10 ms"
+buffer = "64 kB"
+"#;
+/// Both links, by name.
+pub const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
+/// The addresses of the lab are private.
+pub const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
 
 /// How long the answers of a call are awaited after its end.
 const GRACE: Duration = Duration::from_millis(500);
@@ -270,6 +294,12 @@ impl Lab {
         start(&self.hosts.receiver, command)
     }
 
+    /// Adds an address to the server's host.
+    pub fn add_there(&self, address: Ipv4Addr) {
+        let address = format!("{address}/32");
+        self.hosts.receiver.within(|| ip(&["addr", "add", &address, "dev", "lo"])).unwrap();
+    }
+
     /// Cuts a link silently: from now on all its packets are dropped.
     pub fn cut(&self, link: usize) {
         self.filter(link, "add");
@@ -345,9 +375,14 @@ impl Lab {
 
     /// Starts a client of the server of this key, with additional configuration.
     pub fn client(&self, server: &str, more: &str) -> End {
+        self.client_of(&format!("{SERVER}:4433"), server, more)
+    }
+
+    /// Starts a client of the server at this address.
+    pub fn client_of(&self, address: &str, server: &str, more: &str) -> End {
         let socket = self.path("client.sock");
         let text = format!(
-            "server = \"{SERVER}:4433\"\nserver_key = \"{server}\"\nkey = \"client.key\"\n\
+            "server = \"{address}\"\nserver_key = \"{server}\"\nkey = \"client.key\"\n\
              status = \"{}\"\n{more}",
             socket.display()
         );
@@ -431,6 +466,24 @@ impl Lab {
         let began = Instant::now();
         let connection = self.connect(SERVER, FILES).unwrap();
         take(connection, bytes);
+        began.elapsed()
+    }
+
+    /// Loads a file of this size over each link at once, without the proxy: over a TCP connection of
+    /// the kernel each. Returns the time it took.
+    pub fn load_straight(&self, bytes: u64) -> Duration {
+        let began = Instant::now();
+        thread::scope(|scope| {
+            for link in 0..self.hosts.paths().len() {
+                let server = (address(link, knee_testbed::End::Receiver, Family::V4), FILES);
+                let listen = || Ok::<_, TestbedError>(TcpListener::bind(server).unwrap());
+                let listener = self.hosts.receiver.within(listen).unwrap();
+                scope.spawn(move || give(listener.accept().unwrap().0));
+                let connect = || Ok::<_, TestbedError>(TcpStream::connect(server).unwrap());
+                let connection = self.hosts.sender.within(connect).unwrap();
+                scope.spawn(move || take(connection, bytes));
+            }
+        });
         began.elapsed()
     }
 

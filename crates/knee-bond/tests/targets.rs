@@ -1,0 +1,276 @@
+//! Names, targets and addresses of a client and a server over emulated links, between namespaces.
+//! These tests need root and /dev/net/tun, as those of `links.rs` do. `main` lists them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "real time passes here")]
+#![allow(clippy::print_stdout, reason = "how long it took is worth a look")]
+
+#[allow(dead_code, reason = "the bench uses the rest")]
+mod lab;
+
+use knee_host::{HostError, Namespace};
+use knee_trials::{Skipped, trials};
+use lab::{ALLOW, BOTH, ECHO, FILES, SERVER, TWO, on};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// No host has this address; SYNs to it are lost.
+const SILENT: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+/// An address of the client's host that the server reaches.
+const HERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
+/// A port of the tests' own services.
+const PORT: u16 = 8000;
+
+/// Opens the network namespace of the server's host.
+fn there(lab: &lab::Lab) -> Namespace {
+    let mut child = lab.start_there(&["sleep".to_owned(), "60".to_owned()]);
+    let file = format!("/proc/{}/ns/net", child.id());
+    let opened = Namespace::open(Path::new(&file)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    opened
+}
+
+/// Starts the nameserver that the programs of the server's host ask. It does not answer for `slow.`
+/// names, and for `late.` names only after a second.
+fn serve_names(lab: &lab::Lab) -> Result<(), Skipped> {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let named = text.lines().find_map(|line| line.strip_prefix("nameserver ")?.trim().parse().ok());
+    let at: IpAddr = named.ok_or_else(|| Skipped::lack("the host has no nameserver"))?;
+    let bind = || {
+        if !at.is_loopback() {
+            let add = ["addr", "add", &at.to_string(), "dev", "lo"];
+            assert!(Command::new("ip").args(add).status().unwrap().success());
+        }
+        Ok::<_, HostError>(UdpSocket::bind((at, 53)).unwrap())
+    };
+    let socket = there(lab).within(bind).unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 512];
+        while let Ok((count, from)) = socket.recv_from(&mut buffer) {
+            let question = buffer[..count].to_vec();
+            let socket = socket.try_clone().unwrap();
+            let name = &question[13..];
+            if name.starts_with(b"slow") {
+                continue;
+            }
+            let delay = Duration::from_secs(name.starts_with(b"late").into());
+            thread::spawn(move || {
+                thread::sleep(delay);
+                let _ = socket.send_to(&resolved(&question), from);
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Makes an answer with the server's address, or for `two.` with one that does not answer and one
+/// on the client's host (RFC 1035, section 4.1).
+fn resolved(question: &[u8]) -> Vec<u8> {
+    let name = question[12..].iter().position(|byte| *byte == 0).unwrap();
+    let end = 12 + name + 5;
+    let mut answer = question[..end].to_vec();
+    let addresses = match (question[end - 3], &question[13..16]) {
+        (1, b"two") => vec![SILENT, HERE],
+        (1, _) => vec![SERVER],
+        // There is no IPv6.
+        _ => Vec::new(),
+    };
+    answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, addresses.len() as u8, 0, 0, 0, 0]);
+    for address in addresses {
+        answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+        answer.extend(address.octets());
+    }
+    answer
+}
+
+/// The header of a SOCKS5 datagram to a name.
+fn to_name(name: &str, port: u16) -> Vec<u8> {
+    let length = [0, 0, 0, 3, name.len() as u8];
+    [&length[..], name.as_bytes(), &port.to_be_bytes()].concat()
+}
+
+/// An address of the server is denied although it had it not when it started.
+fn an_address_that_the_server_gets_later_is_denied() -> Result<(), Skipped> {
+    const LATER: Ipv4Addr = Ipv4Addr::new(198, 41, 0, 4);
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair("", BOTH);
+        client.wait_for_links(2);
+        assert_eq!(lab.connect(LATER, FILES).unwrap_err(), 3, "there is no route to it");
+        lab.add_there(LATER);
+        let denied = || {
+            thread::sleep(Duration::from_millis(20));
+            lab.connect(LATER, FILES).unwrap_err() == 2
+        };
+        assert!((0..100).any(|_| denied()));
+    })
+}
+
+/// A nameserver that does not answer takes half a minute. The client is not kept waiting: it ends
+/// before the question is repeated.
+fn a_silent_nameserver_keeps_nothing_waiting() -> Result<(), Skipped> {
+    let resolver = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let named =
+        resolver.lines().find_map(|line| line.strip_prefix("nameserver")?.trim().parse().ok());
+    let nameserver: IpAddr = named.unwrap_or(Ipv4Addr::LOCALHOST.into());
+    on(TWO, 2, |lab| {
+        if !nameserver.is_loopback() {
+            lab.ip(&["addr", "add", &nameserver.to_string(), "dev", "lo"]);
+        }
+        let silent = lab.here(|| UdpSocket::bind((nameserver, 53)).unwrap());
+        let (theirs, _) = (lab.key("server.key"), lab.key("client.key"));
+        let client = lab.client_of("server.example:4433", &theirs, BOTH);
+        let mut question = [0; 512];
+        silent.recv(&mut question).unwrap();
+        drop(client);
+        silent.set_nonblocking(true).unwrap();
+        let asked = 1 + std::iter::from_fn(|| silent.recv(&mut question).ok()).count();
+        assert!(asked <= 4, "{asked} questions: two of each link");
+    })
+}
+
+/// The limit is one connection; targets do nothing that would end theirs.
+fn a_silent_target_does_not_use_up_a_limit() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let bind = || Ok::<_, HostError>(TcpListener::bind((SERVER, PORT)).unwrap());
+        let listener = there(lab).within(bind).unwrap();
+        let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
+        let _server = lab.server(&ours, &format!("[limits]\nstreams = 1\n{ALLOW}"));
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        let connect = |after: &str| {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(5) {
+                if let Ok(connection) = lab.connect(SERVER, PORT) {
+                    println!("connected {:?} after {after}", began.elapsed());
+                    return connection;
+                }
+                thread::sleep(Duration::from_millis(100));
+            }
+            panic!("still at the limit after {after}");
+        };
+        let half_closed = |after: &str| {
+            let connection = connect(after);
+            connection.shutdown(Shutdown::Write).unwrap();
+            let mut target = listener.accept().unwrap().0;
+            assert_eq!(target.read(&mut [0]).unwrap(), 0);
+            (connection, target)
+        };
+        let (connection, mut target) = half_closed("the start");
+        assert_eq!(lab.connect(SERVER, PORT).unwrap_err(), 1);
+        // The client learns from the second byte that its application is gone, and stops the stream.
+        drop(connection);
+        for _ in 0..2 {
+            target.write_all(&[0]).unwrap();
+            thread::sleep(Duration::from_millis(300));
+        }
+        let _stopped = half_closed("the stream was stopped");
+        drop(client);
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        let (connection, target) = half_closed("the bundle ended");
+        drop((target, connection));
+        // A target that has ended, and reads nothing.
+        let mut connection = connect("the target ended");
+        let target = listener.accept().unwrap().0;
+        target.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(connection.read(&mut [0]).unwrap(), 0);
+        connection.write_all(&vec![0; 4_000_000]).unwrap();
+        thread::sleep(Duration::from_secs(3));
+        drop(client);
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        connect("the bundle ended with a full target");
+    })
+}
+
+fn a_target_is_reached_at_its_second_address() -> Result<(), Skipped> {
+    let mut result = Ok(());
+    on(TWO, 2, |lab| {
+        result = serve_names(lab);
+        if result.is_err() {
+            return;
+        }
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        lab.ip(&["addr", "add", &format!("{HERE}/32"), "dev", "lo"]);
+        let route = ["ip", "route", "add", "10.99.0.2/31", "dev", "knee0"].map(str::to_owned);
+        assert!(lab.start_there(&route).wait().unwrap().success());
+        let _listener = lab.here(|| TcpListener::bind((HERE, PORT)).unwrap());
+        let mut connection = lab.local(1080);
+        connection.write_all(&[5, 1, 0]).unwrap();
+        connection.read_exact(&mut [0; 2]).unwrap();
+        let began = Instant::now();
+        let request = [&[5, 1], &to_name("two.knee.test", PORT)[2..]].concat();
+        connection.write_all(&request).unwrap();
+        let mut reply = [0; 10];
+        connection.read_exact(&mut reply).unwrap();
+        println!("code {} after {:?}", reply[1], began.elapsed());
+        assert_eq!(reply[1], 0);
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    })?;
+    result
+}
+
+fn a_slow_name_delays_no_other_datagram() -> Result<(), Skipped> {
+    let mut result = Ok(());
+    on(TWO, 2, |lab| {
+        result = serve_names(lab);
+        if result.is_err() {
+            return;
+        }
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let mut control = lab.local(1080);
+        control.write_all(&[5, 1, 0]).unwrap();
+        control.read_exact(&mut [0; 2]).unwrap();
+        control.write_all(&[5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut reply = [0; 10];
+        control.read_exact(&mut reply).unwrap();
+        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[8], reply[9]])));
+        let socket = lab.datagrams();
+        socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let began = Instant::now();
+        // What waits for a name arrives once it is known; the rest goes before.
+        for (name, content) in [
+            ("slow.knee.test", 0),
+            ("late.knee.test", 1),
+            ("late.knee.test", 2),
+            ("echo.knee.test", 3),
+            ("10.99.0.1", 4),
+        ] {
+            socket.send_to(&[to_name(name, ECHO), vec![content]].concat(), relay).unwrap();
+        }
+        let mut came = Vec::new();
+        let mut buffer = [0; 64];
+        while came.len() < 4
+            && let Ok((count, _)) = socket.recv_from(&mut buffer)
+        {
+            println!("datagram {} after {:?}", buffer[count - 1], began.elapsed());
+            came.push(buffer[count - 1]);
+        }
+        // Two links may swap datagrams.
+        came.chunks_mut(2).for_each(<[_]>::sort_unstable);
+        assert_eq!(came, [3, 4, 1, 2]);
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+        // The name is known by now.
+        socket.send_to(&[&to_name("late.knee.test", ECHO)[..], &[5]].concat(), relay).unwrap();
+        let (count, _) = socket.recv_from(&mut buffer).unwrap();
+        assert_eq!(buffer[count - 1], 5);
+    })?;
+    result
+}
+
+fn main() -> ExitCode {
+    knee_trials::run(trials![
+        an_address_that_the_server_gets_later_is_denied,
+        a_silent_nameserver_keeps_nothing_waiting,
+        a_silent_target_does_not_use_up_a_limit,
+        a_target_is_reached_at_its_second_address,
+        a_slow_name_delays_no_other_datagram,
+    ])
+}
