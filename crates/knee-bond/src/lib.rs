@@ -19,10 +19,11 @@
 //!
 //! What this crate never does: accept data from an unknown end, connect to what its rules deny,
 //! show a secret, hold a host over an await, use further threads except to watch for changes of
-//! links and to resolve names.
+//! links and addresses, to resolve names and to write the counts of caps.
 
 mod client;
 pub mod config;
+mod datagrams;
 pub mod dns;
 pub mod egress;
 mod engine;
