@@ -137,7 +137,7 @@ pub async fn carry(
     loop {
         tokio::select! {
             message = messages.recv() => {
-                let Some(message) = message else { return Ok(()) };
+                let Some(message) = message else { break };
                 flow.on_message(&message).await;
             }
             Some(Ok((name, to))) = flow.lookups.join_next() => flow.on_looked_up(name, to).await,
@@ -149,12 +149,14 @@ pub async fn carry(
             }
             ended = stream.read(1) => {
                 if !matches!(ended, Ok(Some(_))) {
-                    return Ok(());
+                    break;
                 }
             }
-            () = sleep(UDP_IDLE) => return Ok(()),
+            () = sleep(UDP_IDLE) => break,
         }
-    }
+    } // A lookup keeps its thread to its end, and until then the flow counts towards the limit.
+    while flow.lookups.join_next().await.is_some() {}
+    Ok(())
 }
 
 async fn received(socket: Option<&UdpSocket>, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {

@@ -42,6 +42,9 @@ pub struct Slot {
     pub state: SlotState,
     /// Failed attempts since it was last up.
     failures: u32,
+    /// Attempts that failed although the interface could be used: the next one is at the server's
+    /// next address.
+    attempts: u32,
 }
 
 /// State of a link.
@@ -60,7 +63,7 @@ pub enum SlotState {
 impl Slot {
     fn new(interface: String, path_use: PathUse) -> Slot {
         let state = SlotState::Down("it has not been tried yet".to_owned(), None);
-        Slot { interface, path_use, state, failures: 0 }
+        Slot { interface, path_use, state, failures: 0, attempts: 0 }
     }
 
     /// Returns whether the link is up, or the reason why not is known.
@@ -273,7 +276,7 @@ impl Links {
     }
 
     /// Closes a link, and schedules a retry. If it is down already, it cannot be used: it is retried
-    /// as soon as it can.
+    /// as soon as it can be.
     fn give_up(&self, number: usize, why: &str, say: &mut impl FnMut(&str)) {
         let mut slots = self.slots.borrow_mut();
         let slot = &mut slots[number];
@@ -289,7 +292,8 @@ impl Links {
                 // It worked a moment ago, so its backoff restarts.
                 slot.failures = 0;
             }
-            SlotState::Resolving(..) | SlotState::Connecting(..) => {}
+            SlotState::Connecting(..) => slot.attempts += 1,
+            SlotState::Resolving(..) => {}
         }
         slot.fail(why.to_owned());
         let bundle = self.bundle;
@@ -332,19 +336,19 @@ impl Links {
 
     /// Continues to open a connection once the server's name is resolved.
     fn on_resolved(&mut self, Resolved { number, since, found }: Resolved) {
-        let (interface, addresses, failures) = {
+        let (interface, addresses, attempts) = {
             let slots = self.slots.borrow();
             let Some(slot) = slots.get(number) else { return };
             match &slot.state {
                 SlotState::Resolving(from, addresses) if *from == since => {
-                    (slot.interface.clone(), addresses.clone(), slot.failures)
+                    (slot.interface.clone(), addresses.clone(), slot.attempts)
                 }
                 // It went down meanwhile.
                 _ => return,
             }
         };
         let none = || format!("the name {} has no address", self.server);
-        let to = found.and_then(|all| choose(&all, &addresses, failures).ok_or_else(none));
+        let to = found.and_then(|all| choose(&all, &addresses, attempts).ok_or_else(none));
         self.connect_to(number, &interface, addresses, to);
     }
 
@@ -359,7 +363,10 @@ impl Links {
         let slot = &mut self.slots.borrow_mut()[number];
         match result {
             Ok(()) => slot.state = SlotState::Connecting(Instant::now(), addresses),
-            Err(why) => slot.fail(why),
+            Err(why) => {
+                slot.attempts += 1;
+                slot.fail(why);
+            }
         }
     }
 
@@ -500,13 +507,13 @@ fn add_new(slots: &mut Vec<Slot>, found: &[Link]) {
     }
 }
 
-/// Chooses an address of the server, if possible of a family that the link has: after each failure
-/// the next of them.
-fn choose(all: &[SocketAddr], own: &BTreeSet<IpAddr>, failures: u32) -> Option<SocketAddr> {
+/// Chooses an address of the server, if possible of a family that the link has: after each attempt
+/// that failed the next of them.
+fn choose(all: &[SocketAddr], own: &BTreeSet<IpAddr>, attempts: u32) -> Option<SocketAddr> {
     let has = |to: &&SocketAddr| own.iter().any(|own| own.is_ipv4() == to.is_ipv4());
     let suitable: Vec<&SocketAddr> = all.iter().filter(has).collect();
     let among = if suitable.is_empty() { all.iter().collect() } else { suitable };
-    among.get(failures as usize % among.len().max(1)).map(|to| **to)
+    among.get(attempts as usize % among.len().max(1)).map(|to| **to)
 }
 
 /// Returns why an interface cannot be a link, or `None` if it can.

@@ -183,11 +183,12 @@ fn own_addresses() -> Result<Arc<RwLock<BTreeSet<IpAddr>>>, BondError> {
     let own = Arc::new(RwLock::new(routing.addresses()?));
     let kept = Arc::downgrade(&own);
     let keep = move || {
+        let mut is_stale = false;
         while kept.strong_count() > 0 {
-            if changes.wait(Duration::from_secs(1)).unwrap_or(true)
-                && let (Some(own), Ok(addresses)) = (kept.upgrade(), routing.addresses())
-            {
+            is_stale |= changes.wait(Duration::from_secs(1)).unwrap_or(false);
+            if is_stale && let (Some(own), Ok(addresses)) = (kept.upgrade(), routing.addresses()) {
                 *own.write().unwrap_or_else(PoisonError::into_inner) = addresses;
+                is_stale = false;
             }
         }
     };

@@ -23,10 +23,11 @@ const LINGER: Time = Time::from_secs(60);
 /// Maximum number of bundles of a client: a restarted client has two until the first times out;
 /// allow for repeated restarts.
 const BUNDLES_OF_A_KEY: usize = 4;
-/// Maximum bytes in flight of all streams, of one that was not read yet, and bytes of one that are
-/// not acknowledged, which become more when more are in flight.
+/// Maximum bytes in flight of all streams, and of one that was not read yet.
 pub const WINDOW: u64 = 16 << 20;
 const STREAM_WINDOW: u64 = 64 << 10;
+/// Bytes of a stream that may be written and not acknowledged, or twice those in flight if that is
+/// more.
 const BUFFER: u64 = 4 << 20;
 /// Maximum number of concurrent streams, unless the server says otherwise.
 const STREAMS: u64 = 256;

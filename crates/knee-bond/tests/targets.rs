@@ -94,7 +94,7 @@ fn to_name(name: &str, port: u16) -> Vec<u8> {
     [&length[..], name.as_bytes(), &port.to_be_bytes()].concat()
 }
 
-/// An address of the server is denied although it had it not when it started.
+/// An address of the server is denied although it did not have it when it started.
 fn an_address_that_the_server_gets_later_is_denied() -> Result<(), Skipped> {
     const LATER: Ipv4Addr = Ipv4Addr::new(198, 41, 0, 4);
     on(TWO, 2, |lab| {

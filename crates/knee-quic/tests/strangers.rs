@@ -261,3 +261,18 @@ fn a_bundle_that_is_being_closed_has_no_timers() {
     square.until(Time::from_secs(5));
     assert_eq!(square.hosts[CLIENT].bundles().count(), 0);
 }
+
+/// A connection that is still shaking hands when its bundle is closed does not begin it anew.
+#[test]
+fn what_is_closed_does_not_join_later() {
+    let mut square = Square::new(bond(false, 1), bond(true, 1));
+    square.silent = Some(CLIENT);
+    square.open(CLIENT, ID);
+    square.until(Time::from_millis(500));
+    let now = square.now;
+    square.hosts[CLIENT].close(now, &ID);
+    square.silent = None;
+    let told = square.until(Time::from_secs(30));
+    assert_eq!(count(&told, SERVER, "Joined"), 0, "{told:?}");
+    assert_eq!(square.hosts[SERVER].bundles().count(), 0);
+}

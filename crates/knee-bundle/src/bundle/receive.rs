@@ -242,6 +242,9 @@ impl Bundle {
 
     /// Processes the results in `fates`, for datagrams of a path, and leaves it empty.
     pub(super) fn on_fates(&mut self, path: usize) {
+        if self.fates.is_empty() {
+            return;
+        }
         let mut fates = std::mem::take(&mut self.fates);
         for (fate, content) in fates.drain(..) {
             self.on_fate(path, fate, content);

@@ -119,7 +119,9 @@ impl Bundle {
         into: &mut BytesMut,
     ) {
         self.begin(path, into);
-        let probe = probe || self.paths[path].sent.is_far_ahead();
+        let sent = &self.paths[path].sent;
+        // What is in flight is acknowledged anyway.
+        let probe = probe || sent.is_far_ahead() && sent.in_flight() == 0;
         let max = usize::from(max);
         for index in 0..self.paths.len() {
             let state = &mut self.paths[index];

@@ -21,8 +21,8 @@ const EIGHTHS_MAX: u64 = 16;
 /// identify a number.
 pub const AHEAD_MAX: u64 = 1 << 15;
 
-/// The same distance from which on everything asks for an acknowledgement: a path that carries nothing
-/// but acknowledgements would reach the maximum.
+/// The same distance from which on acknowledgements ask for one themselves: a path that carries
+/// nothing else would reach the maximum.
 const AHEAD_ASKED: u64 = AHEAD_MAX / 8;
 
 /// State of a datagram.

@@ -368,13 +368,15 @@ impl Host {
         self.is_leaving = true;
     }
 
-    /// Closes a bundle and its connections.
+    /// Closes a bundle and its connections, also those that have not joined yet: they would begin it
+    /// anew.
     pub fn close(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
-        let Some(bond) = self.bonds.get_mut(id) else { return };
-        bond.closing = true;
-        for key in bond.links.iter().flatten() {
-            if let Some(link) = self.links.get_mut(key) {
+        if let Some(bond) = self.bonds.get_mut(id) {
+            bond.closing = true;
+        }
+        for link in self.links.values_mut() {
+            if link.place().is_some_and(|(of, _)| of == *id) && !link.connection.is_closed() {
                 link.connection.close(at, BUNDLE_OVER, bytes::Bytes::new());
             }
         }
