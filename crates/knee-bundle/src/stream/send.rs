@@ -6,6 +6,11 @@ use std::collections::VecDeque;
 /// Memory that a stream may keep although it needs less, bytes.
 const KEPT: usize = 1 << 17;
 
+/// Returns the memory for so many bytes, with a quarter to spare.
+fn with_spare(bytes: usize) -> usize {
+    bytes + bytes / 4
+}
+
 /// Bytes from the first that is not acknowledged, and how far they were cut, given to paths, and
 /// allowed by the peer.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +82,11 @@ impl SendStream {
         }
         let room = most.saturating_sub(self.buffer.len() as u64);
         let taken = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        let wanted = self.buffer.len() + taken;
+        if wanted > self.buffer.capacity().max(KEPT) {
+            // It would double otherwise.
+            self.buffer.reserve_exact(with_spare(wanted) - self.buffer.len());
+        }
         self.buffer.extend(&bytes[..taken]);
         taken
     }
@@ -145,12 +155,12 @@ impl SendStream {
         }
     }
 
-    /// Releases memory of a stream that once buffered much. Each time at least half of it goes, so
-    /// that the cost per byte is small.
+    /// Releases memory of a stream that once buffered more, so that it holds at most twice its bytes.
+    /// Before it grows again more than half as many bytes must be written as are copied.
     fn give_back(&mut self) {
-        let wanted = 2 * self.buffer.len();
-        if self.buffer.capacity() > KEPT.max(2 * wanted) {
-            self.buffer.shrink_to(wanted.max(KEPT / 2));
+        let held = self.buffer.len();
+        if self.buffer.capacity() > KEPT.max(2 * held) {
+            self.buffer.shrink_to(with_spare(held).max(KEPT / 2));
         }
     }
 
