@@ -19,7 +19,7 @@ const SERVER: usize = 1;
 const STRANGER: usize = 2;
 /// Delay between any two hosts.
 const DELAY: Time = Time::from_millis(10);
-/// Connections that have not joined of which a server refuses more.
+/// Maximum number of a server's connections that have not joined.
 const UNJOINED_MAX: usize = 1024;
 /// Time in which a connection must join.
 const JOIN: Time = Time::from_secs(30);

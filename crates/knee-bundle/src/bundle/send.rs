@@ -19,7 +19,7 @@ impl Bundle {
     /// if nothing arrives before; [`Time::MAX`] means never.
     pub fn timer(&self, paths: &[Path]) -> Time {
         let mut at = self.sending.timer(paths).min(self.sending.overdue_at());
-        let anywhere = fastest(paths, &self.paths).is_some();
+        let anywhere = (0..paths.len()).any(|path| carries(path, paths, &self.paths));
         for (number, state) in self.paths.iter().enumerate() {
             if anywhere {
                 at = at.min(state.arrivals.due());

@@ -156,7 +156,7 @@ impl SendStream {
     }
 
     /// Releases memory of a stream that once buffered more, so that it holds at most twice its bytes.
-    /// Before it grows again more than half as many bytes must be written as are copied.
+    /// That copies at most two bytes for each that was acknowledged since the memory was taken.
     fn give_back(&mut self) {
         let held = self.buffer.len();
         if self.buffer.capacity() > KEPT.max(2 * held) {
