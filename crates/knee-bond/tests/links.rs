@@ -99,15 +99,7 @@ fn datagrams_come_back() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let (_server, client) = lab.pair(ALLOW, BOTH);
         client.wait_for_links(2);
-        let mut control = lab.local(1080);
-        control.write_all(&[5, 1, 0]).unwrap();
-        let mut answer = [0; 2];
-        control.read_exact(&mut answer).unwrap();
-        control.write_all(&[5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
-        let mut reply = [0; 10];
-        control.read_exact(&mut reply).unwrap();
-        assert_eq!(reply[..2], [5, 0]);
-        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[8], reply[9]])));
+        let (_control, relay) = lab.associate();
         let socket = lab.datagrams();
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let [a, b, c, d] = SERVER.octets();

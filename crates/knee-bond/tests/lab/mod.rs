@@ -197,9 +197,9 @@ impl Lab {
         });
     }
 
-    /// Sends a flow of `count` datagrams to the echo through the proxy, 1 kB every 20 ms; returns
-    /// the round trips of those that came back.
-    pub fn call(&self, count: u16) -> Vec<Duration> {
+    /// Asks the proxy for a flow of datagrams (UDP ASSOCIATE, RFC 1928, section 7). Returns the
+    /// connection, with which the flow ends, and the address for its datagrams.
+    pub fn associate(&self) -> (TcpStream, SocketAddr) {
         let mut control = self.local(1080);
         control.write_all(&[5, 1, 0]).unwrap();
         control.read_exact(&mut [0; 2]).unwrap();
@@ -207,7 +207,14 @@ impl Lab {
         let mut reply = [0; 10];
         control.read_exact(&mut reply).unwrap();
         assert_eq!(reply[..2], [5, 0]);
-        let relay = SocketAddr::from(([127, 0, 0, 1], u16::from_be_bytes([reply[8], reply[9]])));
+        let port = u16::from_be_bytes([reply[8], reply[9]]);
+        (control, SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
+    /// Sends a flow of `count` datagrams to the echo through the proxy, 1 kB every 20 ms; returns
+    /// the round trips of those that came back.
+    pub fn call(&self, count: u16) -> Vec<Duration> {
+        let (_control, relay) = self.associate();
         let socket = self.datagrams();
         let [a, b, c, d] = SERVER.octets();
         let head = [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8];
