@@ -564,3 +564,48 @@ fn startup_is_not_limited_by_the_buffer() {
     };
     assert_eq!(lost(4 << 20), lost(8 << 20));
 }
+
+/// Returns the rate of a file of 60 MB at 100 Mbit/s between ends that run once per `turn`, Mbit/s.
+fn rate_of_busy_ends(turn: Time) -> f64 {
+    let mut world = World::new(&[way(100.0, 25, 625_000)], "bbr", "minrtt", 16 << 20);
+    world.turn = turn;
+    mbit(60_000_000, world.file(60_000_000).0)
+}
+
+/// A burst of BBR takes about a millisecond, so an end that sent one per turn would reach half of its
+/// rate or less, and BBR would take that for the rate of the path.
+#[test]
+fn busy_ends_keep_the_pace() {
+    let exact = rate_of_busy_ends(Time::ZERO);
+    for turn in [1, 2, 4].map(Time::from_millis) {
+        let busy = rate_of_busy_ends(turn);
+        assert!(busy > 0.97 * exact, "{busy:.1} of {exact:.1} Mbit/s with a turn each {turn}");
+    }
+}
+
+#[test]
+fn what_a_pause_delayed_does_not_all_leave_at_once() {
+    let mut world = World::new(&[way(100.0, 25, 625_000)], "bbr", "minrtt", 16 << 20);
+    while world.hosts[0].bundle(&ID).is_none() {
+        world.step();
+    }
+    let id = world.hosts[0].bundle(&ID).unwrap().open(Class::Normal).unwrap();
+    let chunk = vec![0_u8; 65_536];
+    let run = |world: &mut World, until: Time| {
+        while world.now < until {
+            let bundle = world.hosts[0].bundle(&ID).unwrap();
+            while bundle.write(id, &chunk) > 0 {}
+            world.step_to(until);
+        }
+    };
+    run(&mut world, Time::from_secs(3));
+    world.next_turn[0] = world.now + Time::from_millis(50);
+    let end = world.next_turn[0];
+    run(&mut world, end);
+    let before = world.carried[0][0];
+    world.work(0);
+    let (burst, rate) =
+        (world.carried[0][0] - before, world.observe(0).decision.pacing_rate.unwrap());
+    let ten_ms = rate.as_bits_per_second() / 8 / 100;
+    assert!((ten_ms * 9 / 10..=ten_ms + 40_000).contains(&burst), "{burst} B, {ten_ms} B in 10 ms");
+}

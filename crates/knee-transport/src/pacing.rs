@@ -82,6 +82,15 @@ impl Pacer {
         self.next = now;
     }
 
+    /// The same for a sender whose own timer was late: the burst counts as sent at `from`, at most
+    /// `now`, so that the next one is due the sooner.
+    pub fn begin_burst_from(&mut self, now: Time, from: Time, quantum: u32) {
+        let from = from.max(self.next);
+        self.begin_burst(now, quantum);
+        self.credit -= (now - from).as_nanos();
+        self.next = from;
+    }
+
     /// Whether a burst has begun now and has segments left.
     #[inline]
     pub fn in_burst(&self, now: Time) -> bool {

@@ -43,6 +43,11 @@ const AROUND: u32 = 28;
 /// Interval of the timers of a host, which sends and reads together what became due since the last
 /// one. Tokio's have a millisecond.
 const TICK: Time = Time::from_millis(1);
+/// Maximum lateness of the pacer's timer that is made up for: what was due meanwhile leaves at once, as
+/// with the token bucket of other QUIC libraries. Otherwise a host that sends a burst of a millisecond
+/// and wakes up a millisecond late reaches half of its rate, and a controller that measures what it
+/// reaches asks for less and less.
+const LATENESS_MAX: Time = Time::from_millis(10);
 /// TCP's minimum timeout, which the RTT estimator needs.
 const MIN_RTO: Time = Time::from_millis(200);
 
@@ -135,6 +140,10 @@ struct Inner {
     rtt: RttEstimator,
     capacity: CapacityMeter,
     pacer: Pacer,
+    /// When the pacer's timer is due; [`Time::MAX`] if it is not set.
+    pacer_due: Time,
+    /// Time of the last call of that timer, and the time from which its packets count as sent.
+    pacer_called: (Time, Time),
     quantum: u32,
     decision: Decision,
     reduction: Option<Reduction>,
@@ -208,6 +217,8 @@ impl CongestionControl {
             rtt: RttEstimator::new(MIN_RTO),
             capacity: CapacityMeter::ticking(TICK),
             pacer: Pacer::new(mss),
+            pacer_due: Time::MAX,
+            pacer_called: (Time::ZERO, Time::ZERO),
             quantum: 0,
             decision: controller.decision(),
             reduction: None,
@@ -262,8 +273,13 @@ impl CongestionControl {
     pub fn on_handed_over(&self, now: Time, bytes: u16, waiting: u64) -> bool {
         let mut inner = self.inner();
         if inner.paced {
-            let (quantum, before) = (inner.quantum, inner.counted.sent_packets);
-            inner.pacer.admit(now, quantum);
+            if !inner.pacer.in_burst(now) && inner.pacer.is_due(now) {
+                let (called, from) = inner.pacer_called;
+                let from = if called == now { from } else { now };
+                let quantum = inner.quantum;
+                inner.pacer.begin_burst_from(now, from, quantum);
+            }
+            let before = inner.counted.sent_packets;
             inner.pacer.on_sent(bytes, before);
         }
         inner.may_send(now, waiting)
@@ -288,19 +304,22 @@ impl CongestionControl {
 
     /// Returns when pacing allows the next packet, or the controller must be woken.
     pub fn timer(&self, now: Time) -> Time {
-        let inner = self.inner();
-        let fits = inner.fits(0);
-        let departure = if inner.paced && fits && inner.pacer.next() > now {
-            inner.pacer.next()
-        } else {
-            Time::MAX
-        };
-        departure.min(inner.wake_at())
+        let mut inner = self.inner();
+        // One that is late stays due until it is called.
+        if inner.pacer_due > now {
+            let is_set = inner.paced && inner.fits(0) && inner.pacer.next() > now;
+            inner.pacer_due = if is_set { inner.pacer.next() } else { Time::MAX };
+        }
+        inner.pacer_due.min(inner.wake_at())
     }
 
-    /// Wakes the controller if it is due.
+    /// Wakes the controller if it is due, and notes how late the pacer's timer is.
     pub fn on_timer(&self, now: Time) {
         let mut inner = self.inner();
+        if inner.pacer_due <= now {
+            let due = std::mem::replace(&mut inner.pacer_due, Time::MAX);
+            inner.pacer_called = (now, due.max(now.saturating_sub(LATENESS_MAX)));
+        }
         if inner.wake_at() <= now {
             inner.woken = now;
             let connection = inner.connection(now);

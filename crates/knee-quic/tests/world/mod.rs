@@ -75,6 +75,10 @@ pub struct World {
     pub rebinding: Time,
     /// Largest UDP payload that the links carry.
     pub largest: usize,
+    /// Interval between the turns of a host, which is busy otherwise.
+    pub turn: Time,
+    /// Time of each host's next turn.
+    pub next_turn: [Time; 2],
     /// Addresses of the ends.
     address: fn(usize, usize) -> SocketAddr,
 }
@@ -178,6 +182,8 @@ impl World {
             reads: true,
             rebinding: Time::MAX,
             largest: usize::MAX,
+            turn: Time::ZERO,
+            next_turn: [Time::ZERO; 2],
             address,
         };
         let paths: Vec<_> =
@@ -221,10 +227,15 @@ impl World {
 
     /// Advances to the next event, but no further than `bound`.
     pub fn step_to(&mut self, bound: Time) {
-        (0..2).for_each(|end| self.work(end));
+        for end in 0..2 {
+            if self.next_turn[end] <= self.now {
+                self.work(end);
+                self.next_turn[end] = self.now + self.turn;
+            }
+        }
         let mut at = Time::MAX;
         for end in 0..2 {
-            at = at.min(self.hosts[end].timer(self.now));
+            at = at.min(self.hosts[end].timer(self.now).max(self.next_turn[end]));
             at = self.links[end].iter().map(Link::next_time).fold(at, Time::min);
         }
         let at = at.min(bound);
