@@ -110,6 +110,11 @@ impl Judge {
         record.out_until.map(|_| record.why.as_str())
     }
 
+    /// Forgets the record of a link whose number another one has now.
+    pub fn forget(&mut self, number: usize) {
+        self.records.remove(&number);
+    }
+
     /// Notes the state of the links that are up, and returns what to do.
     pub fn look(&mut self, now: Time, links: &[Seen]) -> Vec<Verdict> {
         for seen in links {
@@ -176,6 +181,8 @@ pub struct Judges(RefCell<BTreeMap<BundleId, Court>>);
 struct Court {
     judge: Judge,
     before: BTreeMap<usize, PathUse>,
+    /// Name of each link.
+    labels: BTreeMap<usize, String>,
 }
 
 impl Judges {
@@ -204,7 +211,23 @@ impl Judges {
 }
 
 impl Court {
+    /// Notes the name of a link. In automatic mode an interface takes the number of one that is gone,
+    /// but not its record.
+    fn name(&mut self, number: usize, label: &str) {
+        let known = self.labels.entry(number).or_insert_with(|| label.to_owned());
+        if known != label {
+            label.clone_into(known);
+            self.judge.forget(number);
+            self.before.remove(&number);
+        }
+    }
+
     fn look(&mut self, now: Time, paths: &[Option<PathState>], bundle: &mut knee_bundle::Bundle) {
+        for (number, path) in paths.iter().enumerate() {
+            if let Some(path) = path {
+                self.name(number, &path.label);
+            }
+        }
         let seen = |(number, path): (usize, &Option<PathState>)| {
             let path = path.as_ref().filter(|path| path.is_up && !path.is_suspect)?;
             let observed = &path.observed;
@@ -231,5 +254,31 @@ impl Court {
                 bundle.set_use(number, LEFT_OUT);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_does_not_inherit_the_record_of_another() {
+        let mut court = Court::default();
+        court.name(0, "wlan0");
+        court.name(1, "usb0");
+        let seen = |number, second: u64, lost| Seen {
+            number,
+            sent: 100 * second,
+            lost: lost * second,
+            srtt: Time::from_millis(20),
+        };
+        for second in 0..=10 {
+            let links = [seen(0, second, 0), seen(1, second, 50)];
+            court.judge.look(Time::from_secs(second), &links);
+        }
+        court.name(1, "usb0");
+        assert!(court.judge.why(1).is_some());
+        court.name(1, "usb1");
+        assert!(court.judge.why(1).is_none());
     }
 }

@@ -565,6 +565,41 @@ fn startup_is_not_limited_by_the_buffer() {
     assert_eq!(lost(4 << 20), lost(8 << 20));
 }
 
+/// The plan of a scheduler such as DAPS is for a set of paths.
+#[test]
+fn a_scheduler_is_told_of_paths_that_come_and_go() {
+    let mut ways = [way(10.0, 10, 25_000), way(5.0, 10, 20_000)];
+    // Silent for a while, and so suspect.
+    ways[1].down = vec![(Time::from_secs(2), Time::from_secs(3))];
+    let mut world = World::new(&ways, "cubic", "daps", 1 << 20);
+    while world.hosts[0].bundle(&ID).is_none() {
+        world.step();
+    }
+    let tape = world.hosts[0].tape(&ID).unwrap();
+    tape.want(true);
+    let id = world.hosts[0].bundle(&ID).unwrap().open(Class::Normal).unwrap();
+    let changes = |world: &mut World, until: Time| -> Vec<String> {
+        let chunk = vec![0_u8; 65_536];
+        let mut lines = String::new();
+        while world.now < until {
+            let bundle = world.hosts[0].bundle(&ID).unwrap();
+            while bundle.write(id, &chunk) > 0 {}
+            world.step_to(until);
+            for trace in tape.take().traces {
+                lines.push_str(&trace.to_string());
+            }
+        }
+        lines.lines().filter(|line| line.starts_with("changed")).map(str::to_owned).collect()
+    };
+    // Once for each path, at most, and for the new scheduler of the recording.
+    assert!((1..=3).contains(&changes(&mut world, Time::from_secs(2)).len()));
+    let silent = changes(&mut world, Time::from_secs(6));
+    assert_eq!(silent.len(), 2, "suspect, and back: {silent:#?}");
+    world.hosts[0].disconnect(world.now, &ID, 1);
+    let gone = changes(&mut world, Time::from_secs(7));
+    assert_eq!(gone.len(), 1, "{gone:#?}");
+}
+
 /// Returns the rate of a file of 60 MB at 100 Mbit/s between ends that run once per `turn`, Mbit/s.
 fn rate_of_busy_ends(turn: Time) -> f64 {
     let mut world = World::new(&[way(100.0, 25, 625_000)], "bbr", "minrtt", 16 << 20);

@@ -91,6 +91,8 @@ struct Bond {
     bundle: Bundle,
     /// By number in the bundle: the host's path, and the connection.
     links: Vec<Option<LinkKey>>,
+    /// The paths' status that its scheduler knows.
+    known: Vec<Status>,
     coupling: Coupling,
     /// Records the decisions of its scheduler on request.
     tape: Tape,
@@ -283,6 +285,7 @@ impl Host {
             bundle: Bundle::new(settings, peer, Box::new(scheduler)),
             tape,
             links: Vec::new(),
+            known: Vec::new(),
             coupling: Coupling::default(),
             owner,
             alone_since: Time::MAX,
@@ -592,6 +595,10 @@ impl Host {
     fn pump(&mut self, now: Time, id: &BundleId) -> bool {
         let mut paths = self.views(now, id);
         let Some(bond) = self.bonds.get_mut(id).filter(|bond| !bond.closing) else { return false };
+        if !paths.iter().map(|path| path.status).eq(bond.known.iter().copied()) {
+            bond.known = paths.iter().map(|path| path.status).collect();
+            bond.bundle.on_paths_changed(&paths);
+        }
         let (mut max, mut around) = ([DATAGRAM_MIN; PATHS_MAX], [0; PATHS_MAX]);
         for (number, key) in bond.links.iter().enumerate() {
             let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
