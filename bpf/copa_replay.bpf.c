@@ -10,7 +10,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-enum step_kind { BEGIN, ACK, RESTART, LOSS, TIMEOUT, SPURIOUS, OTHER };
+enum step_kind { BEGIN, ACK, RESTART, LOSS, TIMEOUT, SPURIOUS, OTHER, TIMEOUT_AGAIN };
 
 struct step {
 	u64 kind;
@@ -49,6 +49,10 @@ static long take(u64 index, void *unused)
 		decide(&state, k);
 		break;
 	case TIMEOUT:
+		copa_on_loss(&state);
+		copa_on_timeout(&state, k);
+		break;
+	case TIMEOUT_AGAIN:
 		copa_on_timeout(&state, k);
 		break;
 	case SPURIOUS:

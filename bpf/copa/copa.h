@@ -218,6 +218,8 @@ part void copa_on_ack(struct copa *c, const struct sample *s, const struct conne
 
 	if (k->mss != c->mss) {
 		c->window = c->window * c->mss / most(k->mss, 1);
+		c->before = c->before * c->mss / most(k->mss, 1);
+		c->start_window = c->start_window * c->mss / most(k->mss, 1);
 		c->mss = most(k->mss, 1);
 	}
 	if (s->rtt_us != NO_RTT)
@@ -251,9 +253,10 @@ part void copa_on_loss(struct copa *c)
 	}
 }
 
+/* The first timeout of an episode follows copa_on_loss; further ones do not, and
+ * leave the window to which an undo returns. */
 part void copa_on_timeout(struct copa *c, const struct connection *k)
 {
-	copa_on_loss(c);
 	c->window = SMALLEST;
 	c->slow_start = true;
 	c->inverse = 0;

@@ -27,7 +27,7 @@
 use crate::extremes::{RecentMax, RecentMin};
 use crate::pacing::SendQuantum;
 use crate::registry::{Build, Entry};
-use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
+use crate::{Connection, Controller, Decision, Event, Init, Needs, Recovery, Sample, State};
 use knee_registry::{Kind, Parameter, Settings};
 use knee_units::{Rate, Time};
 
@@ -247,8 +247,12 @@ impl Copa {
         }
     }
 
-    fn on_timeout(&mut self) {
-        self.on_loss();
+    /// Repeated timeouts of one episode are one loss, whose undo restores the window
+    /// before the first.
+    fn on_timeout(&mut self, connection: &Connection) {
+        if connection.recovery != Recovery::Loss {
+            self.on_loss();
+        }
         self.window = SMALLEST;
         self.slow_start = true;
         self.competitive = None;
@@ -282,7 +286,10 @@ impl Controller for Copa {
     fn on_ack(&mut self, sample: &Sample, connection: &Connection) -> Decision {
         let mss = connection.mss.max(1);
         if mss != self.mss {
-            self.window *= f64::from(self.mss) / f64::from(mss);
+            let ratio = f64::from(self.mss) / f64::from(mss);
+            self.window *= ratio;
+            self.before *= ratio;
+            self.velocity.start_window *= ratio;
             self.mss = mss;
         }
         if let Some(rtt) = sample.rtt {
@@ -301,7 +308,7 @@ impl Controller for Copa {
         match event {
             Event::Established => self.emptied_at = connection.now,
             Event::RecoveryStart | Event::CongestionEcho => self.on_loss(),
-            Event::Timeout => self.on_timeout(),
+            Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.window = self.window.max(self.before),
             Event::Penalised => self.window /= 2.0,
             // The queue was not observed in the meantime.

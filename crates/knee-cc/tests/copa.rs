@@ -4,7 +4,7 @@
 
 mod pipe;
 
-use knee_cc::{Connection, Controller, Event, Sample, Selection, Value, build};
+use knee_cc::{Connection, Controller, Event, Recovery, Sample, Selection, Value, build};
 use knee_units::Time;
 use pipe::{MSS, Net, Path, Seen, controller, init};
 
@@ -220,4 +220,17 @@ fn a_timeout_restarts_from_two_segments() {
     wire.controller.on_event(Event::Timeout, &wire.connection);
     assert_eq!(wire.window(), 2.0);
     assert_eq!(wire.controller.state().phase, "slow_start");
+}
+
+/// Timeouts of one episode, of which the connection tells by its recovery, are one loss:
+/// what was spurious is undone to the window before the first.
+#[test]
+fn a_second_timeout_of_an_episode_is_undone_with_the_first() {
+    let mut wire = Wire::new(100);
+    wire.controller.on_event(Event::Timeout, &wire.connection);
+    wire.connection.recovery = Recovery::Loss;
+    wire.controller.on_event(Event::Timeout, &wire.connection);
+    assert_eq!(wire.window(), 2.0);
+    wire.controller.on_event(Event::SpuriousRecovery, &wire.connection);
+    assert!(wire.window() >= 100.0, "{}", wire.window());
 }

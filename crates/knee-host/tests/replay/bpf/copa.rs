@@ -8,7 +8,7 @@
 use super::recording;
 use super::step::{Incident, Step};
 use super::{BATCH, INITIAL_WINDOW, MSS, bpf_allowed, init};
-use knee_cc::{Event, Selection, Value};
+use knee_cc::{Event, Recovery, Selection, Value};
 use knee_host::bpf;
 use knee_trials::{Skipped, alone, tell};
 use knee_units::Time;
@@ -42,6 +42,7 @@ fn words(step: &Step) -> [u64; WORDS] {
         Incident::Ack => 1,
         Incident::Event(Event::SentAfterIdle) => 2,
         Incident::Event(Event::RecoveryStart | Event::CongestionEcho) => 3,
+        Incident::Event(Event::Timeout) if connection.recovery == Recovery::Loss => 7,
         Incident::Event(Event::Timeout) => 4,
         Incident::Event(Event::SpuriousRecovery) => 5,
         Incident::Event(Event::RecoveryEnd | Event::Penalised) | Incident::Loss(_) => 6,
