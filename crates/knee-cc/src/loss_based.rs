@@ -16,7 +16,7 @@
 //! prevents growth of an unused window.
 
 use crate::pacing::{EXACTLY, FASTER, SendQuantum, TWICE, rate_of_window, smooth_burst};
-use crate::window::{UNLIMITED, Window};
+use crate::window::{Sizes, UNLIMITED, Window};
 use crate::{
     Connection, Controller, Decision, Ecn, Event, Init, Needs, Peer, Recovery, Sample, State,
 };
@@ -52,6 +52,8 @@ pub(crate) trait Growth: Clone + Debug + Send + 'static {
     fn reset(&mut self, _connection: &Connection) {}
     /// Called when nothing was sent from `since` until now.
     fn idle(&mut self, _since: Time, _connection: &Connection) {}
+    /// Converts what it counts in segments to those of another size.
+    fn on_mtu(&mut self, _sizes: Sizes) {}
     /// Returns the estimate of the fraction of marked bytes, if there is one.
     fn marked_share(&self) -> Option<f64> {
         None
@@ -216,9 +218,11 @@ impl<G: Growth> LossBased<G> {
 
     #[cold]
     fn on_mtu(&mut self, connection: &Connection) {
-        let bytes = u64::from(self.window.segments) * u64::from(self.mss);
-        self.mss = connection.mss.max(1);
-        self.window.set((bytes / u64::from(self.mss)) as u32);
+        let sizes = Sizes { old: self.mss, new: connection.mss.max(1) };
+        self.mss = sizes.new;
+        self.window.convert(sizes);
+        self.before.convert(sizes);
+        self.growth.on_mtu(sizes);
     }
 
     /// Halves the window, to at least one segment, and the threshold unless it

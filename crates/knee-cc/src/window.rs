@@ -8,6 +8,21 @@ pub(crate) const UNLIMITED: u32 = 0x7fff_ffff;
 /// Larger than the rounding error of sums of fractions of a segment.
 const ROUNDING: f64 = 1e-9;
 
+/// Payload bytes of a segment before and after the MTU changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) old: u32,
+    pub(crate) new: u32,
+}
+
+impl Sizes {
+    /// Converts a number of segments.
+    pub(crate) fn convert(self, segments: u32) -> u32 {
+        let converted = u64::from(segments) * u64::from(self.old) / u64::from(self.new);
+        converted.min(u64::from(UNLIMITED)) as u32
+    }
+}
+
 /// A congestion window in segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
@@ -74,6 +89,15 @@ impl Window {
         self.segments = moved.clamp(1.0, f64::from(UNLIMITED)) as u32;
         // Below the threshold it would be in slow start again.
         self.threshold = self.threshold.min(self.segments);
+    }
+
+    /// Converts window and threshold to segments of another size; an unlimited threshold
+    /// stays so.
+    pub(crate) fn convert(&mut self, sizes: Sizes) {
+        self.set(sizes.convert(self.segments));
+        if self.threshold != UNLIMITED {
+            self.threshold = sizes.convert(self.threshold).max(1);
+        }
     }
 
     /// Sets the window, to at least one segment, and discards saved fractions.

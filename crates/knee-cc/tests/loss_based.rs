@@ -347,6 +347,29 @@ fn a_new_segment_size_keeps_the_window_in_bytes() {
     }
 }
 
+/// After a loss CUBIC grows back to the same bytes in the same time, and the undo of a
+/// reduction restores as many.
+#[test]
+fn a_new_segment_size_keeps_what_a_loss_left_in_bytes() {
+    for name in ["reno", "cubic"] {
+        let mut wire = Wire::named(name, 100);
+        (0..4).for_each(|_| wire.round());
+        let before = wire.controller.decision().window;
+        wire.lose();
+        let (window, threshold) = (wire.window(), wire.threshold());
+        wire.round();
+        let small = MSS / 2;
+        wire.connection.mss = small as u32;
+        wire.connection.in_flight = 0;
+        let decision = wire.controller.on_ack(&Sample::default(), &wire.connection);
+        assert!(decision.window as f64 >= window * MSS as f64, "{name}");
+        let same = wire.threshold();
+        assert!((same - threshold).abs() < 1.0, "{name}: {same} after {threshold}");
+        let undone = wire.controller.on_event(Event::SpuriousRecovery, &wire.connection);
+        assert!(undone.window.abs_diff(before) < 2 * MSS, "{name}: {} of {before}", undone.window);
+    }
+}
+
 /// RFC 9406, with RTTs set here: an RTT increase of an eighth starts
 /// conservative slow start at a quarter of the pace, and congestion avoidance
 /// follows five rounds later.

@@ -23,7 +23,7 @@ mod hystart;
 use crate::hystart_plus_plus::{self, HyStartPlusPlus};
 use crate::loss_based::{Growth, LossBased};
 use crate::registry::{Build, Entry};
-use crate::window::Window;
+use crate::window::{Sizes, Window};
 use crate::{Connection, Controller, Init, Sample};
 use hystart::HyStart;
 use knee_registry::{Kind, Parameter, Settings};
@@ -282,6 +282,18 @@ impl Growth for Cubic {
         self.reno = 0;
         self.min_rtt = Time::ZERO;
         self.hystart.restart(connection);
+    }
+
+    fn on_mtu(&mut self, sizes: Sizes) {
+        self.last_max = sizes.convert(self.last_max);
+        self.reno = sizes.convert(self.reno);
+        self.acked_in_epoch = self.acked_in_epoch * u64::from(sizes.old) / u64::from(sizes.new);
+        // Nothing was computed for the new window yet.
+        self.last_window = 0;
+        if let Some(epoch) = &mut self.epoch {
+            epoch.origin = sizes.convert(epoch.origin);
+            epoch.k *= (f64::from(sizes.old) / f64::from(sizes.new)).cbrt();
+        }
     }
 
     /// RFC 9438, section 5.8: idle time does not count towards growth.
