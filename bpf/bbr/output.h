@@ -163,23 +163,30 @@ part bool may_judge_queue(const struct bbr *b, u64 now_ns)
 	       b->rtt_deviation / 4 * 10 <= b->rtt_mean / 8 * 3; /* the RTT is steady */
 }
 
+/* bytes * acked / per_round, times 2^10. The bounds, 1 GB in the queue and 8 MB
+ * acknowledged at once, keep the product within 64 bits. */
+part u64 share_of_round(u64 bytes, u64 acked, u64 per_round)
+{
+	return ((least(bytes, 1 << 30) * least(acked, 1 << 23)) << FRACTION) / per_round;
+}
+
 /* One acknowledgement's share of a round trip's change. */
 part void track_shrink(struct bbr *b, u32 bw, u64 queueing, u64 acked)
 {
 	u64 per_round = most(b->window, b->mss) * config.shrink_rounds;
 	u64 bound = config.delay_lower_bound_us, bytes, limit;
-	u64 worn_off = (((b->shrink >> FRACTION) * acked) << FRACTION) / per_round;
+	u64 worn_off = share_of_round(b->shrink >> FRACTION, acked, per_round);
 
 	b->shrink = above(b->shrink, worn_off);
 	if (queueing > bound) {
 		bytes = packets_in(bw, queueing << 4) * b->mss >> 4;
 		limit = (bdp_packets(b, bw, UNIT) * b->mss / 2) << FRACTION;
-		b->shrink = least(b->shrink + ((bytes * acked) << FRACTION) / per_round, limit);
+		b->shrink = least(b->shrink + share_of_round(bytes, acked, per_round), limit);
 	} else {
 		bytes = (u64)RETURN_PACKETS * b->mss;
 		if (queueing < bound / EMPTY_QUEUE)
 			bytes *= EMPTY_QUEUE_FACTOR;
-		b->shrink = above(b->shrink, ((bytes * acked) << FRACTION) / per_round);
+		b->shrink = above(b->shrink, share_of_round(bytes, acked, per_round));
 	}
 }
 

@@ -157,17 +157,49 @@ impl Bbr {
         let mss = u64::from(self.mss);
         let bound = u64::from(self.config.delay_lower_bound_us);
         let per_round = self.window.max(mss) * u64::from(self.config.shrink_rounds);
-        let step = |bytes: u64| ((bytes * acked) << FRACTION) / per_round;
+        let step = |bytes: u64| share_of_round(bytes, acked, per_round);
         let worn_off = step(self.low_delay.shrink >> FRACTION);
         let rest = self.low_delay.shrink.saturating_sub(worn_off);
         self.low_delay.shrink = if queueing_us > bound {
             let queued = (packets_in(bw, queueing_us << 4) * mss) >> 4;
             let limit = (self.bdp_packets(bw, UNIT) * mss / 2) << FRACTION;
-            (rest + step(queued)).min(limit)
+            rest.saturating_add(step(queued)).min(limit)
         } else {
             let empty = queueing_us < bound / EMPTY_QUEUE;
             let speed = if empty { EMPTY_QUEUE_FACTOR } else { 1 };
             rest.saturating_sub(step(RETURN_PACKETS * mss * speed))
         };
+    }
+}
+
+/// Returns `bytes * acked / per_round`, times 2^10.
+#[inline]
+fn share_of_round(bytes: u64, acked: u64, per_round: u64) -> u64 {
+    const FITS: u64 = u64::MAX >> FRACTION;
+    match bytes.checked_mul(acked) {
+        Some(product) if product <= FITS => (product << FRACTION) / per_round,
+        _ => wide_share_of_round(bytes, acked, per_round),
+    }
+}
+
+/// Returns the same for a product that exceeds 64 bits.
+#[cold]
+fn wide_share_of_round(bytes: u64, acked: u64, per_round: u64) -> u64 {
+    let share = ((u128::from(bytes) * u128::from(acked)) << FRACTION) / u128::from(per_round);
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 500 MB acknowledged at once, with as much in the queue, as at 400 Gbit/s after an outage.
+    #[test]
+    fn a_large_share_does_not_overflow() {
+        let (bytes, per_round) = (500_000_000_u64, 30 * 1_000_000_000);
+        let exact = (bytes as f64 * bytes as f64 * 1024.0 / per_round as f64) as u64;
+        assert_eq!(share_of_round(bytes, bytes, per_round), exact);
+        assert_eq!(share_of_round(3_000_000, 1_500, 30_000_000), 150 << FRACTION);
+        assert_eq!(share_of_round(u64::MAX, u64::MAX, 1), u64::MAX);
     }
 }
