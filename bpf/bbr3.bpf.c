@@ -351,10 +351,15 @@ void BPF_PROG(knee_set_state, struct sock *sk, u8 new_state)
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct flow *f = flow_of(sk);
 	struct connection c;
+	u64 window;
 
 	if (!f || new_state != LOSS)
 		return;
+	/* The kernel has cut the window already; what was lost was sent within the
+	 * one before. */
+	window = f->bbr3.window;
 	observe(sk, f, &c);
+	f->bbr3.window = window;
 	tell_losses(f, tp, moment(f, f->newest), c.app_limited, &c);
 	bbr3_on_timeout(&f->bbr3, &c);
 	apply(sk, f);
