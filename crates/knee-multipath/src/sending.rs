@@ -19,8 +19,8 @@ use std::ops::Range;
 /// Number of outstanding packets, from the oldest, that are searched for one
 /// that another path would deliver sooner.
 const REINJECTION_SCAN: u64 = 256;
-/// Possible lateness of an acknowledgement on any path: a delayed ACK, 40 ms on
-/// Linux, plus the granularity of its clock.
+/// Smallest lateness of an acknowledgement that is possible on any path: a delayed ACK,
+/// 40 ms on Linux, plus the granularity of its clock.
 const ACK_LATENESS: Time = Time::from_millis(41);
 
 /// When sent data is released.
@@ -101,6 +101,8 @@ pub struct Sending<S: Source> {
     kept: Option<usize>,
     /// A packet, and the paths to which the current decision has yet to give it.
     copies: Option<(u64, PathSet)>,
+    /// Possible lateness of an acknowledgement on any path.
+    ack_lateness: Time,
     /// When the next packet becomes overdue, so that a path with room repeats it.
     overdue_at: Time,
     counters: MultipathCounters,
@@ -128,6 +130,7 @@ impl<S: Source> Sending<S> {
             penalty: None,
             kept: None,
             copies: None,
+            ack_lateness: ACK_LATENESS.max(settings.silence.ack_delay + settings.silence.floor),
             overdue_at: Time::MAX,
             counters: MultipathCounters::default(),
         }
@@ -184,13 +187,21 @@ impl<S: Source> Sending<S> {
         self.present.remove(path);
         self.silence.reset(path);
         for number in self.chunks.base()..self.chunks.end() {
-            if let Some(chunk) = self.chunks.get_mut(number)
-                && chunk.sent_on.contains(path)
-            {
-                chunk.sent_on.remove(path);
-                self.strand(number);
-            }
+            self.take_from(path, number);
         }
+    }
+
+    /// Notes that a path no longer holds a packet; another one that does is its holder from now on.
+    fn take_from(&mut self, path: usize, number: u64) {
+        let Some(chunk) = self.chunks.get_mut(number) else { return };
+        if !chunk.sent_on.contains(path) {
+            return;
+        }
+        chunk.sent_on.remove(path);
+        if usize::from(chunk.holder) == path {
+            chunk.holder = chunk.sent_on.first().map_or(chunk.holder, |other| other as u8);
+        }
+        self.strand(number);
     }
 
     /// Called when the path carried an acknowledgement of any kind; more data
@@ -218,12 +229,7 @@ impl<S: Source> Sending<S> {
     /// retransmit it. Unless another path holds it, it is sent next, on the
     /// path that is best at that time.
     pub fn on_lost(&mut self, path: usize, chunk: u64) {
-        if let Some(lost) = self.chunks.get_mut(chunk)
-            && lost.sent_on.contains(path)
-        {
-            lost.sent_on.remove(path);
-            self.strand(chunk);
-        }
+        self.take_from(path, chunk);
     }
 
     /// Removes unwanted pieces from the data that was cut and not yet given to
@@ -617,7 +623,7 @@ impl<S: Source> Sending<S> {
             let outstanding = chunk.given && !chunk.delivered;
             if outstanding && !chunk.sent_on.contains(fast) {
                 let slow = &paths[usize::from(chunk.holder)];
-                let lateness = (slow.rtt_variation * 4).max(ACK_LATENESS);
+                let lateness = (slow.rtt_variation * 4).max(self.ack_lateness);
                 let behind = slow.time_to_carry(u64::from(chunk.queued_behind));
                 let foreseen = behind >= slow.srtt * 2;
                 let due = chunk.sent_at + if foreseen { behind } else { slow.srtt };

@@ -332,6 +332,49 @@ fn what_waits_on_a_path_that_turned_out_slow_is_repeated() {
     assert_eq!(chunks(&again), [(1, 4), (1, 5), (1, 6), (1, 7), (1, 8), (1, 9)]);
 }
 
+/// A packet on a path of 500 ms is repeated on one of 200 ms, which leaves (or loses it). What
+/// counts then is when the first path delivers it, so one of 10 ms repeats it again.
+#[test]
+fn a_packet_whose_last_path_is_gone_is_repeated_like_any_other() {
+    for leaves in [true, false] {
+        let settings = Settings { reinjection: true, ..settings(Release::Cumulative) };
+        let mut sending = connection(settings, bytes(1000), 3);
+        let mut paths = [path(500), path(200), path(10)];
+        let mut given = Vec::new();
+        for ready in 0..3 {
+            (0..3).for_each(|index| paths[index].ready = index == ready);
+            if ready == 2 && leaves {
+                sending.on_path_down(1);
+                paths[1] = Path::default();
+            } else if ready == 2 {
+                sending.on_lost(1, 0);
+                paths[1] = path(5);
+                paths[1].ready = false;
+            }
+            given.extend(sending.assign(Time::from_millis(1000 + ready as u64 * 20), &paths));
+        }
+        assert_eq!(chunks(&given), [(0, 0), (1, 0), (2, 0)], "leaves: {leaves}");
+    }
+}
+
+/// A receiver that delays an ACK by half a second is not late before that, nor is its path
+/// silent.
+#[test]
+fn an_ack_may_be_as_late_as_the_receiver_delays_it() {
+    let silence = SilenceRule { ack_delay: Time::from_millis(500), ..SilenceRule::TCP };
+    let full =
+        Settings { silence, window: 1000, reinjection: true, ..settings(Release::Cumulative) };
+    let mut sending = connection(full, bytes(10_000), 2);
+    let mut paths = [path(10), path(100)];
+    paths[0].ready = false;
+    assert_eq!(sending.assign(Time::from_millis(1000), &paths).unwrap().path, 1);
+    paths[0].ready = true;
+    let overdue = Time::from_millis(1000 + 100 + 501);
+    assert_eq!(sending.assign(Time::from_millis(1200), &paths), None);
+    assert_eq!(sending.overdue_at(), overdue);
+    assert_eq!(sending.assign(overdue, &paths).unwrap().path, 0);
+}
+
 /// 1.5 (20 + 4 * 1 + 40) ms for TCP; 2 (20 + 10 + 4) ms with a custom rule
 /// whose floor is above four variations.
 #[test]

@@ -392,6 +392,18 @@ fn a_path_that_comes_back_is_used_again() {
     }
 }
 
+/// A receiver that delays its ACKs by half a second is neither silent nor late.
+#[test]
+fn a_late_ack_that_was_agreed_on_is_no_sign_of_a_broken_path() {
+    let paths = [Path(10.0, 10.0, 50.0, 0.0), Path(5.0, 10.0, 50.0, 0.0)];
+    let more = "acks = \"quic\"\nack_every = 100\nack_delay = \"500 ms\"";
+    let case = Case { paths: &paths, file: Some("20 kB"), more, seconds: 20, ..Case::default() };
+    let records = case.run();
+    let flow = &records.flows[0];
+    assert!(flow.completion_ns.is_some());
+    assert_eq!((flow.suspicions, flow.reinjected_bytes), (0, 0));
+}
+
 /// Two subflows and one TCP flow over one bottleneck, and over two separate ones.
 #[test]
 fn coupled_controllers_are_fair_and_still_use_what_is_there() {

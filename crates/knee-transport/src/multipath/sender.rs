@@ -73,7 +73,10 @@ impl MultipathSender {
             window: shared_window(config.receive_window).bytes(),
             reinjection,
             release: Release::Cumulative,
-            silence: SilenceRule::TCP,
+            silence: SilenceRule {
+                ack_delay: SilenceRule::TCP.ack_delay.max(config.ack_delay),
+                ..SilenceRule::TCP
+            },
         };
         MultipathSender {
             sending: Sending::new(settings, ByteCount::default(), scheduler),
