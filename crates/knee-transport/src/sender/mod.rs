@@ -103,6 +103,9 @@ enum Handshake {
 struct Undo {
     /// Whether there is a reduction that can be undone.
     possible: bool,
+    /// Whether undoing it restores the window: not if an echo had reduced it before
+    /// (Linux's `prior_ssthresh`).
+    restores: bool,
     /// First segment outstanding when it was made; segments before it were not
     /// retransmitted because of it.
     first: u32,
@@ -110,8 +113,8 @@ struct Undo {
     unconfirmed: u32,
     /// Whether there was any retransmission.
     retransmitted: bool,
-    /// Timestamp of the first retransmission.
-    first_timestamp: u32,
+    /// When the first retransmission was sent.
+    first_at: Time,
 }
 
 /// A tail loss probe in progress (RFC 8985, section 7).

@@ -7,7 +7,7 @@
 //! 6.1), its probe timeout instead of the retransmission timeout (section 6.2),
 //! persistent congestion (section 7.6).
 
-use super::{Probe, Sender, Undo};
+use super::{Probe, Sender, Undo, timestamp};
 use crate::prr::Reduction;
 use crate::rack::{Detection, Lost};
 use crate::scoreboard::{EVER_RETRANSMITTED, RETRANSMISSION_OUT};
@@ -128,10 +128,11 @@ impl Sender {
         let probe = u32::from(self.delivered_probe_may_be_reported());
         self.undo = Undo {
             possible: self.recovery_period == RecoveryPeriod::Tcp,
+            restores: !self.reducing,
             first: self.board.first(),
             unconfirmed: outstanding + probe,
             retransmitted: outstanding > 0,
-            first_timestamp: self.undo.first_timestamp,
+            first_at: self.undo.first_at,
         };
         let prior_window = self.window();
         let reducing_already = self.reducing;
@@ -206,7 +207,7 @@ impl Sender {
             Recovery::WindowReduced if first != self.high => self.finish(now),
             Recovery::Recovery | Recovery::Loss => {
                 self.rack.on_recovery_end();
-                if self.may_undo(ack) {
+                if self.may_undo(now, ack) {
                     self.undo_reduction(now, false);
                 } else {
                     self.finish(now);
@@ -238,7 +239,7 @@ impl Sender {
     fn undo_early(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         match self.recovery {
             Recovery::Recovery
-                if progress.advanced && self.undo.possible && self.was_delayed(ack) =>
+                if progress.advanced && self.undo.possible && self.was_delayed(now, ack) =>
             {
                 self.undo_partial(now);
             }
@@ -247,7 +248,7 @@ impl Sender {
             }
             Recovery::Loss => {
                 let spurious = self.timeout_in_doubt && progress.original;
-                if spurious || (progress.advanced && self.may_undo(ack)) {
+                if spurious || (progress.advanced && self.may_undo(now, ack)) {
                     self.undo_reduction(now, true);
                 } else if self.timeout_in_doubt {
                     self.judge_timeout(progress);
@@ -289,8 +290,8 @@ impl Sender {
         }
     }
 
-    fn may_undo(&self, ack: &Ack) -> bool {
-        self.undo.possible && (self.all_needless() || self.was_delayed(ack))
+    fn may_undo(&self, now: Time, ack: &Ack) -> bool {
+        self.undo.possible && (self.all_needless() || self.was_delayed(now, ack))
     }
 
     /// Whether every retransmission was reported as a duplicate.
@@ -300,9 +301,12 @@ impl Sender {
 
     /// Whether the ACK echoes a timestamp from before the first retransmission,
     /// or there was no retransmission yet: the original arrived (Eifel, RFC
-    /// 3522; `tcp_packet_delayed`).
-    fn was_delayed(&self, ack: &Ack) -> bool {
-        !self.undo.retransmitted || before(ack.timestamp_echo, self.undo.first_timestamp)
+    /// 3522; `tcp_packet_delayed`). Timestamps tell no more once they have wrapped halfway.
+    fn was_delayed(&self, now: Time, ack: &Ack) -> bool {
+        const COMPARABLE: Time = Time::from_micros(1 << 31);
+        let Undo { retransmitted, first_at, .. } = self.undo;
+        let comparable = now.saturating_sub(first_at) < COMPARABLE;
+        !retransmitted || (comparable && before(ack.timestamp_echo, timestamp(first_at)))
     }
 
     fn undo_reduction(&mut self, now: Time, unmark: bool) {
@@ -319,8 +323,8 @@ impl Sender {
         self.recovery = Recovery::Open;
         self.set_reducing(false);
         self.timeout_in_doubt = false;
-        // A reduction for an echo stays, even if a timeout after it was spurious.
-        let undone = std::mem::take(&mut self.undo.possible);
+        // A reduction for an echo stays, even if a recovery or timeout after it was spurious.
+        let undone = std::mem::take(&mut self.undo.possible) && self.undo.restores;
         self.tell(now, if undone { Event::SpuriousRecovery } else { Event::RecoveryEnd });
     }
 

@@ -178,7 +178,8 @@ impl Sender {
         self.probe = None;
         self.probe_due = false;
         if new_episode {
-            self.undo = Undo { possible: undoable, first: self.board.first(), ..Undo::default() };
+            let first = self.board.first();
+            self.undo = Undo { possible: undoable, restores: true, first, ..Undo::default() };
         }
         self.begin_period();
         self.announce_reduction = self.ecn;

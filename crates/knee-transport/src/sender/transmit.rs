@@ -326,7 +326,7 @@ impl Sender {
         self.rack.on_retransmitted(number, order);
         if !self.undo.retransmitted {
             self.undo.retransmitted = true;
-            self.undo.first_timestamp = timestamp(now);
+            self.undo.first_at = now;
         }
         self.undo.unconfirmed += 1;
         self.charge(len);

@@ -127,3 +127,18 @@ fn reno_returns_to_its_window() {
              = state open, undone 1, window 21",
     );
 }
+
+#[test]
+fn an_outage_of_half_the_clock_is_no_sign_of_a_mistake() {
+    // Timestamps of 32 bits count microseconds: half of them are 35.8 minutes.
+    let mut text = "given data 20\n0 > 0:20\n202 > 19 again\n502 > 0 again\n".to_owned();
+    let (mut at, mut timeout) = (502, 600);
+    while at < 40 * 60 * 1000 {
+        at += timeout;
+        timeout = (2 * timeout).min(120_000);
+        text += &format!("{at} > 0 again\n");
+    }
+    let back = at + 100;
+    text += &format!("{back} < ack 1 ecr {at}\n> 1:3 again\n= state loss, undone 0, window 2");
+    script("RFC 3522, section 3.2, step 4: the echo is that of the retransmission", &text);
+}

@@ -169,6 +169,24 @@ fn a_congestion_echo_reduces_the_same_way() {
 }
 
 #[test]
+fn a_spurious_loss_does_not_undo_the_reduction_for_an_echo() {
+    script(
+        "RFC 3168, section 6.1.2: the reduction is for the echo, which was no mistake; Linux's \
+         tcp_enter_recovery leaves prior_ssthresh at 0 in a reduction",
+        "given ecn
+        0    > 0:20
+        100  < ack 1 ece
+             > 20 cwr
+             = state cwr, window 20
+        101  < ack 1 sack 2:5
+             > 1 again
+             = state recovery
+        110  < ack 5 ecr 0
+             = state open, undone 1, window 10",
+    );
+}
+
+#[test]
 fn a_reduction_for_a_loss_is_announced_too() {
     script(
         "RFC 3168, section 6.1.2: CWR on the first new segment after a reduction for any reason",
