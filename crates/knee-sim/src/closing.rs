@@ -34,13 +34,20 @@ impl<L: PacketLog> Simulation<'_, L> {
         let state = &self.connections[connection];
         let flow = &self.flows[state.flow as usize];
         let counters = &totals.counters;
+        let acknowledged = match &state.ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].acknowledged(),
+            Ends::Multipath(multi) => multi.sender.acknowledged(),
+        };
+        // What was stopped before its end has no completion time.
+        let whole = state.size == u64::MAX || acknowledged >= state.size;
+        let completed = state.completed.filter(|_| whole);
         let row = ConnectionRecord {
             connection: state.number.into(),
             flow: Some(state.flow),
             workload: flow.workload.clone(),
             start_ns: Some(state.started.as_nanos()),
             end_ns: state.completed.unwrap_or(self.now).as_nanos(),
-            completion_ns: state.completed.map(|at| (at - state.started).as_nanos()),
+            completion_ns: completed.map(|at| (at - state.started).as_nanos()),
             size_bytes: Some(state.size).filter(|size| *size < u64::MAX),
             delivered_bytes: Some(totals.delivered_bytes),
             sent_bytes: Some(counters.sent_bytes),
@@ -60,9 +67,7 @@ impl<L: PacketLog> Simulation<'_, L> {
         };
         match &state.ends {
             Ends::Plain(ends) => self.with_state(row, &self.senders[*ends as usize]),
-            Ends::Multipath(multi) => {
-                ConnectionRecord { acked_bytes: Some(multi.sender.acknowledged()), ..row }
-            }
+            Ends::Multipath(_) => ConnectionRecord { acked_bytes: Some(acknowledged), ..row },
         }
     }
 

@@ -306,13 +306,16 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
-    /// Stops the application's sending.
+    /// Stops the application's sending; requests under way are not answered.
     pub(crate) fn stop_sending(&mut self, connection: usize) {
+        self.connections[connection].requests.clear();
+        let home = self.connections[connection].home as usize;
+        self.slots[home].asking = false;
         match &mut self.connections[connection].ends {
             Ends::Plain(ends) => self.senders[*ends as usize].stop(),
             Ends::Multipath(multi) => multi.sender.stop(),
         }
-        self.note_change(self.connections[connection].home as usize);
+        self.note_change(home);
         self.close(connection);
     }
 
@@ -378,8 +381,16 @@ impl<L: PacketLog> Simulation<'_, L> {
         }
     }
 
+    /// Called on each ACK while requests wait for the handshake. The connection may
+    /// already be closed to further ones.
+    #[cold]
+    pub(crate) fn send_first_requests(&mut self, connection: usize) {
+        self.send_requests(connection);
+        self.complete_if_done(connection);
+    }
+
     /// Called when all data of a closed connection is acknowledged.
-    pub(crate) fn on_complete(&mut self, connection: usize) {
+    fn on_complete(&mut self, connection: usize) {
         let state = &mut self.connections[connection];
         if state.completed.is_some() {
             return;

@@ -271,10 +271,10 @@ impl<L: PacketLog> Simulation<'_, L> {
                 self.note_and_arm(home, CONNECTION, timers.silence);
             }
         }
-        if self.slots[home].closing {
+        if self.slots[home].asking {
+            self.send_first_requests(connection);
+        } else if self.slots[home].closing {
             self.complete_if_done(connection);
-        } else if self.slots[home].asking {
-            self.send_requests(connection);
         }
         self.leave_network(index);
     }

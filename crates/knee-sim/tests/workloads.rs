@@ -171,6 +171,71 @@ fn what_is_stopped_before_its_end_was_not_completed() {
     }
 }
 
+/// A connection whose only requests were made before its handshake, or whose last
+/// request reaches the sender together with an ACK, answers all of them before it ends.
+#[test]
+fn every_request_is_answered_before_the_connection_ends() {
+    let two = link_and_path("q", "5 Mbit/s", "10 ms", "buffer = \"4 BDP\"");
+    let once = "{ bursts = { size = \"100 kB\", pause = \"1 s\", count = 1 } }";
+    let again = "{ bursts = { size = \"1 kB\", pause = \"0 s\", count = 3 } }";
+    let segment = "{ dash = { segment = \"4 s\", media = \"4 s\" } }";
+    for paths in ["path = \"p\"", "paths = [\"p\", \"q\"]"] {
+        for (workload, bytes) in [(once, Some(100_000)), (again, Some(3_000)), (segment, None)] {
+            let flow = format!("[[flow]]\n{paths}\ncc = \"cubic\"\nworkload = {workload}\n");
+            let records = run(&(network("5 Mbit/s", 20) + &two + &flow));
+            let (flow, row) = (&records.flows[0], &records.connections[0]);
+            assert!(flow.completion_ns.is_some(), "{paths}, {workload}: {flow:?}");
+            let size = records.objects.iter().map(|object| object.size_bytes).sum();
+            assert_eq!(flow.delivered_bytes, size, "{paths}, {workload}");
+            assert_eq!(bytes.unwrap_or(size), size, "{paths}, {workload}");
+            assert!(size > 0 && row.size_bytes == Some(size), "{paths}, {workload}");
+            assert!(row.completion_ns.is_some(), "{paths}, {workload}");
+        }
+    }
+}
+
+/// Transfers of a mix that a `stop` cuts off have no completion time, those that
+/// arrived whole have one.
+#[test]
+fn transfers_that_are_stopped_have_no_completion_time() {
+    let two = link_and_path("q", "5 Mbit/s", "10 ms", "buffer = \"4 BDP\"");
+    for paths in ["path = \"p\"", "paths = [\"p\", \"q\"]"] {
+        let flow = format!(
+            "[[flow]]\n{paths}\ncc = \"cubic\"\nstop = \"2 s\"\nworkload = {{ mix = {{ \
+             arrival_interval = \"100 ms\", sizes = \"200 kB\" }} }}\n"
+        );
+        let records = run(&(network("5 Mbit/s", 20) + &two + &flow));
+        let mut whole = 0;
+        for row in &records.connections {
+            let is_whole = row.delivered_bytes >= row.size_bytes;
+            assert_eq!(row.completion_ns.is_some(), is_whole, "{paths}: {row:?}");
+            whole += usize::from(is_whole);
+        }
+        assert!(whole > 0 && whole < records.connections.len(), "{paths}: {whole}");
+    }
+}
+
+/// A request that is under way when the application stops is not answered.
+#[test]
+fn a_request_under_way_is_not_answered_after_the_stop() {
+    let two = link_and_path("q", "5 Mbit/s", "10 ms", "buffer = \"4 BDP\"");
+    // The handshake takes 20 ms, and the request 10 ms more.
+    for (paths, stop) in [
+        ("path = \"p\"", "10 ms"),
+        ("path = \"p\"", "25 ms"),
+        ("paths = [\"p\", \"q\"]", "10 ms"),
+        ("paths = [\"p\", \"q\"]", "25 ms"),
+    ] {
+        let flow = format!(
+            "[[flow]]\n{paths}\ncc = \"cubic\"\nstop = \"{stop}\"\nworkload = {{ \
+             bursts = {{ size = \"100 kB\", pause = \"1 ms\" }} }}\n"
+        );
+        let records = run(&(network("5 Mbit/s", 5) + &two + &flow));
+        assert_eq!(records.flows[0].delivered_bytes, 0, "{paths}, {stop}");
+        assert_eq!(records.connections[0].completion_ns, None, "{paths}, {stop}");
+    }
+}
+
 /// Test and control that name the same process see the same sizes and, to
 /// within a millisecond, the same arrivals; a mix of another process does not.
 #[test]
