@@ -101,8 +101,9 @@ impl<P: Packet> Queue<P> for CodelQueue<P> {
     }
 }
 
-/// A queue of up to this many bytes does not count as standing (the RFC's MAXPACKET).
-const MAX_PACKET: u64 = 1500;
+/// A queue of up to this many bytes does not count as standing (the RFC's MAXPACKET), or of
+/// the largest packet so far, if that is larger.
+const MAX_PACKET: u32 = 1500;
 
 /// State of one CoDel; names as in section 5 of the RFC.
 #[derive(Default)]
@@ -115,6 +116,8 @@ pub(crate) struct CodelState {
     count: u32,
     /// `count` when dropping began the last time.
     last_count: u32,
+    /// Bytes of the largest packet so far.
+    largest: u32,
 }
 
 impl CodelState {
@@ -170,8 +173,11 @@ impl CodelState {
         now: Time,
     ) -> (Option<Held<P>>, bool) {
         let head = queue.pop();
+        let size = head.as_ref().map_or(0, |held| held.packet.size());
+        self.largest = self.largest.max(size);
+        let standing = queue.bytes() > u64::from(self.largest.max(MAX_PACKET));
         let sojourn = head.as_ref().map_or(Time::ZERO, |held| now.saturating_sub(held.entered));
-        if sojourn < settings.target || queue.bytes() <= MAX_PACKET {
+        if sojourn < settings.target || !standing {
             self.first_above = None;
             return (head, false);
         }
@@ -192,10 +198,11 @@ mod tests {
     use knee_units::Ecn;
     use std::collections::VecDeque;
 
-    struct Bytes(bool, bool);
+    /// Whether it may be marked, whether it was, and its size.
+    struct Bytes(bool, bool, u32);
     impl Packet for Bytes {
         fn size(&self) -> u32 {
-            1500
+            self.2
         }
         fn ecn(&self) -> Ecn {
             if self.0 { Ecn::Ect1 } else { Ecn::NotCapable }
@@ -217,18 +224,28 @@ mod tests {
     /// Returns the times of signals from 1 s on, if a queue is emptied by one
     /// packet per millisecond and each has waited for `delay(ms since 1 s)`.
     fn signals(delay: impl Fn(u64) -> Time, ecn_capable: bool, seconds: u64) -> Vec<Time> {
+        signals_of((10, 1500), delay, ecn_capable, seconds)
+    }
+
+    /// Does the same for a queue of `waiting` packets of `size` bytes.
+    fn signals_of(
+        (waiting, size): (u32, u32),
+        delay: impl Fn(u64) -> Time,
+        ecn_capable: bool,
+        seconds: u64,
+    ) -> Vec<Time> {
         let mut codel = CodelState::default();
         let (mut dropped, mut counters) = (VecDeque::new(), Counters::default());
         let mut times = Vec::new();
         for ms in 0..seconds * 1000 {
             let now = Time::from_secs(1) + Time::from_millis(ms);
             let mut queue = Waiting::default();
-            for _ in 0..10 {
-                let packet = Bytes(ecn_capable, false);
+            for _ in 0..waiting {
+                let packet = Bytes(ecn_capable, false, size);
                 queue.push(Held { entered: now.saturating_sub(delay(ms)), packet });
             }
             let mut ledger = Ledger { now, dropped: &mut dropped, counters: &mut counters };
-            let packet = codel.dequeue(&CODEL, &mut queue, &mut ledger).expect("ten wait").packet;
+            let packet = codel.dequeue(&CODEL, &mut queue, &mut ledger).expect("some wait").packet;
             times.extend(packet.1.then_some(now));
             times.extend(dropped.drain(..).map(|(at, _, _)| at));
         }
@@ -251,6 +268,17 @@ mod tests {
             // The sum of 1/sqrt(k) up to n is about 2 sqrt(n) - 1.46; 29
             // intervals remain, so n = (30.46 / 2)^2 = 232.
             assert!((231..=233).contains(&times.len()), "{} drops", times.len());
+        }
+    }
+
+    /// Section 5.6: a queue of no more than the largest packet does not stand, of whatever size.
+    #[test]
+    fn a_single_packet_is_left_alone() {
+        let late = |_| Time::from_millis(20);
+        for size in [500, 1500, 9000] {
+            let alone = if size == 500 { 4 } else { 2 };
+            assert!(signals_of((alone, size), late, false, 3).is_empty(), "{size} bytes");
+            assert!(!signals_of((alone + 1, size), late, false, 3).is_empty(), "{size} bytes");
         }
     }
 
