@@ -1,7 +1,6 @@
 //! Controllers and schedulers written in Python, registered for a run.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use knee_lab::record::Brought;
@@ -12,7 +11,7 @@ use rand_core::Rng;
 
 use crate::controller::PythonController;
 use crate::errors::refused;
-use crate::ground::{Beside, Kept};
+use crate::ground::{Beside, Kept, RunSeed};
 use crate::scheduler::PythonScheduler;
 
 /// A class or another factory with its metadata: class, module, hash and location of its source.
@@ -62,7 +61,7 @@ pub struct Kit {
     /// What is noted of them in records.
     pub brought: BTreeMap<String, Brought>,
     raised: Arc<Raised>,
-    seed: Arc<AtomicU64>,
+    seed: Arc<RunSeed>,
 }
 
 impl Kit {
@@ -83,13 +82,12 @@ impl Kit {
         schedulers: Factories,
         raised: Raised,
     ) -> PyResult<Kit> {
-        let (raised, seed) = (Arc::new(raised), Arc::<AtomicU64>::default());
+        let (raised, seed) = (Arc::new(raised), Arc::<RunSeed>::default());
         let mut brought = BTreeMap::new();
         if controllers.is_empty() && schedulers.is_empty() {
             return Ok(Kit { algorithms: None, brought, raised, seed });
         }
         let mut algorithms = Algorithms::built_in().clone();
-        let made = Arc::<AtomicU64>::default();
         for (name, factory) in controllers {
             brought.insert(name.clone(), factory.brought());
             let (factory, raised) = (Arc::new(factory), raised.clone());
@@ -107,10 +105,9 @@ impl Kit {
         for (name, factory) in schedulers {
             brought.insert(name.clone(), factory.brought());
             let (factory, raised) = (Arc::new(factory), raised.clone());
-            let (seed, made) = (seed.clone(), made.clone());
+            let seed = seed.clone();
             let make = move |_: &_, ()| {
-                let number = made.fetch_add(1, Ordering::Relaxed);
-                let seed = format!("{} scheduler {number}", seed.load(Ordering::Relaxed));
+                let seed = seed.next_scheduler();
                 Python::attach(|py| {
                     let Factory { make, place, .. } = &*factory;
                     PythonScheduler::boxed(py, make, place, &seed, &raised)

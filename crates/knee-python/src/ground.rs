@@ -16,6 +16,28 @@ use pyo3::prelude::*;
 /// Slot for the tables of the last run.
 pub type Kept = Arc<Mutex<Option<RunTables>>>;
 
+/// From which schedulers in Python get their randomness: the seed of the run, and their number
+/// within it.
+#[derive(Default)]
+pub struct RunSeed {
+    seed: AtomicU64,
+    made: AtomicU64,
+}
+
+impl RunSeed {
+    /// Begins a run: nothing depends on what earlier ones made.
+    fn begin(&self, seed: u64) {
+        self.seed.store(seed, Ordering::Relaxed);
+        self.made.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the seed of the next scheduler.
+    pub fn next_scheduler(&self) -> String {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        format!("{} scheduler {number}", self.seed.load(Ordering::Relaxed))
+    }
+}
+
 /// A ground with additional effects.
 pub struct Beside<G> {
     /// The wrapped ground.
@@ -26,7 +48,7 @@ pub struct Beside<G> {
     /// Where to keep the tables, if anywhere.
     pub kept: Option<Kept>,
     /// Receives the seed of the run.
-    pub seed: Arc<AtomicU64>,
+    pub seed: Arc<RunSeed>,
 }
 
 impl<G> fmt::Debug for Beside<G> {
@@ -70,7 +92,7 @@ impl<G: Ground> Ground for Beside<G> {
         control: &Control,
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
-        self.seed.store(scenario.seed, Ordering::Relaxed);
+        self.seed.begin(scenario.seed);
         let Some(kept) = &self.kept else { return self.go(scenario, control, output) };
         let Output { samples, packet_log } = output;
         let mut both = Both { first: samples, second: InMemory::of(scenario) };

@@ -21,13 +21,17 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     thread::scope(|scope| {
         let (done, mut ended) = channel();
-        scope.spawn(move || done.send(work()));
+        let worker = scope.spawn(move || {
+            let _ = done.send(work());
+        });
         let mut interrupt = None;
         loop {
             let ended = &mut ended;
             match py.detach(move || ended.recv_timeout(LOOK)) {
                 Ok(value) => return interrupt.map_or(Ok(value), Err),
                 Err(RecvTimeoutError::Disconnected) => {
+                    // Or the end of the scope would panic as well.
+                    let _ = py.detach(move || worker.join());
                     return Err(refused(
                         "Knee stopped because of a mistake in it: please report it",
                     ));

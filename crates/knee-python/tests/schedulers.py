@@ -40,6 +40,16 @@ class MinRtt(knee.Scheduler):
         return knee.Send(path.index)
 
 
+class Dice(knee.Scheduler):
+    """Returns any path with room."""
+
+    def schedule(self, view):
+        paths = ready(view)
+        if not paths or not view.has_new:
+            return WAIT
+        return knee.Send(self.random.choice(paths).index)
+
+
 def wait_rather_than(view, path):
     """Waits only if something is in flight; otherwise nothing would trigger a new call."""
     if any(other.in_flight_bytes for other in eligible(view)):

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import knee
 import pytest
 from reno import Reno
+from schedulers import Dice
 
 VARY = {
     "link.bottleneck.rate": ["5 Mbit/s", "20 Mbit/s"],
@@ -86,6 +87,41 @@ def test_whoever_makes_the_runs_they_are_the_same(short, monkeypatch):
         assert made(executor=threads, batch=2) == serial
     with pytest.raises(ValueError, match='"processes", "serial"'):
         made(executor="cluster")
+
+
+def test_a_scheduler_draws_the_same_whoever_makes_the_runs(two_paths):
+    short = two_paths.replace('"10 s"', '"1 s"')
+    vary = {"link.slow.rate": ["2 Mbit/s", "5 Mbit/s"], "flow.flow.scheduler": ["dice"]}
+
+    def made(**how):
+        how["schedulers"] = {"dice": Dice}
+        return columns(knee.sweep(short, vary, repeat=2, **how))
+
+    serial = made(executor="serial")
+    assert len(set(serial["goodput_bps"])) == 4
+    assert made(executor="processes", workers=2, batch=1) == serial
+    assert made(executor="processes", workers=1, batch=3) == serial
+
+
+def test_numbers_of_other_libraries_are_values():
+    from knee._given import value
+
+    class Scalar:
+        shape = ()
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        def item(self):
+            return self.inner
+
+    class Double(float):
+        def __repr__(self):
+            return f"Double({float(self)})"
+
+    these = [Scalar(3), Scalar(0.5), Scalar(True), Scalar("20 ms"), Double(0.25)]
+    assert [value(this) for this in these] == ["3", "0.5", "true", "20 ms", "0.25"]
+    assert value([Scalar(3), Double(0.25)]) == "[3, 0.25]"
 
 
 def test_a_sweep_with_a_class_goes_to_processes(short):

@@ -92,12 +92,16 @@ def given(scenario: Any) -> tuple[str, str]:
 
 def value(this: Any) -> str:
     """Formats a value as for `--set`."""
+    if getattr(this, "shape", None) == () and hasattr(this, "item"):
+        this = this.item()  # a scalar of NumPy
     if isinstance(this, str):
         return this
     if isinstance(this, bool):
         return "true" if this else "false"
-    if isinstance(this, (int, float)):
-        return repr(this)
+    if isinstance(this, int):
+        return repr(int(this))
+    if isinstance(this, float):
+        return repr(float(this))
     if hasattr(this, "keys"):
         return "{ " + ", ".join(f"{key} = {_inner(this[key])}" for key in this) + " }"
     if isinstance(this, (list, tuple)):
