@@ -509,6 +509,16 @@ fn a_transfer_adds_little_to_its_bytes() {
 /// A client may have many connections, such as one for each transfer on the ground `quic`, although
 /// their IDs are short.
 #[test]
+/// On the ground `quic` too, where a server forgets nothing by itself: it may have had thousands.
+#[test]
+fn an_eager_client_ends_the_bundle_at_the_server() {
+    let (_, mut world) = World::new(&[way(10.0, 10, 25_000)], "cubic", "minrtt", 1 << 20).file(1);
+    let now = world.now;
+    world.hosts[0].close(now, &ID);
+    world.for_a_while(Time::from_secs(5));
+    assert_eq!(world.hosts.each_ref().map(|host| host.bundles().count()), [0, 0]);
+}
+
 fn a_client_opens_many_connections() {
     const COUNT: u8 = 200;
     let ways = [way(100.0, 10, 1_000_000)];

@@ -336,7 +336,8 @@ impl<'a> RunningFlow<'a> {
     pub fn forget(&mut self, at: usize, now: Time) -> Exchange {
         let exchange = self.live.remove(at);
         self.gone.absorb(&exchange.counted);
-        self.hosts[0].close(now, &exchange.id);
+        // At both ends: the packet that tells the other one may be lost, and is not repeated.
+        self.hosts.iter_mut().for_each(|host| host.close(now, &exchange.id));
         exchange
     }
 

@@ -539,7 +539,9 @@ impl Host {
                     ConnectionError::ApplicationClosed(close) if close.error_code == BUNDLE_OVER
                 );
                 self.down(now, key);
-                if let Some((id, _)) = place.filter(|_| is_over && !self.settings.eager) {
+                // An eager client's bundle is its application's, which closes it.
+                let ends = is_over && (self.settings.is_server || !self.settings.eager);
+                if let Some((id, _)) = place.filter(|_| ends) {
                     self.end(now, &id);
                 }
                 self.events.push_back(HostEvent::Lost(place, reason.to_string()));
