@@ -10,7 +10,7 @@ use knee_cc::Value;
 use knee_quic::{ConnectionSettings, Host, HostSettings, KeyPair, Member};
 use knee_scenario::{Embedded, Source, parse};
 use knee_sim::Control;
-use knee_units::Time;
+use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::time::Instant;
@@ -378,6 +378,43 @@ fn a_run_is_repeated() {
     assert_eq!(run(), run());
 }
 
+/// Hosts with one key and different streams draw different numbers, so that flows do not probe at the
+/// same times.
+#[test]
+fn hosts_with_different_streams_draw_different_numbers() {
+    let ways = [way(10.0, 10, 25_000), way(10.0, 10, 25_000)];
+    let keys = [(); 2].map(|()| KeyPair::generate().unwrap());
+    let run = |cc: &str, stream: u64| -> [Vec<Option<Rate>>; 2] {
+        let mut world = World::new(&ways, cc, "minrtt", 1 << 20);
+        for end in 0..2 {
+            let mut rng = ChaCha8Rng::seed_from_u64(end as u64);
+            rng.set_stream(stream << 40);
+            let settings = settings(end == 1, 2, cc, "minrtt", 1 << 20);
+            let peers = [keys[1 - end].public()];
+            world.hosts[end] =
+                Host::new(settings, &keys[end], &peers, Instant::now(), &rng).unwrap();
+        }
+        let paths = [0, 1].map(|path| (path, address(1, path), 0));
+        world.hosts[0].open(Time::ZERO, ID, &paths).unwrap();
+        let stream = world.hosts[0].bundle(&ID).unwrap().open(Class::Normal).unwrap();
+        let mut rates = [Vec::new(), Vec::new()];
+        for _ in 0..200 {
+            world.hosts[0].bundle(&ID).unwrap().write(stream, &[0; 1 << 16]);
+            world.for_a_while(Time::from_millis(20));
+            let controls = world.hosts[0].controls(&ID);
+            for (rates, control) in rates.iter_mut().zip(controls.iter().flatten()) {
+                rates.push(control.observe().decision.pacing_rate);
+            }
+        }
+        rates
+    };
+    for cc in ["bbr", "vivace"] {
+        let [first, second] = [1, 2].map(|stream| run(cc, stream));
+        assert!(first == run(cc, 1), "{cc}: the same stream draws the same");
+        assert!(first[0] != second[0] && first[1] != second[1], "{cc} draws the same twice");
+    }
+}
+
 /// A peer with a different key is refused at either end, and learns nothing.
 #[test]
 fn strangers_are_refused() {
@@ -472,6 +509,16 @@ fn a_server_that_crashed_resets_what_it_does_not_know() {
     assert!(tells(&told, 0, "Lost") && tells(&told, 0, "reset"), "{told:?}");
 }
 
+/// On the ground `quic` too, where a server forgets nothing by itself: it may have had thousands.
+#[test]
+fn an_eager_client_ends_the_bundle_at_the_server() {
+    let (_, mut world) = World::new(&[way(10.0, 10, 25_000)], "cubic", "minrtt", 1 << 20).file(1);
+    let now = world.now;
+    world.hosts[0].close(now, &ID);
+    world.for_a_while(Time::from_secs(5));
+    assert_eq!(world.hosts.each_ref().map(|host| host.bundles().count()), [0, 0]);
+}
+
 #[test]
 fn a_bundle_that_one_end_closes_is_over_at_the_other() {
     for end in 0..2 {
@@ -509,16 +556,6 @@ fn a_transfer_adds_little_to_its_bytes() {
 /// A client may have many connections, such as one for each transfer on the ground `quic`, although
 /// their IDs are short.
 #[test]
-/// On the ground `quic` too, where a server forgets nothing by itself: it may have had thousands.
-#[test]
-fn an_eager_client_ends_the_bundle_at_the_server() {
-    let (_, mut world) = World::new(&[way(10.0, 10, 25_000)], "cubic", "minrtt", 1 << 20).file(1);
-    let now = world.now;
-    world.hosts[0].close(now, &ID);
-    world.for_a_while(Time::from_secs(5));
-    assert_eq!(world.hosts.each_ref().map(|host| host.bundles().count()), [0, 0]);
-}
-
 fn a_client_opens_many_connections() {
     const COUNT: u8 = 200;
     let ways = [way(100.0, 10, 1_000_000)];

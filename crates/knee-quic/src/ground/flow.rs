@@ -6,12 +6,11 @@ use super::settings::FlowSettings;
 use crate::{BundleId, Host, HostEvent, HostSettings, KeyPair, Room, Socket};
 use knee_bundle::{Bundle, Class, Event, StreamId};
 use knee_host::HostError;
-use knee_scenario::{Flow, Scenario, application_stream};
+use knee_scenario::{ControllerStreams, Flow, Scenario, application_stream};
 use knee_testbed::{End, Family, Hosts, TestbedError, address};
 use knee_units::Time;
 use knee_workload::{Action, Application};
 use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -92,10 +91,9 @@ impl<'a> RunningFlow<'a> {
         #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
         let start = Instant::now();
         let host = |end: usize| {
-            let mut rng = ChaCha8Rng::seed_from_u64(scenario.seed);
-            rng.set_stream((index as u64) << 40 | (end as u64) << 56);
+            let streams = streams(scenario, plan, end == usize::from(fetches));
             let settings = HostSettings { is_server: end == 1, ..settings.host.clone() };
-            Host::new(settings, &keys[end], &[keys[1 - end].public()], start, &rng)
+            Host::with_streams(settings, &keys[end], &[keys[1 - end].public()], start, &streams)
                 .map_err(|e| defect(&e))
         };
         let socket = |end: usize| -> Result<Vec<Socket>, TestbedError> {
@@ -388,6 +386,21 @@ fn give(bundle: &mut Bundle, exchange: &mut Exchange, payload: &[u8], fetches: b
     }
 }
 
+/// Returns the random streams of one end's controllers, by path. At the end that sends the data they
+/// are those of the other grounds; the other end's controllers are QUIC's alone.
+fn streams(scenario: &Scenario, plan: &Flow, sends: bool) -> Vec<ChaCha8Rng> {
+    /// The first of many streams that no other ground uses.
+    const OTHER_END: u64 = 1 << 63;
+    let stream = |position: usize| {
+        let mut rng = ControllerStreams::new(scenario, plan, position).stream(0, 0);
+        if !sends {
+            rng.set_stream(OTHER_END);
+        }
+        rng
+    };
+    (0..plan.paths.len()).map(stream).collect()
+}
+
 /// Returns namespace and name of an end.
 fn place(hosts: &Hosts, end: usize, fetches: bool) -> (&knee_host::Namespace, End) {
     if (end == 0) == fetches {
@@ -399,4 +412,42 @@ fn place(hosts: &Hosts, end: usize, fetches: bool) -> (&knee_host::Namespace, En
 
 fn at(path: usize, end: End, flow: usize) -> SocketAddr {
     SocketAddr::new(address(path, end, Family::V4), PORT + flow as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_scenario::{Embedded, Source, parse};
+    use rand_core::Rng;
+
+    /// No two controllers of a run draw the same numbers; those of the sending end are the
+    /// simulator's.
+    #[test]
+    fn each_controller_has_its_own_numbers() {
+        let path =
+            |name: &str| format!("[path.{name}]\nforward = [\"l\"]\nreverse_delay = \"1 ms\"\n");
+        let flow = "cc = \"bbr\"\npaths = [\"a\", \"b\"]\nscheduler = \"minrtt\"\n";
+        let text = format!(
+            "name = \"test\"\nduration = \"1 s\"\n[link.l]\nrate = \"10 Mbit/s\"\n{}{}\
+             [[flow]]\nname = \"f\"\ncount = 2\n{flow}[[flow]]\nname = \"g\"\n{flow}",
+            path("a"),
+            path("b"),
+        );
+        let source = Source { name: "test.toml", loader: &Embedded(&[]) };
+        let scenario = parse(&text, &source, &[]).unwrap_or_else(|e| panic!("{:?}", e.problems));
+        let mut drawn = Vec::new();
+        for plan in &scenario.flows {
+            for sends in [true, false] {
+                for (position, rng) in streams(&scenario, plan, sends).iter().enumerate() {
+                    let simulated = ControllerStreams::new(&scenario, plan, position).stream(0, 0);
+                    assert_eq!(*rng == simulated, sends);
+                    drawn.push(rng.clone().next_u64());
+                }
+            }
+        }
+        assert_eq!(drawn.len(), 12);
+        for (at, number) in drawn.iter().enumerate() {
+            assert!(!drawn[..at].contains(number), "{at} draws what another one does");
+        }
+    }
 }

@@ -130,7 +130,8 @@ pub struct Host {
 
 impl Host {
     /// Makes a host without connections, which accepts only peers with the keys `peers`. Time zero
-    /// is `start`.
+    /// is `start`. The controllers of each path have streams of the key of `rng`, from its own on;
+    /// hosts whose streams differ in bits 40 and above draw different numbers.
     ///
     /// # Errors
     /// The keys cannot be used, or controller or scheduler are unknown.
@@ -140,6 +141,27 @@ impl Host {
         peers: &[PublicKey],
         start: Instant,
         rng: &ChaCha8Rng,
+    ) -> Result<Host, HostError> {
+        let stream = |path: usize| {
+            let mut stream = rng.clone();
+            stream.set_stream(rng.get_stream().wrapping_add((path as u64) << 32));
+            stream
+        };
+        let streams: Vec<ChaCha8Rng> = (0..settings.paths.len()).map(stream).collect();
+        Host::with_streams(settings, keys, peers, start, &streams)
+    }
+
+    /// The same with a random stream for each path: that of its first connection's controller. Each
+    /// further connection has the next stream of the same key.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn with_streams(
+        settings: HostSettings,
+        keys: &KeyPair,
+        peers: &[PublicKey],
+        start: Instant,
+        streams: &[ChaCha8Rng],
     ) -> Result<Host, HostError> {
         knee_sched::build(&settings.scheduler)?;
         let mut host = Host {
@@ -157,9 +179,7 @@ impl Host {
             datagram: BytesMut::with_capacity(DATAGRAMS),
             settings,
         };
-        for (path, settings) in host.settings.paths.clone().into_iter().enumerate() {
-            let mut rng = rng.clone();
-            rng.set_stream((path as u64) << 32);
+        for (settings, rng) in host.settings.paths.clone().into_iter().zip(streams) {
             let factory =
                 Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
             let is_server = host.settings.is_server;
