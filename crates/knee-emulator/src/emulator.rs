@@ -15,6 +15,7 @@ use crate::tun::Tun;
 use knee_host::HostError;
 use knee_link::{Config, Link, RateModel};
 use knee_units::Time;
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use rand_chacha::ChaCha8Rng;
 use std::io;
@@ -266,7 +267,8 @@ impl<'a> Emulator<'a> {
         let now = self.clock.now();
         let rested = now.max(started + self.pacing.pause);
         if rested > now {
-            ppoll(&mut [], Some(timespec(rested - now)), None)?;
+            // A signal only makes the pause shorter.
+            interruptible(ppoll(&mut [], Some(timespec(rested - now)), None))?;
         }
         let now = self.clock.now();
         self.note_stall(rested, now);
@@ -288,10 +290,7 @@ impl<'a> Emulator<'a> {
     fn poll(&self, span: Time, ready: &mut [bool]) -> io::Result<bool> {
         let mut polled: Vec<PollFd<'_>> =
             self.devices.iter().map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN)).collect();
-        match ppoll(&mut polled, Some(timespec(span)), None) {
-            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        interruptible(ppoll(&mut polled, Some(timespec(span)), None))?;
         for (ready, polled) in ready.iter_mut().zip(&polled) {
             *ready = polled.any().unwrap_or(false);
         }
@@ -304,6 +303,14 @@ impl<'a> Emulator<'a> {
             (self.sample)(self.next_sample, &mut self.links);
             self.next_sample += self.sample_interval;
         }
+    }
+}
+
+/// Treats a sleep that a signal interrupted as one that is over.
+fn interruptible(slept: nix::Result<i32>) -> io::Result<()> {
+    match slept {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 
