@@ -4,6 +4,7 @@
 
 use super::flow::{Exchange, RunningFlow};
 use crate::{CongestionControl, Observed};
+use knee_cc::Decision;
 use knee_multipath::MultipathCounters;
 use knee_record::{
     ConnectionRecord, ControllerSource, FlowRecord, FlowSample, ObjectRecord, PathRecord,
@@ -132,7 +133,6 @@ pub fn connection(
     let properties = flow.plan.workload.properties();
     let endless = properties.single && !properties.ends;
     let total = exchange.counted.total();
-    let nanos = |time: Time| (time > Time::ZERO).then_some(time.as_nanos());
     ConnectionRecord {
         connection: exchange.number.into(),
         flow: Some(flow.index as u32),
@@ -150,15 +150,28 @@ pub fn connection(
         retransmitted_packets: Some(total.lost_packets),
         delivered_packets: Some(total.delivered_packets),
         rtt_min_ns: total.rtt_range.map(|(least, _)| least.as_nanos()),
-        srtt_ns: nanos(total.srtt),
-        rttvar_ns: nanos(total.rtt_variation),
-        delivery_rate_bps: total.rate.map(Rate::as_bits_per_second),
-        window_bytes: Some(total.window),
-        slow_start_threshold_bytes: total.state.slow_start_threshold,
         timeouts: Some(total.timeouts),
         mss_bytes: flow.settings.host.paths.first().map(|path| u64::from(path.packet)),
         cc: flow.plan.controller.name.as_str().into(),
         cc_source: ControllerSource::Scenario,
+        ..state(&exchange.counted, flow.settings.is_multipath)
+    }
+}
+
+/// Makes a row with the values that have no sum over paths, for a connection over one.
+fn state(counted: &Counted, is_multipath: bool) -> ConnectionRecord {
+    let Some(path) = counted.paths.first().filter(|_| !is_multipath) else {
+        return ConnectionRecord::default();
+    };
+    let nanos = |time: Time| (time > Time::ZERO).then_some(time.as_nanos());
+    let pacing = path.decision.pacing_rate.filter(|_| counted.paced);
+    ConnectionRecord {
+        srtt_ns: nanos(path.srtt),
+        rttvar_ns: nanos(path.srtt).map(|_| path.rtt_variation.as_nanos()),
+        delivery_rate_bps: path.rate.map(Rate::as_bits_per_second),
+        window_bytes: Some(path.window).filter(|window| *window != Decision::NO_WINDOW),
+        slow_start_threshold_bytes: path.state.slow_start_threshold,
+        pacing_rate_bps: pacing.map(Rate::as_bits_per_second),
         ..ConnectionRecord::default()
     }
 }
@@ -230,4 +243,38 @@ pub fn paths(scenario: &Scenario, flow: &RunningFlow<'_>) -> Vec<PathRecord> {
 pub fn objects(flow: &RunningFlow<'_>) -> Vec<ObjectRecord> {
     let objects = flow.application.objects().iter();
     objects.map(|object| ObjectRecord::of(flow.index, flow.plan.start, object)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// docs/connections.md: over several paths, values that have no sum are null; the pacing rate is
+    /// null if not paced, and the window of a controller without one.
+    #[test]
+    fn a_row_over_several_paths_has_no_current_values() {
+        let rate = Rate::from_bits_per_second(1_000_000);
+        let path = Observed {
+            srtt: Time::from_millis(20),
+            rtt_variation: Time::from_millis(1),
+            rate: Some(rate),
+            window: 15_000,
+            decision: Decision { pacing_rate: Some(rate), ..Decision::default() },
+            ..Observed::default()
+        };
+        let counted = |path: Observed, count| Counted {
+            paths: vec![path; count],
+            paced: true,
+            ..Counted::default()
+        };
+        let several = state(&counted(path, 2), true);
+        assert_eq!(several, ConnectionRecord::default());
+        let one = state(&counted(path, 1), false);
+        assert_eq!((one.srtt_ns, one.rttvar_ns), (Some(20_000_000), Some(1_000_000)));
+        assert_eq!((one.window_bytes, one.pacing_rate_bps), (Some(15_000), Some(1_000_000)));
+        let unlimited = Observed { window: Decision::NO_WINDOW, ..path };
+        let unpaced = Counted { paced: false, ..counted(unlimited, 1) };
+        let row = state(&unpaced, false);
+        assert_eq!((row.window_bytes, row.pacing_rate_bps), (None, None));
+    }
 }
