@@ -16,6 +16,8 @@ use std::os::fd::AsFd;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observed {
     pub info: TcpInfo,
+    /// Bytes of marked segments; connections differ in their MSS.
+    marked_bytes: u64,
     rtt_max_us: u32,
     recoveries: u64,
     recovering: bool,
@@ -78,6 +80,7 @@ impl Observed {
     /// Notes the state of a connection.
     pub fn note(&mut self, info: &TcpInfo) {
         self.info = *info;
+        self.marked_bytes = u64::from(info.marked_packets) * u64::from(info.mss);
         self.rtt_max_us = self.rtt_max_us.max(info.srtt_us);
         let recovering = info.in_recovery();
         self.recoveries += u64::from(recovering && !self.recovering);
@@ -88,6 +91,10 @@ impl Observed {
     pub fn absorb(&mut self, other: &Observed) {
         let earlier = std::mem::replace(&mut self.info, other.info);
         let info = &mut self.info;
+        // One that was never sampled has no MSS.
+        if info.mss == 0 {
+            info.mss = earlier.mss;
+        }
         info.sent_bytes += earlier.sent_bytes;
         info.retransmitted_bytes += earlier.retransmitted_bytes;
         info.acked_bytes += earlier.acked_bytes;
@@ -104,6 +111,7 @@ impl Observed {
             let least = info.min_rtt().map_or(rtt, |ours| ours.min(rtt));
             info.min_rtt_us = least.as_micros() as u32;
         }
+        self.marked_bytes += other.marked_bytes;
         self.rtt_max_us = self.rtt_max_us.max(other.rtt_max_us);
         self.recoveries += other.recoveries;
     }
@@ -154,7 +162,7 @@ impl Observed {
             header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
             timeouts: u64::from(info.timeouts),
             recoveries: self.recoveries,
-            marked_bytes: u64::from(info.marked_packets) * u64::from(info.mss),
+            marked_bytes: self.marked_bytes,
             ..FlowRecord::default()
         }
     }
@@ -170,4 +178,27 @@ fn both<N: std::ops::Add<Output = N>>(one: Option<N>, other: Option<N>) -> Optio
 
 fn nanos(micros: u32) -> u64 {
     u64::from(micros) * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(packets: u32, mss: u32) -> Observed {
+        let (mut observed, mut info) = (Observed::default(), TcpInfo::default());
+        (info.marked_packets, info.mss) = (packets, mss);
+        observed.note(&info);
+        observed
+    }
+
+    /// Paths have different MTUs, and a path whose subflow never began has no MSS.
+    #[test]
+    fn marked_bytes_are_those_of_each_connection() {
+        let mut total = Observed::default();
+        for one in [marked(10, 1448), marked(2, 536), Observed::default()] {
+            total.absorb(&one);
+        }
+        assert_eq!(total.marked_bytes, 10 * 1448 + 2 * 536);
+        assert_eq!((total.info.marked_packets, total.info.mss), (12, 536));
+    }
 }
