@@ -41,6 +41,8 @@ const SOCKET_BYTES: u32 = 1 << 26;
 pub const SLEEP_MAX: Time = Time::from_millis(20);
 /// Probes take at most one part in this many of a path's rate.
 const SHARE_MAX: u64 = 500;
+/// Probing interval of a path that carries nothing at first; its later rate may be low.
+const STANDSTILL_INTERVAL: Time = Time::from_secs(1);
 
 /// Round trips of one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,10 +66,14 @@ impl PathProbe {
     }
 }
 
-/// Probing interval of a path with this rate: 20 ms, or longer to limit probes to 1/500 of the
-/// rate.
+/// Probing interval of a path with this rate at the start of the run: 20 ms, or longer to limit
+/// probes to 1/500 of the rate.
 pub fn interval(rate: Option<Rate>) -> Time {
-    let cost = rate.map_or(Time::ZERO, |rate| rate.time_for(PROBE_BYTES * SHARE_MAX));
+    let cost = match rate {
+        None => Time::ZERO,
+        Some(Rate::ZERO) => STANDSTILL_INTERVAL,
+        Some(rate) => rate.time_for(PROBE_BYTES * SHARE_MAX),
+    };
     cost.max(Time::from_millis(20))
 }
 
@@ -172,15 +178,19 @@ impl Prober {
         Prober { paths: paths.collect(), sockets, intervals, clock }
     }
 
-    /// Probes until `until` or a stop, without waiting for the last answers.
+    /// Probes until `until` or a stop, without waiting for the last answers. Paths take turns within
+    /// an interval, because they may share a link on which probes would wait for each other.
     pub fn run(mut self, until: Time, stop: &AtomicBool) -> Result<Vec<PathProbe>, TestbedError> {
-        let mut due = vec![Time::ZERO; self.sockets.len()];
+        let paths = self.intervals.len() as f64;
+        let turns = self.intervals.iter().enumerate();
+        let mut due: Vec<Time> =
+            turns.map(|(path, interval)| interval.scale(path as f64 / paths)).collect();
         let mut now = self.clock.now();
         while now < until && !stop.load(Ordering::Relaxed) {
             for (path, due) in due.iter_mut().enumerate() {
                 if *due <= now {
                     self.send(path);
-                    *due = now + self.intervals[path];
+                    *due = next_turn(*due, self.intervals[path], now);
                 }
             }
             let next = due.iter().copied().min().unwrap_or(until).min(until);
@@ -217,6 +227,13 @@ impl Prober {
             self.paths[path].round_trips.push((sent_at, rtt));
         }
     }
+}
+
+/// Returns the first turn after `now`. A late thread skips turns but changes none, or paths would
+/// take theirs at the same time from then on.
+fn next_turn(due: Time, interval: Time, now: Time) -> Time {
+    let missed = now.saturating_sub(due).as_nanos() / interval.as_nanos().max(1);
+    due.saturating_add(Time::from_nanos(interval.as_nanos().saturating_mul(missed + 1)))
 }
 
 /// Sends datagrams of `ip_bytes` as fast as possible: many per call (UDP segmentation offload), to
@@ -282,5 +299,23 @@ mod tests {
         assert_eq!(every(10), Time::from_millis(20));
         assert_eq!(every(1), Time::from_millis(176));
         assert_eq!(interval(None), Time::from_millis(20));
+    }
+
+    /// A link whose rate starts at zero carries more later, so the path is probed, but not as fast as
+    /// possible.
+    #[test]
+    fn a_path_that_stands_still_at_first_is_probed_slowly() {
+        let every = interval(Some(Rate::ZERO));
+        assert!((Time::from_millis(20)..=Time::from_secs(1)).contains(&every), "{every:?}");
+    }
+
+    #[test]
+    fn a_late_probe_does_not_move_the_next_ones() {
+        let next = |now: u64| {
+            next_turn(Time::from_millis(3), Time::from_millis(10), Time::from_millis(now))
+        };
+        assert_eq!([3, 12, 13, 47].map(next), [13, 13, 23, 53].map(Time::from_millis));
+        let end = next_turn(Time::ZERO, Time::MAX, Time::from_secs(1));
+        assert_eq!(end, Time::MAX);
     }
 }

@@ -14,15 +14,17 @@ use knee_link::{Config, RateModel};
 use knee_scenario::{Reverse, Scenario};
 use knee_units::{Rate, Time};
 use nix::poll::ppoll;
+use rand_chacha::ChaCha8Rng;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// Interval between probes.
+/// Shortest interval between the probes of a path.
 const PROBE_INTERVAL: Time = Time::from_millis(4);
-/// Duration of probing.
+/// Shortest duration of probing, and the fewest intervals in it.
 const PROBING: Time = Time::from_millis(200);
+const PROBES_MIN: u64 = 10;
 /// Duration of a burst on its link.
 const BURST: Time = Time::from_millis(100);
 /// Fewer datagrams would measure the clock, more would measure the memory.
@@ -91,7 +93,13 @@ impl Testbed<'_> {
             packets: burst_packets(check, path.mtu),
         });
         let bursts = bursts.collect();
-        let stage = Stage { clock: Clock::start(), checks, bursts, over: AtomicBool::new(false) };
+        let stage = Stage {
+            clock: Clock::start(),
+            checks,
+            probe_interval: probe_interval(&links, paths),
+            bursts,
+            over: AtomicBool::new(false),
+        };
         let sample_interval = Time::from_secs(3600);
         let plan = Emulation { links, routes, sample_interval, duration: Time::MAX };
         stage.play(plan, devices, &near_sockets, &far_sockets)
@@ -101,6 +109,7 @@ impl Testbed<'_> {
 struct Stage {
     clock: Clock,
     checks: Vec<PathCheck>,
+    probe_interval: Time,
     bursts: Vec<Burst>,
     over: AtomicBool,
 }
@@ -160,10 +169,11 @@ impl Stage {
 
     fn probe(&self, near: &[UdpSocket], over: &AtomicBool) -> Result<Vec<PathProbe>, TestbedError> {
         let longest = self.checks.iter().map(|check| check.rtt_expected).max();
-        let until = self.clock.now() + longest.unwrap_or_default() + PROBING;
+        let intervals = Time::from_nanos(self.probe_interval.as_nanos() * PROBES_MIN);
+        let until = self.clock.now() + longest.unwrap_or_default() + PROBING.max(intervals);
         let sockets = near.iter().map(UdpSocket::try_clone).collect::<Result<Vec<_>, _>>();
         let sockets = sockets.map_err(|source| TestbedError::call("share a socket", source))?;
-        let intervals = vec![PROBE_INTERVAL; near.len()];
+        let intervals = vec![self.probe_interval; near.len()];
         let probes = Prober::new(sockets, intervals, self.clock).run(until, &self.over);
         over.store(true, Ordering::Relaxed);
         probes
@@ -226,6 +236,14 @@ fn first_rate(config: &Config) -> Option<Rate> {
         RateModel::Unlimited | RateModel::Trace(_) => None,
     }
     .filter(|rate| *rate > Rate::ZERO)
+}
+
+/// Interval between the probes of a path: on the slowest link, at least half of the time is free
+/// although all paths may cross it.
+fn probe_interval(links: &[(Config, ChaCha8Rng)], paths: usize) -> Time {
+    let slowest = links.iter().filter_map(|(config, _)| first_rate(config)).min();
+    let serialisation = slowest.map_or(Time::ZERO, |rate| rate.time_for(PROBE_BYTES));
+    PROBE_INTERVAL.max(Time::from_nanos(2 * paths as u64 * serialisation.as_nanos()))
 }
 
 fn expected(scenario: &Scenario, path: usize) -> PathCheck {

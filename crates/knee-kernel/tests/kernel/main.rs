@@ -16,6 +16,7 @@ mod host;
 mod low_delay;
 mod multipath;
 mod observed;
+mod self_check;
 mod starved;
 
 use host::{scenario, sound_run};
@@ -233,6 +234,9 @@ fn main() -> ExitCode {
         connections::a_narrow_window_limits_for_most_of_the_time,
         connections::a_page_has_a_row_for_each_connection,
         cleanup::killed,
+        self_check::a_slow_link_passes_the_self_check,
+        self_check::paths_that_share_a_slow_link_pass_the_self_check,
+        self_check::a_link_that_stands_still_at_first_is_probed_slowly,
         observed::an_observer_sees_the_same,
         multipath::two_paths_carry_what_both_have,
         multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
