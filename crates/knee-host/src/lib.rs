@@ -29,7 +29,9 @@ pub use interface::{Interface, Routing};
 pub use links::{Link, LinkChanges};
 pub use marks::{Choice, Marked, marked, return_marked, unpin_marks};
 pub use namespace::{Namespace, set_sysctl, sysctl};
-pub use privileges::{cgroup_root, enter_user_namespace, give_up_capabilities};
+pub use privileges::{
+    cgroup_root, enter_user_namespace, give_up_capabilities, raise_open_files_limit,
+};
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};
 pub use sock_diag::{ClosedSockets, Heard, TcpSocket, each_connection};
 pub use system::{attach_tun, set_option, set_realtime, set_tun_offload};

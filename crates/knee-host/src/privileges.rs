@@ -3,6 +3,7 @@
 use crate::HostError;
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{getgid, getuid};
 use std::fs;
 use std::io;
@@ -76,6 +77,20 @@ pub fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Raises the limit of open files of this process to the highest that it may have without further
+/// privileges.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn raise_open_files_limit() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft < hard {
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    }
+    Ok(())
 }
 
 /// Returns the root of the host's control groups (cgroups(7), version 2), if visible to this

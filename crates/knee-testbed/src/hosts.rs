@@ -2,7 +2,7 @@
 
 use crate::TestbedError;
 use knee_emulator::Tun;
-use knee_host::{HostError, Namespace, Routing};
+use knee_host::{HostError, Namespace, Routing, raise_open_files_limit};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Queue length of a TUN device, packets. A host may send a whole window at once, and no link would
@@ -54,6 +54,9 @@ impl Hosts {
     /// host has a device. Settings that need devices are applied afterwards, with
     /// [`Namespace::within`] of either host.
     ///
+    /// Each connection of a run has a socket at both ends, so this also raises the process's limit of
+    /// open files as far as permitted.
+    ///
     /// # Errors
     ///
     /// [`TestbedError::Host`] if the host does not permit namespaces or devices, and errors of
@@ -62,6 +65,8 @@ impl Hosts {
         paths: &[PathSettings],
         prepare: impl Fn(End) -> Result<(), HostError> + Sync,
     ) -> Result<(Hosts, Vec<Tun>), TestbedError> {
+        // Where the limit is too low for a run, the call that exceeds it reports that.
+        let _ = raise_open_files_limit();
         let hosts = Hosts {
             sender: Namespace::create()?,
             receiver: Namespace::create()?,

@@ -121,15 +121,20 @@ impl<'a> RunningFlow<'a> {
     }
 
     pub fn accept(&mut self) -> Result<(), KernelError> {
-        while let Ok((stream, from)) = self.listener.accept() {
-            let call = |source| KernelError::call("accept a connection", source);
+        let call = |source| KernelError::call("accept a connection", source);
+        loop {
+            let (stream, from) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if is_transient(&error) => continue,
+                Err(error) => return Err(call(error)),
+            };
             stream.set_nonblocking(true).map_err(call)?;
             let waiting = self.live.iter_mut().find(|exchange| exchange.port == from.port());
             if let Some(exchange) = waiting {
                 exchange.accepted = Some(OwnedFd::from(stream));
             }
         }
-        Ok(())
     }
 
     pub fn watch<'s>(&'s self, mut add: impl FnMut(Source, PollFd<'s>)) {
@@ -236,6 +241,11 @@ impl<'a> RunningFlow<'a> {
             false => self.gone.record(scenario, self.index, self.completed, self.delivered, end),
         }
     }
+}
+
+/// Returns whether another connection may be accepted at once.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
 /// Returns the host of the receiving or the sending end.

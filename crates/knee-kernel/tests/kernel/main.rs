@@ -9,6 +9,7 @@ mod cleanup;
 mod connections;
 #[cfg(feature = "bpf")]
 mod copa;
+mod files;
 #[cfg(feature = "bpf")]
 mod fixed;
 mod host;
@@ -215,6 +216,9 @@ fn main() -> ExitCode {
         cleanup::victim();
         return ExitCode::SUCCESS;
     }
+    if std::env::var_os(files::LIMITS).is_some() {
+        return files::limited();
+    }
     let trials = trials![
         bbr_does_what_was_measured_elsewhere,
         cubic_fills_the_queue_and_repeats_what_is_dropped,
@@ -234,6 +238,8 @@ fn main() -> ExitCode {
         connections::a_narrow_window_limits_for_most_of_the_time,
         connections::a_page_has_a_row_for_each_connection,
         cleanup::killed,
+        files::a_run_without_enough_files_says_so,
+        files::a_run_raises_the_soft_limit_of_files,
         self_check::a_slow_link_passes_the_self_check,
         self_check::paths_that_share_a_slow_link_pass_the_self_check,
         self_check::a_link_that_stands_still_at_first_is_probed_slowly,
