@@ -4,11 +4,15 @@ use crate::KernelError;
 use crate::settings::Settings;
 use knee_emulator::Tun;
 use knee_host::mptcp::{self, Announced};
-use knee_host::{HostError, set_sysctl};
+use knee_host::{HostError, set_sysctl, sysctl};
 use knee_testbed::{End, Hosts, address};
 
 /// Maximum size of socket buffers, which bound the windows.
 const SOCKET_BYTES_MAX: u64 = 1 << 29;
+
+/// Retransmissions of a SYN with MPTCP's option, after which it falls back to TCP; never from 128 on.
+/// Older kernels lack the setting.
+const MPTCP_SYNS: &str = "net.mptcp.syn_retrans_before_tcp_fallback";
 
 /// Sets up both hosts and the devices between which the emulator runs.
 pub fn create(settings: &Settings) -> Result<(Hosts, Vec<Tun>), KernelError> {
@@ -25,6 +29,15 @@ fn set_sysctls(settings: &Settings) -> Result<(), HostError> {
     set_sysctl("net.ipv4.tcp_wmem", &format!("4096 16384 {SOCKET_BYTES_MAX}"))?;
     // Metrics learned by one connection must not help the next.
     set_sysctl("net.ipv4.tcp_no_metrics_save", "1")?;
+    // A mix may open a thousand connections per second, each of which keeps its port for a minute
+    // unless a later timestamp shows what belongs to the next one (RFC 6191).
+    set_sysctl("net.ipv4.ip_local_port_range", "1024 65535")?;
+    set_sysctl("net.ipv4.tcp_tw_reuse", "1")?;
+    // A link may be down while a connection begins: it waits, with MPTCP if it has begun so.
+    set_sysctl("net.ipv4.tcp_syn_retries", "127")?;
+    if sysctl(MPTCP_SYNS).is_ok() {
+        set_sysctl(MPTCP_SYNS, "128")?;
+    }
     set_sysctl("net.ipv4.tcp_timestamps", switch(settings.timestamps))?;
     set_sysctl("net.ipv4.tcp_ecn", switch(settings.ecn))
 }

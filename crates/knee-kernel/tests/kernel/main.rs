@@ -17,6 +17,7 @@ mod host;
 mod low_delay;
 mod multipath;
 mod observed;
+mod ports;
 mod self_check;
 mod starved;
 
@@ -240,12 +241,14 @@ fn main() -> ExitCode {
         cleanup::killed,
         files::a_run_without_enough_files_says_so,
         files::a_run_raises_the_soft_limit_of_files,
+        ports::a_host_has_ports_for_a_busy_mix,
         self_check::a_slow_link_passes_the_self_check,
         self_check::paths_that_share_a_slow_link_pass_the_self_check,
         self_check::a_link_that_stands_still_at_first_is_probed_slowly,
         observed::an_observer_sees_the_same,
         multipath::two_paths_carry_what_both_have,
         multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
+        multipath::a_path_that_is_down_at_first_is_waited_for,
         multipath::a_backup_carries_what_the_first_path_cannot,
         starved::a_starved_emulator_is_invalid,
     ];

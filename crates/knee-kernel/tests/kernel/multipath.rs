@@ -1,11 +1,11 @@
 //! The kernel's MPTCP over two paths, compared with what the paths permit.
 
-use crate::host::sound_run;
+use crate::host::{scenario, sound_run};
 use crate::{after, goodput};
-use knee_kernel::Health;
+use knee_kernel::{Control, Health, run};
 use knee_record::{FlowSample, Records};
-use knee_trials::Skipped;
 use knee_trials::scenario::link_and_path;
+use knee_trials::{Skipped, turn};
 
 fn text(duration: &str, mbit: [u32; 2], flow: &str) -> String {
     let way = |name: &str, mbit: u32| {
@@ -21,11 +21,16 @@ fn text(duration: &str, mbit: [u32; 2], flow: &str) -> String {
 
 /// Runs a scenario; also skipped if the kernel lacks MPTCP, or has it disabled.
 fn multipath_run(text: &str) -> Result<(Records, Health), Skipped> {
+    check_enabled()?;
+    sound_run(text)
+}
+
+fn check_enabled() -> Result<(), Skipped> {
     let enabled = std::fs::read_to_string("/proc/sys/net/mptcp/enabled").unwrap_or_default();
     if enabled.trim() != "1" {
         return Err(Skipped::lack("the host lacks MPTCP (sysctl net.mptcp.enabled=1)"));
     }
-    sound_run(text)
+    Ok(())
 }
 
 /// Two links of 10 and 5 Mbit/s carry 15, less headers (which include MPTCP's option of 20 bytes on
@@ -77,5 +82,21 @@ pub fn a_backup_carries_what_the_first_path_cannot() -> Result<(), Skipped> {
     assert!(carried(0, 2) < 10_000, "{} bytes while the first path is up", carried(0, 2));
     // The kernel abandons a subflow after some timeouts.
     assert!(carried(4, 6) > 1_500_000, "{} bytes while it is down", carried(4, 6));
+    Ok(())
+}
+
+/// The link over which the connection begins is down for six seconds, in which Linux would take MPTCP
+/// for blocked and fall back to TCP.
+pub fn a_path_that_is_down_at_first_is_waited_for() -> Result<(), Skipped> {
+    let down = "buffer = \"2 BDP\"\ndown = [{ from = \"0 s\", until = \"6 s\" }]";
+    check_enabled()?;
+    let _turn = turn()?;
+    let text = text("9 s", [10, 10], "cc = \"cubic\"");
+    let scenario = scenario(&text.replacen("buffer = \"2 BDP\"", down, 1));
+    // Whatever else the host does: no figure is compared.
+    let run = run(&scenario, &Control::default());
+    let (records, _) = run.unwrap_or_else(|error| panic!("{error}"));
+    let [a, b] = &records.paths[..] else { panic!("{:?}", records.paths) };
+    assert!(a.delivered_bytes > 0 && b.delivered_bytes > 0, "{a:?} {b:?}");
     Ok(())
 }
