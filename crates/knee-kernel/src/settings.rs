@@ -12,7 +12,7 @@ use knee_scenario::{Flow, Scenario, Workload};
 use knee_testbed::{Family, PathSettings};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
-use refused::{check_flow, unsupported};
+use refused::{check_flow, check_pacing, unsupported};
 
 /// IP and TCP header without options.
 const HEADER_V4: u32 = 40;
@@ -124,6 +124,8 @@ fn flow_settings(
     let base = if header >= HEADER_V6 { HEADER_V6 } else { HEADER_V4 };
     let controller = controller(flow, available, loaded)?;
     let in_bpf = controller == "bbr_low_delay" || loaded.iter().any(|one| one.name == controller);
+    let paces_in_bpf = in_bpf && paces(&flow.controller);
+    check_pacing(flow, paces_in_bpf || controller.starts_with("bbr"))?;
     let rate = scenario.path_rate(flow.paths[0]).unwrap_or(Rate::from_bits_per_second(u64::MAX));
     Ok(FlowSettings {
         label: format!("{}[{}]", flow.name, flow.index),
@@ -137,7 +139,7 @@ fn flow_settings(
         // 20 ms of data: the thread that writes may be late.
         ready_bytes: rate.bytes_in(Time::from_millis(20)).clamp(1 << 17, 1 << 22) as u32,
         in_bpf,
-        paces_in_bpf: in_bpf && paces(&flow.controller),
+        paces_in_bpf,
         controller,
         workload: flow.workload.clone(),
         start: flow.start,

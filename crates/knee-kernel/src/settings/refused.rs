@@ -1,7 +1,7 @@
 //! Settings that the kernel ground refuses. Every key is named here, or where it is used: a new one
 //! does not compile until it is handled.
 
-use super::{HEADER_V4, HEADER_V6, TIMESTAMPS, tcp_header};
+use super::{HEADER_V4, HEADER_V6, TIMESTAMPS, path_settings, tcp_header};
 use crate::KernelError;
 use knee_cc::RecoveryPeriod;
 use knee_scenario::{Flow, Multipath, Path, Scenario};
@@ -9,6 +9,8 @@ use knee_transport::{Config, Pacing, ReceiveWindow};
 
 /// Linux's limits of TCP_MAXSEG.
 const MSS_MIN: u32 = 88;
+/// Minimum MTU of a link with IPv6 (RFC 8200, section 5).
+const MTU_V6_MIN: u32 = 1280;
 
 /// Refuses settings that the kernel ground does not support.
 pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
@@ -31,7 +33,22 @@ pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
     if let Some(multipath) = multipath {
         check_multipath(scenario, flow, multipath)?;
     }
-    paths.iter().try_for_each(|path| check_path(flow, &scenario.paths[*path]))
+    paths.iter().try_for_each(|path| {
+        check_mtu(scenario, flow, *path)?;
+        check_path(flow, &scenario.paths[*path])
+    })
+}
+
+/// Checks the MTU of a path, which is that of the largest packets on it.
+fn check_mtu(scenario: &Scenario, flow: &Flow, path: usize) -> Result<(), KernelError> {
+    let mtu = path_settings(scenario, path).mtu;
+    if tcp_header(flow) < HEADER_V6 || mtu >= MTU_V6_MIN {
+        return Ok(());
+    }
+    let problem = format!("IPv6 does not work with packets of {mtu} B");
+    let advice =
+        format!("write mss and header of at least {MTU_V6_MIN} B together, or a header for IPv4");
+    Err(unsupported(flow, "mss", problem, advice))
 }
 
 fn check_path(flow: &Flow, path: &Path) -> Result<(), KernelError> {
@@ -117,7 +134,8 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
         lies,
         // Each of the three has a socket option or none: `receive_window`.
         receive_window: _,
-        pacing,
+        // Depends on who implements the controller: `check_pacing`.
+        pacing: _,
         // A sysctl: `Settings::ecn`.
         ecn: _,
         sampler,
@@ -161,9 +179,6 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
     if min_rto != linux.min_rto {
         return refuse("min_rto", "leave it at 200 ms");
     }
-    if pacing == Pacing::Off && flow.controller.name.starts_with("bbr") {
-        return refuse("pacing", "BBR is always paced: leave it at auto");
-    }
     if max_burst != linux.max_burst {
         return refuse("max_burst", "leave it at 64 KiB, the kernel's own");
     }
@@ -174,6 +189,15 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
         return refuse("sampler", "leave it at linux");
     }
     Ok(())
+}
+
+/// Refuses to switch off pacing for a controller that always paces.
+pub fn check_pacing(flow: &Flow, paces: bool) -> Result<(), KernelError> {
+    if flow.transport.pacing != Pacing::Off || !paces {
+        return Ok(());
+    }
+    let problem = format!("the kernel always paces \"{}\"", flow.controller.name);
+    Err(unsupported(flow, "pacing", problem, "leave it at auto, or run on sim".to_owned()))
 }
 
 pub fn unsupported(flow: &Flow, key: &str, problem: String, advice: String) -> KernelError {

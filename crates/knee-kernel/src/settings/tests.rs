@@ -2,6 +2,7 @@
 //! value is refused or changes the settings of the kernel and the emulator.
 
 use super::Settings;
+use super::refused::check_pacing;
 use crate::KernelError;
 use knee_link::Config;
 use knee_scenario::{Embedded, Override, Scenario, Source, json_schema, parse};
@@ -160,6 +161,29 @@ fn each_value_is_carried_or_refused() {
     OTHERS.iter().for_each(|(key, value, verdict)| assert_verdict(ONE_PATH, key, value, *verdict));
     let text = two_paths();
     SEVERAL.iter().for_each(|(key, value, verdict)| assert_verdict(&text, key, value, *verdict));
+}
+
+/// A link with IPv6 carries packets of 1280 bytes (RFC 8200, section 5). The largest flow of a path
+/// decides its MTU.
+#[test]
+fn small_packets_over_ipv6_are_refused() {
+    let small = ONE_PATH.replace("cc = \"cubic\"", "cc = \"cubic\"\nmss = \"1000 B\"");
+    assert_verdict(&small, "flow.flow.header", "72 B", Refused("mss"));
+    assert_verdict(&small, "flow.flow.header", "60 B", Refused("mss"));
+    assert_verdict(ONE_PATH, "flow.flow.header", "72 B", Carried);
+    let beside = format!("{small}[[flow]]\nname = \"large\"\npath = \"a\"\ncc = \"cubic\"\n");
+    let beside = beside.replace("mss =", "header = \"72 B\"\nmss =") + "header = \"72 B\"\n";
+    assert!(told(&scenario(&beside, "seed", "1")).is_ok());
+}
+
+/// Whether the kernel or one of Knee's programs in BPF implements it.
+#[test]
+fn pacing_that_cannot_be_switched_off_is_refused() {
+    let off = scenario(ONE_PATH, "flow.flow.pacing", "off");
+    let refusal = check_pacing(&off.flows[0], true).unwrap_err().to_string();
+    assert!(refusal.starts_with("flow \"flow\", pacing: "), "{refusal}");
+    assert!(check_pacing(&off.flows[0], false).is_ok());
+    assert!(check_pacing(&scenario(ONE_PATH, "seed", "1").flows[0], true).is_ok());
 }
 
 /// The list covers exactly the keys of the schema.

@@ -2,8 +2,9 @@
 //! NSDI 2018, section 2.2) promises a full link and about 1 / delta = 2 packets in the queue, at
 //! most a few. The first four seconds are not counted.
 
-use crate::host::{bpf_allowed, sound_run};
+use crate::host::{bpf_allowed, scenario, sound_run};
 use crate::{TEN_MEGABIT, after, goodput, median, text};
+use knee_kernel::check_scenario;
 use knee_trials::{Skipped, tell};
 
 /// A pause of the host, too short to make a run invalid, looks to Copa like another flow keeping
@@ -25,4 +26,17 @@ pub fn copa_fills_the_link_with_a_queue_of_packets() -> Result<(), Skipped> {
         seen.push((used, rtt, dropped));
     }
     panic!("of the link, ms, dropped: {seen:?}");
+}
+
+/// Its program always paces; a fixed window never does.
+pub fn pacing_cannot_be_switched_off() -> Result<(), Skipped> {
+    bpf_allowed()?;
+    let checked = |cc: &str| {
+        let flow = format!("cc = {cc}\npacing = \"off\"");
+        check_scenario(&scenario(&text("1 s", TEN_MEGABIT, &flow)))
+    };
+    let refusal = checked("\"copa\"").unwrap_err().to_string();
+    assert!(refusal.starts_with("flow \"flow\", pacing: "), "{refusal}");
+    checked("{ name = \"fixed\", window = \"20 packets\" }").unwrap();
+    Ok(())
 }

@@ -255,6 +255,7 @@ fn main() -> ExitCode {
     #[cfg(feature = "bpf")]
     let trials = trials.into_iter().chain(trials![
         bbr3::bbr3_fills_a_shallow_buffer_with_little_loss,
+        copa::pacing_cannot_be_switched_off,
         copa::copa_fills_the_link_with_a_queue_of_packets,
         fixed::a_fixed_window_is_what_is_in_flight,
         low_delay::two_flows_have_a_short_queue,
