@@ -6,8 +6,10 @@
 
 mod common;
 
+use arrow_array::{Array, RecordBatch};
 use common::{complaint, expect, folder_with, json};
 use knee_trials::{Skipped, trials, turn};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -82,7 +84,23 @@ fn two_links_over_quic_are_both_used() -> Result<(), Skipped> {
     near(folder.path(), 0.05, 3.0);
     let [_, (quic_us, _)] = figures(&folder.path().join("out"));
     assert!(6e6 * 8.0 / quic_us > 12.0, "{quic_us} us: one link carries 10 Mbit/s");
+    // What has no sum over paths is null, as docs/connections.md says.
+    for ground in ["sim", "quic"] {
+        let rows = connections(&folder.path().join("out").join(ground));
+        for name in ["srtt_ns", "rttvar_ns", "delivery_rate_bps", "window_bytes", "pacing_rate_bps"]
+        {
+            let column = rows.column_by_name(name).unwrap();
+            assert_eq!((column.len(), column.null_count()), (1, 1), "{name} on {ground}");
+        }
+    }
     Ok(())
+}
+
+/// Reads the connections of a run.
+fn connections(out: &Path) -> RecordBatch {
+    let file = std::fs::File::open(out.join("connections.parquet")).unwrap();
+    let rows = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    rows.map(Result::unwrap).next().unwrap()
 }
 
 /// Its objects use six connections, each with its own handshake.
