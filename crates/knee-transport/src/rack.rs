@@ -115,7 +115,9 @@ impl Rack {
     /// too narrow. Widens it at most once per round, and, unlike the RFC, only
     /// once reordering was seen (`tcp_dsack_seen`).
     pub fn on_duplicate(&mut self, first: u32, next: u32) {
-        if !self.reordering_seen || after(self.widened_until, first) {
+        let rest = self.widened_until.wrapping_sub(first);
+        let in_round = rest > 0 && rest <= next.wrapping_sub(first);
+        if !self.reordering_seen || in_round {
             return;
         }
         self.widened_until = next;
@@ -157,6 +159,12 @@ impl Rack {
         self.retransmissions.make_contiguous().sort_unstable_by_key(by_order);
     }
 
+    /// Notes that no segment before this one is outstanding, and none was overtaken.
+    #[inline]
+    pub fn judge_from(&mut self, first: u32) {
+        self.cursor = first;
+    }
+
     fn window(&self, board: &Scoreboard, rtt: &RttEstimator, in_recovery: bool) -> Time {
         if !self.reordering_seen && (in_recovery || board.sacked_segments >= DUPLICATE_THRESHOLD) {
             return Time::ZERO;
@@ -168,7 +176,8 @@ impl Rack {
     /// cursor to the first transmission that may be lost.
     #[inline]
     pub fn may_find(&mut self, board: &mut Scoreboard) -> bool {
-        if after(board.first(), self.cursor) {
+        // It may be so old that numbers have wrapped in between.
+        if self.cursor.wrapping_sub(board.first()) > board.segments() {
             self.cursor = board.first();
         }
         while self.cursor != board.next() {

@@ -145,6 +145,13 @@ impl Sender {
         sample: &mut Sample,
     ) -> Learnt {
         let prior_delivered = self.sampler.delivered;
+        if self.board.sacked_segments == 0 {
+            // Numbers from long ago would be ahead of what is outstanding again.
+            self.highest_sacked = self.board.first();
+            if self.recovery == Recovery::Open {
+                self.rack.judge_from(self.board.first());
+            }
+        }
         let mut progress = Progress { highest_sacked: self.highest_sacked, ..Progress::default() };
         if let Some(details) = details {
             self.take_details(now, details, &mut progress, sample);
@@ -482,6 +489,46 @@ fn rtt_by_timestamp(now: Time, echo: u32) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Config;
+    use crate::sender::Transmit;
+    use knee_cc::{Init, Selection};
+    use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
+
+    /// A sender with an open connection that sends its first 20 segments, from `first` on.
+    fn sender(first: u32) -> Sender {
+        let (mss, rng) = (1448, ChaCha8Rng::seed_from_u64(1));
+        let init = Init { mss, mtu: 1500, initial_window: 20 * u64::from(mss), rng };
+        let reno = knee_cc::build(&Selection::named("reno"), init).unwrap();
+        let mut sender = Sender::new(&Config::default(), reno);
+        sender.write(u64::MAX);
+        let (sent, open) = (Time::from_secs(1), Time::from_millis(1100));
+        assert!(matches!(sender.poll_transmit(sent), Transmit::Segment(_)));
+        let timestamp_echo = sent.as_micros() as u32;
+        sender.on_ack(open, &Ack { syn: true, timestamp_echo, ..Ack::default() }, None);
+        sender.board.skip_to(first);
+        (0..20).for_each(|_| assert!(matches!(sender.poll_transmit(open), Transmit::Segment(_))));
+        sender
+    }
+
+    /// Segment numbers from before half of them were used up are ahead of the current ones: those
+    /// of the last loss, or 0 if there was none.
+    #[test]
+    fn what_was_reported_long_ago_is_not_ahead() {
+        for first in [0, (1 << 31) + 5, u32::MAX - 3] {
+            let mut sender = sender(first);
+            let now = Time::from_millis(1200);
+            let ack = |ahead: u32| Ack { number: first.wrapping_add(ahead), ..Ack::default() };
+            sender.on_ack(now, &ack(2), None);
+            assert_eq!(sender.reorderings(), 0, "from {first} on");
+            // The third is lost.
+            let mut details = AckDetails { sack_count: 1, ..AckDetails::default() };
+            details.sack[0] = (first.wrapping_add(3), first.wrapping_add(20));
+            sender.on_ack(now, &ack(2), Some(&details));
+            let seen = (sender.counters().lost_bytes, sender.reorderings());
+            assert_eq!(seen, (1448, 0), "from {first} on");
+            assert_eq!(sender.counters().recoveries, 1, "from {first} on");
+        }
+    }
 
     #[test]
     fn timestamps_count_milliseconds() {
