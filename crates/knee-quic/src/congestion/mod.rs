@@ -20,6 +20,8 @@
 //! a packet may leave.
 
 mod adaptor;
+#[cfg(test)]
+mod tests;
 
 use self::adaptor::Adaptor;
 
@@ -153,6 +155,9 @@ struct Inner {
     /// Order of the packet that begins the next round; `window_limited` holds until it is the oldest.
     usage_end: u32,
     in_flight: u64,
+    /// Bytes sent that are no longer in flight, whether acknowledged or lost: lost data is sent
+    /// again as new.
+    settled: u64,
     counted: Observed,
     batch: Option<Batch>,
     losses: Vec<Sent>,
@@ -227,6 +232,7 @@ impl CongestionControl {
             window_limited: false,
             usage_end: 0,
             in_flight: 0,
+            settled: 0,
             counted: Observed::default(),
             batch: None,
             losses: Vec::new(),
@@ -419,7 +425,9 @@ impl Inner {
         if at <= self.woken { Time::MAX } else { at }
     }
 
-    fn connection(&self, now: Time) -> Connection {
+    fn connection(&mut self, now: Time) -> Connection {
+        // The library may correct the bytes in flight upwards.
+        self.settled = self.settled.max(self.counted.sent.saturating_sub(self.in_flight));
         Connection {
             now,
             mss: self.mss,
@@ -427,7 +435,7 @@ impl Inner {
             in_flight: self.in_flight,
             delivered: self.sampler.delivered,
             lost: self.counted.lost,
-            acknowledged: self.sampler.delivered,
+            acknowledged: self.settled,
             sent: self.counted.sent,
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.minimum(),
