@@ -140,7 +140,8 @@ fn route() -> impl Strategy<Value = String> {
         maybe("backup", Just("[\"p\"]".to_string())),
     );
     prop_oneof![
-        Just("path = \"q\"\n".to_string()),
+        // The other one is absent for a while, which a flow over one path does not take.
+        Just("path = \"p\"\n".to_string()),
         several.prop_map(|(paths, a, b, c)| format!("paths = [{paths}]\n{a}{b}{c}")),
     ]
 }

@@ -194,7 +194,7 @@ fn every_key_arrives() {
         (reno.transport.mss, reno.transport.receive_window),
         (1000, ReceiveWindow::Fixed(1 << 20))
     );
-    assert_eq!(reno.paths, [1]);
+    assert_eq!(reno.paths, [0]);
     assert_eq!(reno.multipath, None);
 }
 

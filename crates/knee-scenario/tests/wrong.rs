@@ -330,6 +330,14 @@ const CASES: &[(&str, &str, &str)] = &[
     ),
     ("flow in single brackets", "[[flow]]", "[flow]"),
     (
+        "a round trip that takes no time",
+        "rate = \"10 Mbit/s\"\ndelay = \"30 ms\"\nbuffer = \"2 BDP\"\n\n[link.uplink]\n\
+         delay = \"5 ms\"\n\n[path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"30 ms\"",
+        "loss = \"1 %\"\n\n[link.uplink]\n\
+         delay = [{ at = \"0 s\", delay = \"5 ms\" }, { at = \"1 s\", delay = \"0 s\" }]\n\n\
+         [path.main]\nforward = [\"bottleneck\"]\nreverse = [\"uplink\"]",
+    ),
+    (
         "several at once",
         "rate = \"10 Mbit/s\"\ndelay = \"30 ms\"",
         "rate = 10\ndelay = 30\nloss = \"200 %\"\ncolour = \"red\"",
@@ -400,6 +408,11 @@ const SEVERAL_CASES: &[(&str, &str, &str)] = &[
         "path = \"dsl\"\nreinjection = true\n",
     ),
     ("several paths in path", "paths =", "path ="),
+    (
+        "a single flow on a path that is absent",
+        "path = \"dsl\"\nworkload = { page",
+        "path = \"lte\"\nworkload = { page",
+    ),
     ("no path in paths", "paths = [\"wifi\", \"lte\"]", "paths = []"),
     ("unknown path", "\"wifi\", \"lte\"", "\"wifi\", \"let\""),
     ("a path twice", "\"wifi\", \"lte\"", "\"wifi\", \"lte\", \"wifi\""),

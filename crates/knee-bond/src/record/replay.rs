@@ -61,7 +61,10 @@ pub fn scenario_text(shots: &[Shot]) -> String {
         names.push(format!("\"{name}\""));
     }
     let _ = writeln!(text, "\n[[flow]]\nname = \"evening\"\ncc = {}", written(&first.controller));
-    if let [name] = &names[..] {
+    // Only a flow with `paths` knows that its path is absent.
+    if let [name] = &names[..]
+        && !text.contains("\nabsent = ")
+    {
         let _ = writeln!(text, "path = {name}");
     } else {
         let _ = writeln!(

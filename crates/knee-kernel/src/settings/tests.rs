@@ -79,7 +79,7 @@ const TRANSPORT: [(&str, &str, Verdict); 19] = [
 ];
 
 /// A value for each other key, by its name for `--set`.
-const OTHERS: [(&str, &str, Verdict); 29] = [
+const OTHERS: [(&str, &str, Verdict); 28] = [
     ("seed", "2", Carried),
     ("start_jitter", "500 ms", Carried),
     ("link.a.rate", "5 Mbit/s", Carried),
@@ -98,7 +98,6 @@ const OTHERS: [(&str, &str, Verdict); 29] = [
     ("path.a.forward", "[\"a\", \"b\"]", Carried),
     ("path.a.reverse_delay", "20 ms", Carried),
     ("path.b.reverse", "[\"a\"]", Carried),
-    ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
     ("path.a.tunnel", "home", Refused("path")),
     ("flow.flow.name", "other", Carried),
     ("flow.flow.count", "3", Carried),
@@ -112,7 +111,8 @@ const OTHERS: [(&str, &str, Verdict); 29] = [
 ];
 
 /// Keys of a flow over several paths.
-const SEVERAL: [(&str, &str, Verdict); 6] = [
+const SEVERAL: [(&str, &str, Verdict); 7] = [
+    ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
     ("flow.flow.paths", "[\"b\", \"a\"]", Carried),
     ("flow.flow.scheduler", "minrtt", Refused("scheduler")),
     ("flow.flow.reinjection", "false", Refused("reinjection")),

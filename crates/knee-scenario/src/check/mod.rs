@@ -69,6 +69,10 @@ pub(crate) fn scenario(
     let largest = largest_segments(&flows, ways.len(), default);
     let segments = links::Segments { default, on_path: &largest };
     let links = links::check(&mut file.link, seed, &ways, segments, &mut inputs, reading);
+    // After a problem, a link may lack what the file gives it.
+    if reading.problem_count() == 0 {
+        paths::check_times(&file.path, &ways, &links, reading);
+    }
     let measured = windows::Measured { ways: &ways, links: &links };
     windows::in_packets(&mut file.flow, &mut flows, &measured, reading);
     let names = Names::of_scenario(&file, duration, reading);

@@ -23,7 +23,9 @@ pub(super) fn check(
         _ if flow.path.is_broken() || flow.paths.is_broken() => None,
         (_, None) => {
             refuse_multipath_keys(flow, reading);
-            Some((vec![single(flow, span, ways, reading)?], None))
+            let path = single(flow, span, ways, reading)?;
+            refuse_absence(&ways[path], flow.path.span().unwrap_or(span), reading);
+            Some((vec![path], None))
         }
         (Optional::Absent, Some(list)) => several(flow, &list, ways, reading),
         (_, Some(list)) => {
@@ -49,6 +51,18 @@ fn refuse_multipath_keys(flow: &FlowFile, reading: &mut Reading<'_>) {
             message,
             "write paths = [\"name\", \"name\"] instead of path, or remove it",
         );
+    }
+}
+
+/// Reports that a flow over one path, which has no subflows to end and begin, cannot follow a path
+/// that is absent for a while.
+fn refuse_absence(way: &Way, span: Span, reading: &mut Reading<'_>) {
+    if way.path.as_ref().is_some_and(|path| !path.absent.is_empty()) {
+        let name = &way.name;
+        let message =
+            format!("path \"{name}\" is absent for a while, but the flow has no other way");
+        let help = format!("write paths = [\"{name}\"], or down on a link in place of absent");
+        reading.problem(span, message, help);
     }
 }
 

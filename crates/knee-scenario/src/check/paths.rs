@@ -2,9 +2,10 @@
 
 use super::{check_name, in_range, names, positions};
 use crate::file::{AbsentFile, DelayFile, LinkFile, PathFile};
-use crate::model::{Path, Reverse};
+use crate::model::{Link, Path, Reverse};
 use crate::read::{At, List, Named, Optional};
 use crate::source::Reading;
+use knee_link::{Config, RateModel, Steps};
 use knee_units::Time;
 
 const REVERSE_DELAY_MAX: Time = Time::from_secs(600);
@@ -126,6 +127,37 @@ fn absent(list: &List<AbsentFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time
         spans.extend((right && !file.until.is_broken()).then(|| (from.clone(), until)));
     }
     super::links::apart(spans, "absence", reading)
+}
+
+/// Refuses a path over which a round trip takes no time, because time would stand still there.
+pub(super) fn check_times(
+    paths: &Named<PathFile>,
+    ways: &[Way],
+    links: &[Link],
+    reading: &mut Reading<'_>,
+) {
+    for ((name, _), way) in paths.0.iter().zip(ways) {
+        let Some(Path { forward, reverse, .. }) = &way.path else { continue };
+        let (back, delay) = match reverse {
+            Reverse::Delay(delay) => (&[][..], *delay),
+            Reverse::Links(links) => (&links[..], Time::ZERO),
+        };
+        let mut indices = forward.iter().chain(back);
+        if delay == Time::ZERO && !indices.any(|index| takes_time(&links[*index].config)) {
+            let message = format!("a round trip over path \"{}\" takes no time", name.value);
+            let help = "write a rate or a delay for one of its links, or a reverse_delay";
+            reading.problem(name.span, message, help);
+        }
+    }
+}
+
+/// Returns whether a packet needs time for a link, whenever it is sent.
+fn takes_time(config: &Config) -> bool {
+    let always = |steps: &Steps<Time>| steps.0.iter().all(|(_, time)| *time > Time::ZERO);
+    let Config { rate, delay, .. } = config;
+    let jitter = delay.jitter.as_ref();
+    let is_late = jitter.is_some_and(|jitter| jitter.share > 0.0 && always(&jitter.amount));
+    *rate != RateModel::Unlimited || always(&delay.base) || is_late
 }
 
 fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {

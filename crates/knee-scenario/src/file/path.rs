@@ -13,7 +13,7 @@ table! {
         /// Reverse direction: names of the links from receiver to sender.
         reverse: Optional<Vec<At<String>>>,
         /// Spans in which the path is absent and the hosts know it, as when an
-        /// interface is removed.
+        /// interface is removed. Only for flows with `paths`.
         absent: List<AbsentFile>,
         /// Name of the tunnel that carries its packets both ways. All paths of a
         /// tunnel are one flow to a queue that separates flows (fq-codel). The

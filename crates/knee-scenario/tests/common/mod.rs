@@ -108,7 +108,7 @@ receive_window = "unlimited"
 
 [[flow]]
 cc = "reno"
-path = "two"
+path = "one"
 receiver = { conceal_loss = true, ack_ahead = 3, ack_division = 2, false_duplicates = true }
 
 [[flow]]

@@ -50,7 +50,7 @@ pub(super) fn flow(
 ) {
     let name = format!("{prefix}-f{flow}");
     let mut table = format!("[[flow]]\nname = \"{name}\"\ncc = \"{}\"\n", draw.of(&CONTROLLERS));
-    table += &way(prefix, paths, draw);
+    table += &way(island, prefix, paths, draw);
     // Equal starts produce simultaneous events.
     let start = draw.of(&[0, 0, 0, 10, 100, duration_ms / 3]);
     if start > 0 {
@@ -70,9 +70,16 @@ pub(super) fn flow(
 }
 
 /// One path, or several with a scheduler.
-fn way(prefix: &str, paths: u32, draw: &mut Draw) -> String {
+fn way(island: &Island, prefix: &str, paths: u32, draw: &mut Draw) -> String {
     if draw.one_in(2) {
-        return format!("path = \"{prefix}-p{}\"\n", draw.between(0, paths - 1));
+        let name = format!("{prefix}-p{}", draw.between(0, paths - 1));
+        let header = format!("[path.{name}]\n");
+        let mut table = island.tables.iter().filter(|table| table.starts_with(&header));
+        // Only a flow with `paths` may take a path that is absent for a while.
+        let absent = table.any(|table| table.contains("absent = "));
+        let way =
+            if absent { format!("paths = [\"{name}\"]") } else { format!("path = \"{name}\"") };
+        return way + "\n";
     }
     let first = draw.between(0, paths - 1);
     let taken = draw.between(1.max(paths / 2), paths);
