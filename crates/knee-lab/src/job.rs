@@ -5,10 +5,9 @@ use crate::error::Error;
 use crate::ground::{Ended, Ground, GroundError, Output, Pace};
 use crate::perfect;
 use knee_record::{
-    Control, HostHealth, Meter, Recording, Records, RunView, SampleSink, Summary, Usage,
+    Control, HostHealth, Meter, Part, Recording, Records, RunView, SampleSink, Summary, Usage,
 };
 use knee_scenario::Scenario;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -75,16 +74,17 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     };
     let path = directory.filter(|_| packet_log && ground.writes_packet_log());
     let path = path.map(|directory| directory.join(PACKETS));
-    // Never overwrite an existing file: it could be a link.
-    let file = path.as_ref().map(File::create_new).transpose();
     let not_logged = |source| Error::Write { path: path.clone().unwrap_or_default(), source };
-    let mut log = file.map_err(not_logged)?.map(|file| BufWriter::with_capacity(1 << 20, file));
+    let (part, file) = path.as_deref().map(Part::create).transpose()?.unzip();
+    let mut log = file.map(|file| BufWriter::with_capacity(1 << 20, file));
     let packet_log = log.as_mut().map(|log| log as &mut dyn Write);
     let ended = ground.run(scenario, control, Output { samples, packet_log });
     let Ended { mut records, judged } = ended.map_err(|error| match error {
         GroundError::PacketLog(source) => not_logged(source),
         other => other.into(),
     })?;
+    log.as_mut().map_or(Ok(()), Write::flush).map_err(not_logged)?;
+    recording.iter_mut().zip(part).for_each(|(recording, part)| recording.add(part));
     if perfect && ground.pace() == Pace::Virtual {
         perfect::fill(scenario, ground, control, &mut records)?;
     }

@@ -146,14 +146,21 @@ impl Train {
 
 impl Lab {
     /// Trains a table and calls `tell` after each round. After a stop it returns the best table so
-    /// far.
+    /// far; `None` if no table had been scored by then.
     ///
     /// # Errors
     /// The first failure of a run.
-    pub fn train(&self, train: &Train, tell: &dyn Fn(&TrainProgress)) -> Result<Trained, Error> {
+    pub fn train(
+        &self,
+        train: &Train,
+        tell: &dyn Fn(&TrainProgress),
+    ) -> Result<Option<Trained>, Error> {
         let mut search = search::Search::new(self, train);
         let score_of_cubic = search.baseline()?;
         search.run(train.settings.rounds, tell)?;
+        if !search.score.is_finite() {
+            return Ok(None);
+        }
         let mut trained = Trained {
             table: search.table,
             score: search.score,
@@ -162,6 +169,6 @@ impl Lab {
             stopped: self.is_stopped(),
         };
         trained.table.provenance = train.provenance(&trained, env!("CARGO_PKG_VERSION"));
-        Ok(trained)
+        Ok(Some(trained))
     }
 }

@@ -49,7 +49,7 @@ fn what_runs_side_by_side_changes_no_byte() {
     let trained = [1, 3].map(|jobs| {
         let mut lab = Lab::default();
         lab.parallel = Some(jobs);
-        lab.train(&short(), &|_| {}).unwrap()
+        lab.train(&short(), &|_| {}).unwrap().unwrap()
     });
     assert_eq!(trained[0].table.to_string(), trained[1].table.to_string());
     assert!(trained[0].score > trained[0].score_of_cubic.unwrap());
@@ -63,11 +63,19 @@ fn what_runs_side_by_side_changes_no_byte() {
 #[test]
 fn a_stop_keeps_the_best_table_so_far() {
     let lab = Lab::default();
-    let trained = lab.train(&short(), &|_| lab.handle().stop()).unwrap();
+    let trained = lab.train(&short(), &|_| lab.handle().stop()).unwrap().unwrap();
     assert!(trained.stopped);
     assert_eq!(trained.table.rules().count(), 1);
     assert!(trained.table.provenance.iter().any(|(key, _)| key == "stopped"));
     assert!(trained.score.is_finite());
+}
+
+/// A stop before the first score leaves no table, which would be worse than any other.
+#[test]
+fn a_stop_before_the_first_score_gives_no_table() {
+    let lab = Lab::default();
+    lab.handle().stop();
+    assert_eq!(lab.train(&short(), &|_| {}).unwrap(), None);
 }
 
 #[test]

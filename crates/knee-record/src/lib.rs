@@ -90,7 +90,7 @@ pub use observed::{
     ObservedProvider, ObservedReport, ObservedSpread,
 };
 pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
-pub use part::PART;
+pub use part::{PART, Part};
 pub use print::Unit;
 pub use rank::{
     Company, RankEntry, RankFigures, RankPlace, RankRun, RankScenario, RankSummary, RankTrace,

@@ -10,9 +10,9 @@ pub const PART: &str = ".part";
 
 /// A file that is being written. It is removed if dropped before it is in place.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub struct Part {
     /// Final path.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     beside: PathBuf,
     in_place: bool,
 }
@@ -20,7 +20,10 @@ pub(crate) struct Part {
 impl Part {
     /// Creates the temporary file for `path`. A file that a killed run left there is removed, never
     /// written through: it could be a link to something else.
-    pub(crate) fn create(path: &Path) -> Result<(Part, File), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the final path.
+    pub fn create(path: &Path) -> Result<(Part, File), Error> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(PART);
         let beside = PathBuf::from(beside);
@@ -30,7 +33,10 @@ impl Part {
     }
 
     /// Renames the file to its final path, replacing an existing file.
-    pub(crate) fn put_in_place(mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the final path.
+    pub fn put_in_place(mut self) -> Result<(), Error> {
         fs::rename(&self.beside, &self.path)
             .map_err(|source| Error::io("write", &self.path, source))?;
         self.in_place = true;

@@ -1,6 +1,6 @@
 //! A run directory that is being written: samples during the run, everything else at its end.
 
-use crate::part::remove_if_there;
+use crate::part::{Part, remove_if_there};
 use crate::run::{self, write_bytes, write_json, write_text};
 use crate::table::{self, Table};
 use crate::tables::{self, Names};
@@ -80,6 +80,8 @@ pub struct Recording {
     /// Created with the first row.
     classes: Option<Table<ClassSample>>,
     connections: Table<ConnectionRecord>,
+    /// A file of another form, written by others during the run.
+    beside: Option<Part>,
 }
 
 impl Recording {
@@ -101,9 +103,15 @@ impl Recording {
             classes: None,
             links: Table::create(&dir.join(run::LINKS), tables::links())?,
             connections: Table::create(&dir.join(run::CONNECTIONS), tables::connections())?,
+            beside: None,
             names,
             dir: dir.to_path_buf(),
         })
+    }
+
+    /// Adds a complete file, which appears with the others.
+    pub fn add(&mut self, file: Part) {
+        self.beside = Some(file);
     }
 
     /// Writes everything but the samples and connections, which it has already received.
@@ -118,7 +126,8 @@ impl Recording {
         records: &Records,
         summary: &Summary,
     ) -> Result<(), Error> {
-        let Recording { dir, names, samples, path_samples, links, classes, mut connections } = self;
+        let Recording { dir, names, samples, path_samples, links, classes, .. } = self;
+        let Recording { mut connections, beside, .. } = self;
         write_inputs(&dir, scenario)?;
         write_text(&dir.join(run::SCENARIO), &scenario.resolved)?;
         table::write(&dir.join(run::FLOWS), tables::flows(), &names, &records.flows)?;
@@ -138,6 +147,7 @@ impl Recording {
         let Records { paths, objects, .. } = records;
         write_if_any(&dir.join(run::PATHS), tables::paths(), &names, paths)?;
         write_if_any(&dir.join(run::OBJECTS), tables::objects(), &names, objects)?;
+        beside.map_or(Ok(()), Part::put_in_place)?;
         // An earlier version may have written it.
         remove_if_there(&dir.join(run::TRANSFERS))?;
         write_json(&dir.join(run::SUMMARY), summary)?;

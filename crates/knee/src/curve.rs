@@ -1,33 +1,28 @@
 //! `knee curve`: measures a path with constant windows and draws the result.
 
-use crate::advice::cannot_write;
 use crate::arguments::Curve;
 use crate::cell::Cell;
 use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
+use crate::out_file::OutFile;
 use crate::table::Table;
 use knee_lab::{CurvePath, Error, Measured, SIMULATOR, ScenarioText};
 use knee_record::Unit;
 use knee_report::curve_svg;
-use std::fs::{self, File};
-use std::io::Write;
 
 /// Runs a scenario with each window; prints a table and writes a picture.
 pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
-    if arguments.out.exists() && !arguments.force {
-        let what = format!("{} exists", arguments.out.display());
-        return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
-    }
+    let out = OutFile::new(&arguments.out, arguments.force)?;
     let text = arguments.file.as_ref().map(|file| ScenarioText::read(file));
     let text = text.transpose().map_err(Error::from)?;
     let curve = knee_lab::Curve::new(text.as_ref(), on)?;
     let Some(measured) = watched(&lab, || lab.curve(&curve))? else {
         return Ok(Ending::Interrupted);
     };
-    write(arguments, &curve_svg(&curve.picture(&measured)))?;
+    out.write_bytes(curve_svg(&curve.picture(&measured)).as_bytes())?;
     let end = format!("\npicture  {}\n", arguments.out.display());
     let document = Document::default().table(table(&curve.path, &measured)).words(end);
     document.print_tables(arguments.print.format())?;
@@ -77,15 +72,4 @@ fn table(path: &CurvePath, measured: &[Measured]) -> Table {
 /// Formats a window as a multiple of the segment size or the BDP.
 fn segments(value: f64, digits: usize) -> Cell {
     Cell::shown(format!("{value:.digits$}"), value)
-}
-
-fn write(arguments: &Curve, picture: &str) -> Result<(), Failure> {
-    let path = &arguments.out;
-    if arguments.force {
-        // Never overwrite in place: the file could be a link.
-        let _ = fs::remove_file(path);
-    }
-    File::create_new(path)
-        .and_then(|mut file| file.write_all(picture.as_bytes()))
-        .map_err(|error| cannot_write(path, &error))
 }

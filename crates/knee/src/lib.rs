@@ -36,6 +36,7 @@ mod laboratory;
 mod list;
 mod observe;
 mod observed;
+mod out_file;
 mod panic;
 mod plot;
 mod policy;

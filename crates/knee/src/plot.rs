@@ -1,7 +1,7 @@
 //! `knee plot`: writes a figure of a run, a ranking or a comparison to a file, for papers.
 
-use crate::advice::cannot_write;
 use crate::failure::{Ending, Failure};
+use crate::out_file::OutFile;
 use crate::screen;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
@@ -11,8 +11,6 @@ use knee_record::{read_rank, read_run, read_sweep};
 use knee_report::{
     ComparedFigure, Figure, Plot, compared_svg, plot_svg, rank_plane_svg, sweep_svg,
 };
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub const EXAMPLES: &str = "\
@@ -140,10 +138,7 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         let what = format!("{} has no measure to choose", arguments.what.name());
         return Err(Failure::Usage(what, format!("leave out --measure, or write --what {VALUES}")));
     }
-    if out.exists() && !arguments.force {
-        let what = format!("{} exists", out.display());
-        return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
-    }
+    let file = OutFile::new(&out, arguments.force)?;
     let holds = |name: &str| arguments.directory.join(name).is_file();
     let svg = match arguments.what {
         What::Run(figure) => of_run(arguments, figure)?,
@@ -153,13 +148,7 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         What::Values => of_sweep(arguments)?,
     };
     let bytes = if format == Format::Png { png(&svg)? } else { svg.into_bytes() };
-    if arguments.force {
-        // Never overwrite in place: the file could be a link.
-        let _ = fs::remove_file(&out);
-    }
-    File::create_new(&out)
-        .and_then(|mut file| file.write_all(&bytes))
-        .map_err(|error| cannot_write(&out, &error))?;
+    file.write_bytes(&bytes)?;
     screen::print(&format!("picture  {}\n", out.display()))?;
     Ok(Ending::Done)
 }

@@ -1,22 +1,16 @@
 //! `knee train`: trains a rule table for RemyCC.
 
-use crate::advice::cannot_write;
 use crate::arguments::Train;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
+use crate::out_file::OutFile;
 use crate::screen;
 use knee_lab::{ScenarioText, TrainSettings, Trained, all_or_every_error, scenario_files};
-use std::fs::{self, File};
-use std::io::Write;
 
 /// Trains a table and writes it; reports progress after each round.
 pub fn train(arguments: &Train) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
-    let out = &arguments.out;
-    if out.exists() && !arguments.force {
-        let what = format!("{} exists", out.display());
-        return Err(Failure::Usage(what, "name another file, or add --force".to_string()));
-    }
+    let out = OutFile::new(&arguments.out, arguments.force)?;
     let files = scenario_files(&arguments.files)?;
     let texts = all_or_every_error(files.iter().map(|file| ScenarioText::read(file)))?;
     let settings = TrainSettings {
@@ -34,7 +28,9 @@ pub fn train(arguments: &Train) -> Result<Ending, Failure> {
             ));
         })
     })?;
-    write(arguments, &trained)?;
+    // Stopped before a table was scored: there is nothing to keep.
+    let Some(trained) = trained else { return Ok(Ending::Interrupted) };
+    out.write_bytes(trained.table.to_string().as_bytes())?;
     screen::print(&told(&trained, arguments))?;
     Ok(if trained.stopped { Ending::Interrupted } else { Ending::Done })
 }
@@ -49,15 +45,4 @@ fn told(trained: &Trained, arguments: &Train) -> String {
         "rules    {rules}\nscore    {score:.3}{beside}\nruns     {runs}\ntable    {}\n",
         arguments.out.display()
     )
-}
-
-fn write(arguments: &Train, trained: &Trained) -> Result<(), Failure> {
-    let path = &arguments.out;
-    if arguments.force {
-        // Never overwrite in place: the file could be a link.
-        let _ = fs::remove_file(path);
-    }
-    File::create_new(path)
-        .and_then(|mut file| file.write_all(trained.table.to_string().as_bytes()))
-        .map_err(|error| cannot_write(path, &error))
 }

@@ -185,6 +185,29 @@ fn the_other_tables_read_back() {
     assert_eq!(findings.heads, ["state", "what", "found", "for"]);
 }
 
+/// A qlog that cannot be written to its end leaves the earlier one as it was.
+#[test]
+fn a_failed_export_replaces_nothing() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "run a.toml --packet-log --out o", 0);
+    expect(at, "export qlog o --flow bbr --out bbr.qlog", 0);
+    let before = fs::read(at.join("bbr.qlog")).unwrap();
+    let said = complaint(at, "export qlog o --flow bbr --out bbr.qlog", 2);
+    assert!(said.contains("bbr.qlog exists") && said.contains("--force"), "{said}");
+    let mut log = fs::read_to_string(at.join("o/packets.csv")).unwrap();
+    log.truncate(log.len() / 2);
+    log.push_str("\nnot a row\n");
+    fs::write(at.join("o/packets.csv"), log).unwrap();
+    for line in
+        ["export qlog o --flow bbr", "export qlog o --flow nobody", "export qlog none --flow bbr"]
+    {
+        complaint(at, &format!("{line} --out bbr.qlog --force"), 2);
+        assert!(fs::read(at.join("bbr.qlog")).unwrap() == before, "{line}");
+    }
+    assert!(!at.join("bbr.qlog.part").exists());
+}
+
 /// `--json` is short for `--format json`; giving both is an error.
 #[test]
 fn one_form_at_a_time() {

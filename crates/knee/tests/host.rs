@@ -28,6 +28,24 @@ fn a_folder_that_cannot_be() {
     assert_one_sentence(&said, &["/dev/null/x"]);
 }
 
+/// A file that cannot be written is reported before the runs whose result it would be.
+#[test]
+fn a_file_that_cannot_be() {
+    let remy = SMALL.replace("cc = \"bbr\"", "cc = \"remycc\"");
+    let folder = folder_with("a.toml", &remy);
+    let at = folder.path();
+    std::fs::write(at.join("a.table"), "mine").unwrap();
+    for out in ["missing/x", "a.toml/x"] {
+        for line in ["train a.toml --rounds 1 --seeds 1 --force", "curve --force"] {
+            let said = complaint(at, &format!("{line} --out {out}"), 3);
+            assert_one_sentence(&said, &["cannot ", out, "--out"]);
+        }
+    }
+    let said = complaint(at, "train a.toml --out a.table", 2);
+    assert_one_sentence(&said, &["a.table exists", "--force"]);
+    assert_eq!(std::fs::read_to_string(at.join("a.table")).unwrap(), "mine");
+}
+
 #[test]
 fn a_full_standard_output() {
     let folder = folder_with("a.toml", SMALL);

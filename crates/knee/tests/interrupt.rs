@@ -48,7 +48,7 @@ fn what_there_is_is_kept_and_marked() {
         let folder = folder_with("long.toml", &endless());
         let at = folder.path();
         let mut child = start(knee(at).args(["run", "long.toml", "--packet-log", "--out", "out"]));
-        wait_until_begun(&mut child, &at.join("out/packets.csv"));
+        wait_until_begun(&mut child, &at.join("out/packets.csv.part"));
         send(&child, signal);
         let (_, err) = common::texts(&child.wait_with_output().unwrap());
         assert!(err.contains("Stopping"), "{err}");
@@ -57,6 +57,7 @@ fn what_there_is_is_kept_and_marked() {
         let summary = json(&at.join("out/summary.json"));
         assert_eq!(summary["verdict"], "degraded");
         assert!(summary["verdict_reason"].as_str().unwrap().contains("interrupted"));
+        assert!(at.join("out/packets.csv").is_file() && !at.join("out/packets.csv.part").exists());
         std::fs::remove_file(at.join("out/report.html")).unwrap();
         expect(at, "report out", 0);
         let report = std::fs::read_to_string(at.join("out/report.html")).unwrap();
@@ -69,7 +70,7 @@ fn exit_code_of_an_interrupted_run() {
     let folder = folder_with("long.toml", &endless());
     let at = folder.path();
     let mut child = start(knee(at).args(["run", "long.toml", "--packet-log", "--json"]));
-    wait_until_begun(&mut child, &at.join("knee-out/long/packets.csv"));
+    wait_until_begun(&mut child, &at.join("knee-out/long/packets.csv.part"));
     send(&child, Signal::SIGINT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
@@ -130,9 +131,13 @@ fn a_killed_run_is_no_run() {
     let folder = folder_with("long.toml", &endless());
     let at = folder.path();
     let mut child = start(knee(at).args(["run", "long.toml", "--packet-log", "--out", "out"]));
-    wait_until_begun(&mut child, &at.join("out/packets.csv"));
+    wait_until_begun(&mut child, &at.join("out/packets.csv.part"));
     send(&child, Signal::SIGKILL);
     child.wait().unwrap();
+    assert!(!at.join("out/packets.csv").exists());
     let said = complaint(at, "report out", 2);
     assert!(said.contains("out"), "{said}");
+    // Its unfinished files are in nobody's way.
+    std::fs::write(at.join("small.toml"), SMALL).unwrap();
+    expect(at, "run small.toml --packet-log --out out", 0);
 }

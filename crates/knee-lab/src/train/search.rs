@@ -143,12 +143,20 @@ impl<'t> Search<'t> {
             Ok(false) => {}
         }
         if let Some(value) = median(&memories, Dimension::RttRatio) {
-            self.table = self.table.split(rule, Dimension::RttRatio, value);
-            // The split alone changes no decision; run it to count the use of both halves.
-            self.score = f64::NEG_INFINITY;
-            return Ok(self.try_all(vec![self.table.clone()])?.map(|_| ()));
+            return self.take(self.table.split(rule, Dimension::RttRatio, value));
         }
         Ok(Ok(()))
+    }
+
+    /// Takes a table that decides as the current one does, and runs it to count the use of its
+    /// rules. The current one stays if that is stopped.
+    fn take(&mut self, table: RuleTable) -> Result<Result<(), Stopped>, Error> {
+        let score = std::mem::replace(&mut self.score, f64::NEG_INFINITY);
+        let taken = self.try_all(vec![table])?;
+        if !matches!(taken, Ok(true)) {
+            self.score = score;
+        }
+        Ok(taken.map(|_| ()))
     }
 }
 
@@ -185,4 +193,28 @@ fn median(memories: &[Memory], dimension: Dimension) -> Option<f64> {
     let middle = *values.get(values.len() / 2)?;
     let rounded = (middle * DIGITS).round() / DIGITS;
     (values[0] < rounded && rounded <= *values.last()?).then_some(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::ScenarioText;
+    use crate::train::TrainSettings;
+
+    const ONE: &str = include_str!("../../../knee-cc/tables/one.toml");
+
+    /// A stop while the halves of a split rule are counted.
+    #[test]
+    fn a_stop_keeps_table_and_score() {
+        let text = ScenarioText::new("one.toml", ONE);
+        let train = Train::new(&[text], TrainSettings::default()).unwrap();
+        let lab = Lab::default();
+        let mut search = Search::new(&lab, &train);
+        search.score = 12.5;
+        let table = search.table.clone();
+        lab.handle().stop();
+        let split = table.split(0, Dimension::RttRatio, 1.5);
+        assert!(search.take(split).unwrap().is_err());
+        assert_eq!((search.table, search.score), (table, 12.5));
+    }
 }
