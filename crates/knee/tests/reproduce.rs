@@ -201,6 +201,47 @@ fn values_are_kept_on_record() {
     assert_eq!(recorded, fs::read_to_string(&file).unwrap());
 }
 
+/// Each claim gets its own value however it is written, and the rest of the file stays.
+#[test]
+fn values_go_to_their_claims() {
+    let text = STUDY.replacen("[[claim]]\nid = \"S1\"", "[[claim]] # the rate\n  id = \"S1\"", 1);
+    let text = text.replacen("[[claim]]\nid = \"S2\"", "[[ claim ]]\nid = \"S2\"", 1);
+    // On record it never happened; the value has a comment and the key an indent.
+    let text = text.replace("within = 0.001", "within = 0.001\n  measured = \"never\" # once");
+    let text = format!("{text}{RECORDED}").replace('\n', "\r\n");
+    let folder = study(&text, SMALL);
+    let at = folder.path();
+    expect(at, "reproduce ./small-study --record --out one", 0);
+    let recorded = fs::read_to_string(at.join("small-study/study.toml")).unwrap();
+    let model = "  measured = 0.5556 # once\r\n  drift = \"2 %\"\r\n";
+    assert!(recorded.contains(model), "{recorded}");
+    let link = "Mbit/s\"\r\ndrift = \"2 %\"\r\noutcome = \"fails\"\r\n";
+    assert!(recorded.contains(link), "{recorded}");
+    assert_eq!(recorded.matches("drift = ").count(), 3, "{recorded}");
+    let is_new = |line: &&str| line.contains("measured = ") || line.contains("drift = ");
+    let kept: String = recorded.split_inclusive('\n').filter(|line| !is_new(line)).collect();
+    let before: String = text.split_inclusive('\n').filter(|line| !is_new(line)).collect();
+    assert_eq!(kept, before);
+    // It is still a study, and agrees with what was measured.
+    expect(at, "reproduce ./small-study --out two", 0);
+}
+
+/// Claims as inline tables.
+#[test]
+fn values_are_recorded_between_braces() {
+    let (runs, _) = STUDY.split_once("[[claim]]").unwrap();
+    let model = "id = \"S2\", says = \"5/9\", measure = \"model.share_high\", of = \"probing\", \
+                 equals = 0.5556, within = 0.001";
+    let text = format!("claim = [{{ {model} }}, {{ {} }}]\n{runs}", model.replace("S2", "S3"));
+    let folder = study(&text, SMALL);
+    let at = folder.path();
+    expect(at, "reproduce ./small-study --record --out one", 0);
+    let recorded = fs::read_to_string(at.join("small-study/study.toml")).unwrap();
+    let added = "within = 0.001, measured = 0.5556, drift = \"2 %\" }";
+    assert_eq!(recorded.matches(added).count(), 2, "{recorded}");
+    expect(at, "reproduce ./small-study --out two", 0);
+}
+
 #[test]
 fn a_study_of_the_program_has_no_file_to_record_in() {
     let folder = tempfile::tempdir().unwrap();
