@@ -4,9 +4,11 @@
 
 mod common;
 
-use common::{Flow, MILLISECOND, SECOND, change, close, flow, rates, records, with_link};
-use knee_record::{FlowSample, LinkSample, Records, RunView, Window, jain_index, measure};
-use knee_scenario::{Measure, Statistic};
+use common::{Flow, MILLISECOND, SECOND, change, claim, close, flow, rates, records, with_link};
+use knee_record::{
+    FlowSample, LinkSample, Outcome, Records, RunView, Window, evaluate, jain_index, measure,
+};
+use knee_scenario::{Claim, Measure, Statistic};
 use knee_units::Time;
 use proptest::prelude::*;
 
@@ -237,6 +239,29 @@ fn takeover_of_a_ramp() {
     close(value_in(&records, &takeover, "a", seconds(7.0, 10.0)), 0.2);
     assert_eq!(value_in(&records, &takeover, "a", seconds(1.0, 5.0)), f64::INFINITY);
     assert!(reason(&records, &takeover, "a").contains("from"));
+}
+
+/// Whether something would still have happened is unknown only if the interruption ended the time
+/// looked at.
+#[test]
+fn an_interruption_is_not_never() {
+    let whole = records(&[flow("a", 0, |t| 3000.0 * t), flow("a", 1, |t| 1000.0 * t)]);
+    let cut = Records { interrupted: true, ..whole.clone() };
+    let convergence = Measure::ConvergenceTime { band: 0.1, hold: Time::from_secs(1) };
+    let takeover = Measure::TakeoverTime { fraction: 0.9, hold: Time::from_secs(1) };
+    for measure in [&convergence, &takeover] {
+        assert_eq!(value_in(&whole, measure, "a", seconds(1.0, 100.0)), f64::INFINITY);
+        assert_eq!(value_in(&cut, measure, "a", seconds(1.0, 5.0)), f64::INFINITY);
+        let from = Claim { at_most: Some(60.0), ..claim(measure.clone(), "a") };
+        let from = Claim { from: Some(Time::from_secs(1)), ..from };
+        let outcome = |records: &Records| evaluate(&from, &RunView::new(records, Time::ZERO));
+        assert_eq!(outcome(&whole).outcome, Outcome::Fails);
+        assert_eq!(outcome(&cut).outcome, Outcome::NotTestedHere, "{measure:?}");
+    }
+    // What did happen counts.
+    let fair = records(&[flow("a", 0, |t| 1000.0 * t), flow("a", 1, |t| 1000.0 * t)]);
+    let fair = Records { interrupted: true, ..fair };
+    assert_eq!(value(&fair, &convergence, "a"), 0.0);
 }
 
 #[test]

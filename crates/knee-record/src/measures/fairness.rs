@@ -41,7 +41,7 @@ impl<'a> Flows<'_, 'a> {
         let flows = self.delivered();
         let fair = |moment: u64| fair_within(&flows, moment, stretch, band);
         let settled = first_lasting(&moments, span.end, hold.as_nanos(), stretch, fair);
-        Ok(since(span.begin, settled))
+        self.unless_cut_off(since(span.begin, settled), span.end)
     }
 
     /// Takeover time, seconds: from the start of the window to the end of the first interval of
@@ -69,7 +69,13 @@ impl<'a> Flows<'_, 'a> {
         let moments = self.moments(Span { begin: from, end });
         let mut moments = moments.iter();
         let first = moments.find(|moment| moment.saturating_add(hold) <= end && reached(moment));
-        Ok(since(from, first.map(|moment| moment + hold)))
+        self.unless_cut_off(since(from, first.map(|moment| moment + hold)), end)
+    }
+
+    /// Fails if the value is infinite and an interruption of the run ended the time looked at.
+    fn unless_cut_off(&self, value: f64, end: u64) -> Result<f64, NotMeasurable> {
+        let whole = end < self.run.records.end_ns;
+        if whole { Ok(value) } else { self.unless_interrupted(value) }
     }
 
     /// Returns the time within the window during which all flows run. The warm-up is ignored.

@@ -76,7 +76,7 @@ impl Flows<'_, '_> {
     /// occurred.
     pub(super) fn unless_interrupted(&self, value: f64) -> Result<f64, NotMeasurable> {
         if value.is_infinite() && self.run.records.interrupted {
-            return because("the run was interrupted before the transfers ended");
+            return because("the run was interrupted before it happened");
         }
         Ok(value)
     }
