@@ -130,6 +130,52 @@ fn verdicts_say_what_was_found() {
     assert!(one.contains("one run with each") && one.ends_with("add --repeat 5."), "{one}");
 }
 
+/// A sweep over values of one key, each with its goodput by seed.
+fn by_goodput(values: &[&str], goodputs: &[&[f64]]) -> SweepSummary {
+    let run = |seed: usize, goodput: f64| SweepRun {
+        seed: seed as u64,
+        data_packets: seed as u64,
+        groups: vec![GroupMeasures {
+            group: "main".to_string(),
+            measures: [("goodput_bps".to_string(), goodput)].into(),
+            never: Vec::new(),
+        }],
+        ..SweepRun::default()
+    };
+    let point = |(value, goodputs): (usize, &&[f64])| {
+        let runs = goodputs.iter().enumerate().map(|(seed, goodput)| run(seed, *goodput));
+        (vec![value], runs.collect())
+    };
+    let points: Vec<(Vec<usize>, Vec<SweepRun>)> = goodputs.iter().enumerate().map(point).collect();
+    let values = values.iter().map(|value| value.to_string()).collect();
+    let keys = vec![SweepKey { name: "cc".to_string(), values }];
+    SweepSummary::new("", Default::default(), keys, (8, 0), &points, Vec::new())
+}
+
+/// Values are called ahead of the rest only if each of them beats each other value, among those
+/// that have been run.
+#[test]
+fn values_are_ahead_of_those_that_they_beat() {
+    let says = |values: &[&str], goodputs: &[&[f64]]| {
+        let verdicts = by_goodput(values, goodputs).verdicts;
+        verdicts.into_iter().find(|one| one.measure == "goodput_bps").unwrap().says
+    };
+    let a = [9.0e6, 9.1e6, 9.2e6, 9.0e6, 9.1e6, 9.3e6, 9.0e6, 9.2e6];
+    let like_a = [9.1e6, 9.0e6, 9.2e6, 9.1e6, 9.0e6, 9.2e6, 9.1e6, 9.1e6];
+    let noise = [1.0, 1.001, 0.999, 1.0, 1.002, 0.998, 1.0, 1.001];
+    let less: Vec<f64> = a.iter().zip(noise).map(|(a, noise)| 0.8 * a * noise).collect();
+    let unsteady = [2e6, 20e6, 5e6, 14e6, 3e6, 19e6, 4e6, 16e6];
+    let all = says(&["a", "b", "c"], &[&a, &like_a, &less]);
+    assert!(all.contains("between cc = a and b, which are ahead of the rest"), "{all}");
+    let missing = says(&["a", "b", "c"], &[&a, &like_a]);
+    assert!(missing.contains("between cc = a and b (") && !missing.contains("rest"), "{missing}");
+    let some = says(&["a", "b", "c"], &[&a, &unsteady, &less]);
+    assert!(
+        some.contains("between cc = a and b, not all of which are ahead of the rest"),
+        "{some}"
+    );
+}
+
 /// Two runs each in which nothing is random differ with certainty; two identical results among runs
 /// that do vary are too few to tell.
 #[test]

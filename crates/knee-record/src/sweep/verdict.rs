@@ -71,6 +71,12 @@ impl SweepPlace {
         };
         found(value, against).or_else(|| Some(found(against, value)?.reversed()))
     }
+
+    /// Returns whether a value is significantly better than another one.
+    pub(super) fn beats(&self, value: usize, other: usize, better: Better) -> bool {
+        let pair = self.pair(value, other).filter(Paired::differs);
+        pair.is_some_and(|pair| pair.first_is_more() == (better == Better::More))
+    }
 }
 
 /// The runs of a point: the index of each key's value, and the values kept of its runs.
@@ -209,10 +215,7 @@ fn rank(place: &mut SweepPlace, better: Better) {
         }
     }
     values.sort_unstable();
-    let beats = |a: usize, b: usize| {
-        let pair = place.pair(a, b).filter(Paired::differs);
-        pair.is_some_and(|pair| pair.first_is_more() == (better == Better::More))
-    };
+    let beats = |a: usize, b: usize| place.beats(a, b, better);
     let others = |value: usize| values.iter().copied().filter(move |other| *other != value);
     let best =
         values.iter().copied().find(|value| others(*value).all(|other| beats(*value, other)));

@@ -3,6 +3,7 @@
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::Unit;
 use knee_statistics::{Paired, PairedScale};
+use std::collections::BTreeSet;
 
 /// Largest number of combinations of the other settings that are listed; more are counted.
 const NAMED_MAX: usize = 4;
@@ -50,8 +51,20 @@ fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> S
             key.name
         );
     }
-    let all = place.leading.len() == key.values.len();
-    let behind = if all { "" } else { ", which are ahead of the rest" };
+    let beaten: BTreeSet<usize> = place
+        .pairs
+        .iter()
+        .flat_map(|pair| [pair.value, pair.against])
+        .filter(|value| !place.leading.contains(value))
+        .collect();
+    let all = beaten.is_empty();
+    let beats = |a: usize, b: usize| place.beats(a, b, measure.better);
+    let ahead = place.leading.iter().all(|a| beaten.iter().all(|b| beats(*a, *b)));
+    let behind = match (all, ahead) {
+        (true, _) => "",
+        (false, true) => ", which are ahead of the rest",
+        (false, false) => ", not all of which are ahead of the rest",
+    };
     let by = match (all, place.pairs.as_slice()) {
         (true, [pair]) => {
             format!(" ({})", against(&pair.compared, name(pair.against), measure))
