@@ -56,8 +56,8 @@ pub struct RankSummary {
     pub says: String,
     /// Whether a seed changes anything in these scenarios.
     pub seeds_matter: bool,
-    /// Number of comparisons with the first candidate, for which the probabilities
-    /// are corrected together.
+    /// Number of comparisons of all candidates with each other, for which the
+    /// probabilities are corrected together: the first is chosen by the same runs.
     pub comparisons: usize,
     /// One entry per candidate, the one with the most power first.
     pub entries: Vec<RankEntry>,
@@ -247,20 +247,28 @@ fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> Ran
     }
 }
 
-/// Compares each candidate with the first, in pairs of the same seed. `certain` returns whether the
+/// Compares each candidate with the first, in pairs of the same seed. The first is the one with the
+/// most power in these very runs, so the probabilities are corrected for the comparisons of all
+/// candidates with each other. `certain` returns whether the
 /// runs of a candidate alone do not depend on the seed: a difference between two such candidates is
 /// not due to chance.
 fn compare(all: &mut [(RankEntry, ByRepeat)], certain: impl Fn(&str) -> bool) -> usize {
-    let Some(((leader, first), others)) = all.split_first_mut() else { return 0 };
-    let first_is_certain = certain(&leader.candidate);
-    for (entry, power) in others.iter_mut() {
-        let pairs = power.iter().filter_map(|(repeat, own)| Some((*own, *first.get(repeat)?)));
-        let paired = Paired::new(&pairs.collect::<Vec<_>>());
-        let certain = first_is_certain && certain(&entry.candidate);
-        entry.against_first =
-            paired.map(|paired| if certain { paired.without_chance() } else { paired });
+    let certain: Vec<bool> = all.iter().map(|(entry, _)| certain(&entry.candidate)).collect();
+    let mut compared: Vec<(usize, usize, Paired)> = Vec::new();
+    for (other, (_, power)) in all.iter().enumerate() {
+        for (first, (_, more)) in all[..other].iter().enumerate() {
+            let pairs = power.iter().filter_map(|(repeat, own)| Some((*own, *more.get(repeat)?)));
+            let Some(paired) = Paired::new(&pairs.collect::<Vec<_>>()) else { continue };
+            let certain = certain[first] && certain[other];
+            let paired = if certain { paired.without_chance() } else { paired };
+            compared.push((first, other, paired));
+        }
     }
-    holm(others.iter_mut().filter_map(|(entry, _)| entry.against_first.as_mut()))
+    let comparisons = holm(compared.iter_mut().map(|(.., paired)| paired));
+    for (_, other, paired) in compared.into_iter().filter(|(first, ..)| *first == 0) {
+        all[other].0.against_first = Some(paired);
+    }
+    comparisons
 }
 
 /// Judges each candidate. One that may lead only by chance is not called best.
