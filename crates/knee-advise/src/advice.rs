@@ -76,6 +76,8 @@ pub enum Reason {
     Misfit(f64),
     /// Too few connections.
     TooFew(usize),
+    /// So rare that a simulation of enough of them would take too long.
+    TooRare,
     /// The simulator lacks the controller in use.
     Unknown,
 }

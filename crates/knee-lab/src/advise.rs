@@ -32,6 +32,12 @@ use std::sync::Arc;
 const CONNECTIONS_MAX: usize = 1500;
 /// Minimum number of connections for advice.
 pub const CONNECTIONS_MIN: usize = 200;
+/// Limit on the length of a simulation, the longest that a scenario may have, seconds.
+const DURATION_MAX_S: f64 = 4.0 * 3600.0;
+/// Time after the last arrival, by its expected time, seconds.
+const TAIL_S: f64 = 5.0;
+/// Length of a simulation by the expected time of its last arrival: arrivals are random.
+const SLACK: f64 = 1.05;
 /// Number of fitted paths on which each candidate is simulated.
 const FITS: usize = 12;
 /// Minimum queue size: two packets, bytes.
@@ -137,6 +143,11 @@ impl Lab {
             let none = |_, _| (None, Verdict::NoAdvice(Reason::Unknown));
             return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
         }
+        if stage.count < CONNECTIONS_MIN {
+            let none = |_, _| (None, Verdict::NoAdvice(Reason::TooRare));
+            return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
+        }
+        stage.check(&settings.candidates)?;
         let base = group.base_rtt_s();
         let observed = Statistics::of(&group.connections, base, settings.seed);
         let bounds = Bounds::new(base, group.load_bps(), group.best_bps());
@@ -237,7 +248,8 @@ impl<'g> Stage<'g> {
         let lines: Vec<String> =
             group.connections.iter().map(|one| one.bytes.to_string()).collect();
         let sizes: Arc<[u8]> = lines.join("\n").into_bytes().into();
-        let count = group.connections.len().min(CONNECTIONS_MAX);
+        let in_time = ((DURATION_MAX_S - TAIL_S) / (SLACK * group.interval_s())) as usize;
+        let count = group.connections.len().min(CONNECTIONS_MAX).min(in_time);
         Stage { group, sizes: Files::from([(SIZES.to_string(), sizes)]), count, seed }
     }
 
@@ -245,6 +257,13 @@ impl<'g> Stage<'g> {
         let connections = self.group.connections.len();
         let ObservedGroup { name, in_use, in_kernel, prefixes, port, .. } = self.group.clone();
         Advised { name, in_use, in_kernel, prefixes, port, connections, fits, classes }
+    }
+
+    /// Checks the names of the candidates, before the search for paths.
+    fn check(&self, candidates: &Candidates) -> Result<(), Error> {
+        let rtt_s = self.group.base_rtt_s();
+        let path = Path { rate_bps: 1e6, rtt_s, loss: 0.0, buffer_bdp: 1.0, cross: 0.0 };
+        candidates.0.iter().try_for_each(|candidate| self.scenario(&path, candidate).map(drop))
     }
 
     /// Simulates each path with its controller; `None` if it was stopped.
@@ -271,7 +290,7 @@ fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) ->
     let Path { rate_bps, rtt_s, loss, buffer_bdp, cross } = *path;
     let half_us = (rtt_s * 5e5).round();
     let buffer_bytes = (buffer_bdp * rate_bps * rtt_s / 8.0).max(QUEUE_MIN);
-    let duration_s = (interval_s * count as f64 * 1.05 + 5.0).ceil();
+    let duration_s = (interval_s * count as f64 * SLACK + TAIL_S).ceil();
     let mix = |interval_s: f64, count: &str| {
         format!(
             "workload = {{ mix = {{ arrival_interval = \"{:.0} us\", {count}\
@@ -302,4 +321,37 @@ fn own_connections(run: &Run) -> Simulated {
     let rows = run.records.connections.iter();
     let own = rows.filter(|row| row.flow == Some(0) && row.completion_ns.is_some());
     own.filter_map(|row| Some((row.connection, connection(row)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Connections with a minute between them, for half a day.
+    #[test]
+    fn simulations_of_rare_connections_are_as_long_as_scenarios_can_be() {
+        let one = Connection {
+            bytes: 50_000,
+            busy_s: 0.2,
+            sent_bytes: 51_000,
+            retransmitted_bytes: 1_000,
+            rtt_min_s: 0.04,
+            srtt_s: 0.05,
+            delivery_rate_bps: Some(9e6),
+        };
+        let group = ObservedGroup {
+            name: "all".to_string(),
+            in_use: "cubic".to_string(),
+            in_kernel: "cubic".to_string(),
+            prefixes: Vec::new(),
+            port: None,
+            connections: vec![one; 720],
+            span_s: 43_200.0,
+        };
+        let stage = Stage::new(&group, 1);
+        assert!((CONNECTIONS_MIN..720).contains(&stage.count), "{}", stage.count);
+        let candidates = |name: &str| Candidates(vec![name.to_string()]);
+        stage.check(&candidates("bbr")).unwrap();
+        assert!(stage.check(&candidates("bbbr")).is_err());
+    }
 }

@@ -105,6 +105,10 @@ fn without_enough_to_go_by_it_says_so() {
         assert!(advised.fits.is_empty());
         assert_eq!(advised.classes[0].verdict, Verdict::NoAdvice(reason));
     }
+    let mut rare = group(&rows(&lab, "cubic"));
+    rare.span_s = 86_400.0;
+    let advised = advise(&lab, &rare, &["bbr"]);
+    assert_eq!(advised.classes[0].verdict, Verdict::NoAdvice(Reason::TooRare));
     let empty = tempfile::tempdir().unwrap();
     let error = Observed::default().read(empty.path()).unwrap_err();
     assert!(matches!(error, Error::Advise(AdviseError::NoFiles(_))), "{error}");

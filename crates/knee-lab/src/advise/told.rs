@@ -48,6 +48,7 @@ impl AdvisedClass {
             Verdict::NoAdvice(Reason::TooFew(_)) => {
                 format!("none: fewer than {CONNECTIONS_MIN} connections")
             }
+            Verdict::NoAdvice(Reason::TooRare) => "none: connections are too rare".to_string(),
             Verdict::NoAdvice(Reason::Unknown) => "none: not in the simulator".to_string(),
         }
     }
