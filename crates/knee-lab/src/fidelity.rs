@@ -222,12 +222,14 @@ impl<'g> Grid<'g> {
         fs::create_dir_all(out).map_err(|error| cannot_write(out, error))
     }
 
-    /// Collects the cells that ran on both grounds.
-    fn gather(&self, simulated: &[Vec<OverallValues>]) -> Result<FidelityGrid, Error> {
-        let whole = |(planned, _): &(&Planned, &Vec<OverallValues>)| {
-            planned.has(SIMULATOR, 0) && planned.has(KERNEL, 0)
-        };
-        let cells = self.plans.iter().zip(simulated).filter(whole).map(|(planned, simulated)| {
+    /// Collects the cells that ran on both grounds. `simulated` has the measurements of each cell's
+    /// runs on the simulator; `None` if a stop left some out.
+    fn gather(&self, simulated: &[Option<Vec<OverallValues>>]) -> Result<FidelityGrid, Error> {
+        let whole = self.plans.iter().zip(simulated).filter_map(|(planned, simulated)| {
+            let both = planned.has(SIMULATOR, 0) && planned.has(KERNEL, 0);
+            Some((planned, simulated.as_ref()?)).filter(|_| both)
+        });
+        let cells = whole.map(|(planned, simulated)| {
             let command = command::of_run(&planned.at(KERNEL, 0), &[SIMULATOR, KERNEL]);
             let fidelity = both::compare(&planned.directory, &command)?;
             let fidelity = fidelity.with_repeats(&simulated[1..], &planned.on_kernel()?);
@@ -253,9 +255,10 @@ impl Lab {
         let jobs: Vec<Job<'_>> = parts.iter().map(Part::job).collect();
         let values = self.run_all(&jobs, |index, finished| parts[index].keep(self, finished))?;
         let simulated = values.into_iter().take(grid.plans.len() * SIM_RUNS);
-        let simulated: Vec<Option<OverallValues>> = simulated.collect();
-        let of_cell = |values: &[Option<OverallValues>]| values.iter().flatten().copied().collect();
-        let simulated: Vec<Vec<OverallValues>> = simulated.chunks(SIM_RUNS).map(of_cell).collect();
+        let simulated: Vec<Option<OverallValues>> = simulated.map(Option::flatten).collect();
+        let of_cell = |values: &[Option<OverallValues>]| values.iter().copied().collect();
+        let simulated: Vec<Option<Vec<OverallValues>>> =
+            simulated.chunks(SIM_RUNS).map(of_cell).collect();
         let compared = grid.gather(&simulated)?;
         let out = &grid.settings.out;
         write_json(&out.join(FIDELITY), &compared)?;
@@ -324,13 +327,50 @@ impl Part<'_> {
         Job::new(self.scenario(), self.ground)
     }
 
-    /// Repeats on the simulator leave only their measures.
-    fn keep(&self, lab: &Lab, mut finished: Run) -> Result<OverallValues, Error> {
+    /// Repeats on the simulator leave only their measures. A run that was cut short has none.
+    fn keep(&self, lab: &Lab, mut finished: Run) -> Result<Option<OverallValues>, Error> {
         let name = self.ground.name();
         if name == KERNEL || self.repeat == 0 {
             let directory = self.planned.at(name, self.repeat);
             lab.keep(&directory, self.scenario(), &mut finished, &[])?;
         }
-        Ok(overall_values(&finished.view(self.scenario())))
+        let is_whole = !finished.records.interrupted;
+        Ok(is_whole.then(|| overall_values(&finished.view(self.scenario()))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ground::Simulator;
+
+    /// A grid of one cell, which has both of its runs from before.
+    fn grid<'g>(sim: &'g Simulator, out: &Path) -> Grid<'g> {
+        let settings = GridSettings {
+            cells: Cells::Quick,
+            named: None,
+            kernel_runs: 1,
+            anew: false,
+            out: out.to_path_buf(),
+        };
+        let plans = plan(&settings).unwrap().into_iter().take(1).collect();
+        Grid { settings, sim, kernel: sim, plans }
+    }
+
+    /// The command was stopped while the simulator's runs were repeated.
+    #[test]
+    fn a_cell_without_its_simulator_runs_is_left_out() {
+        let (lab, sim) = (Lab::default(), Simulator::default());
+        let out = tempfile::tempdir().unwrap();
+        let grid = grid(&sim, out.path());
+        let planned = &grid.plans[0];
+        let scenario = &planned.scenarios[0];
+        let mut run = lab.run(&Job::new(scenario, &sim)).unwrap();
+        let values = overall_values(&run.view(scenario));
+        for ground in [SIMULATOR, KERNEL] {
+            lab.keep(&planned.at(ground, 0), scenario, &mut run, &[]).unwrap();
+        }
+        assert_eq!(grid.gather(&[None]).unwrap().cells.len(), 0);
+        assert_eq!(grid.gather(&[Some(vec![values; SIM_RUNS])]).unwrap().cells.len(), 1);
     }
 }
