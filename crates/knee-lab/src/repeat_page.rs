@@ -28,9 +28,10 @@ pub(crate) fn repeat_page(
     let sentences = answers.map_or_else(|| headline(repeats), sentences);
     let seeds = repeats.seeds.first().zip(repeats.seeds.last());
     let seeds = seeds.map_or_else(String::new, |(first, last)| format!("{first} to {last}"));
+    let left_out = repeats.left_out_words().map_or_else(String::new, |words| words + " ");
     let about = format!(
-        "{} runs on {}, seeds {seeds}; verdict: {}. The page of each run is in its folder, \
-         repeat-1 and so on.",
+        "{} runs on {}, seeds {seeds}; verdict: {}. {left_out}The page of each run is in \
+         its folder, repeat-1 and so on.",
         repeats.seeds.len(),
         repeats.ground,
         repeats.verdict
@@ -63,12 +64,14 @@ fn headline(repeats: &RepeatSummary) -> String {
         let ends = interval.low.zip(interval.high).map(|(low, high)| (show(low), show(high)));
         let ends = ends.filter(|(low, high)| low != high);
         let ends = ends.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
-        Some(format!("{} {}{ends}", titled(name), show(interval.mean)))
+        let runs = repeats.partial(interval);
+        let runs = runs.map_or_else(String::new, |runs| format!(" in {runs} runs"));
+        Some(format!("{} {}{ends}{runs}", titled(name), show(interval.mean)))
     });
     let mut said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
     if let Some(first) = said.get(..1).map(str::to_uppercase) {
         said.replace_range(..1, &first);
-        let seeds = repeats.seeds.len();
+        let seeds = repeats.used();
         said += &format!(": means over {seeds} seeds with 95 % intervals.");
     }
     said
@@ -79,18 +82,19 @@ fn table(repeats: &RepeatSummary, title: &str, of: impl Fn(&str) -> bool) -> Com
         .measures
         .iter()
         .filter(|(name, _)| of(name) && (is_headline(name) || name.starts_with("claim.")));
+    let partial = shown.clone().any(|(_, interval)| repeats.partial(interval).is_some());
+    let mut heads = vec!["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
+    // Only if some of the runs have no value.
+    heads.extend(partial.then_some(">in runs"));
+    let rows = shown.map(|(name, interval)| {
+        let runs = repeats.partial(interval).unwrap_or_else(|| "all".to_string());
+        row(name, interval).into_iter().chain(partial.then_some(runs)).collect()
+    });
     Comparison {
         title: title.to_string(),
         note: String::new(),
-        heads: ComparisonHead::all(&[
-            "measure",
-            ">mean",
-            ">95 % interval of it",
-            ">median",
-            ">min",
-            ">max",
-        ]),
-        rows: shown.map(|(name, interval)| row(name, interval)).collect(),
+        heads: ComparisonHead::all(&heads),
+        rows: rows.collect(),
     }
 }
 

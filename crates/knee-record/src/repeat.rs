@@ -20,6 +20,10 @@ pub struct RepeatSummary {
     pub ground: String,
     /// Seed of each run.
     pub seeds: Vec<u64>,
+    /// Seeds of the runs that were invalid or interrupted. They are left out of
+    /// measures and claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<u64>,
     /// The worst verdict among the runs.
     pub verdict: Verdict,
     /// Whether the results differ between seeds. If false, nothing that the
@@ -66,11 +70,13 @@ impl RepeatSummary {
     /// Summarises runs of the same scenario; `None` if there are none.
     pub fn new(runs: &[Summary]) -> Option<RepeatSummary> {
         let first = runs.first()?;
+        let (used, others): (Vec<&Summary>, Vec<&Summary>) =
+            runs.iter().partition(|run| run.is_evidence());
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for (name, value) in runs.iter().flat_map(Summary::numbers) {
+        for (name, value) in used.iter().flat_map(|run| run.numbers()) {
             values.entry(name).or_default().push(value);
         }
-        let differ = runs.len() < 2 || runs.iter().any(|run| !equal_but_for_the_seed(run, first));
+        let differ = used.len() < 2 || used.iter().any(|run| !equal_but_for_the_seed(run, used[0]));
         let intervals = values.into_iter().filter_map(|(name, all)| {
             let interval = Interval::new(&all)?;
             let without = Interval { low: None, high: None, ..interval };
@@ -81,11 +87,37 @@ impl RepeatSummary {
             name: first.name.clone(),
             ground: first.ground.clone(),
             seeds: runs.iter().map(|run| run.seed).collect(),
+            left_out: others.iter().map(|run| run.seed).collect(),
             verdict: Verdict::worst(runs.iter().map(|run| run.verdict)),
             differ,
             measures: intervals.collect(),
-            claims: (0..first.claims.len()).map(|at| tally(runs, at)).collect(),
+            claims: (0..first.claims.len()).map(|at| tally(first, &used, at)).collect(),
         })
+    }
+
+    /// Number of runs that measures and claims are based on.
+    pub fn used(&self) -> usize {
+        self.seeds.len() - self.left_out.len().min(self.seeds.len())
+    }
+
+    /// In how many of the runs a number has a value; `None` if in all.
+    pub fn partial(&self, interval: &Interval) -> Option<String> {
+        (interval.runs < self.used()).then(|| format!("{} of {}", interval.runs, self.used()))
+    }
+
+    /// Says which runs were left out, if any.
+    pub fn left_out_words(&self) -> Option<String> {
+        let seeds: Vec<String> = self.left_out.iter().map(u64::to_string).collect();
+        let (runs, of) = match seeds.len() {
+            0 => return None,
+            1 => ("run is", "seed"),
+            _ => ("runs are", "seeds"),
+        };
+        Some(format!(
+            "{} {runs} left out, being invalid or interrupted: {of} {}.",
+            seeds.len(),
+            seeds.join(", ")
+        ))
     }
 }
 
@@ -93,12 +125,13 @@ fn yes() -> bool {
     true
 }
 
-fn equal_but_for_the_seed(run: &Summary, other: &Summary) -> bool {
+/// Returns whether two runs gave the same results.
+pub(crate) fn equal_but_for_the_seed(run: &Summary, other: &Summary) -> bool {
     Summary { seed: other.seed, ..run.clone() } == *other
 }
 
-fn tally(runs: &[Summary], at: usize) -> ClaimTally {
-    let claim = &runs[0].claims[at];
+fn tally(first: &Summary, runs: &[&Summary], at: usize) -> ClaimTally {
+    let claim = &first.claims[at];
     let claims: Vec<&ClaimOutcome> = runs.iter().filter_map(|run| run.claims.get(at)).collect();
     let values: Option<Vec<f64>> = claims.iter().map(|claim| claim.measured).collect();
     let measured = values.and_then(|values| Interval::new(&values));
@@ -119,7 +152,7 @@ fn tally(runs: &[Summary], at: usize) -> ClaimTally {
 
 /// Judges by the interval of the measured values; without one, by the outcome that all runs share.
 fn overall(claims: &[&ClaimOutcome], measured: Option<Interval>) -> Outcome {
-    let first = claims[0];
+    let Some(first) = claims.first() else { return Outcome::NotTestedHere };
     match measured.and_then(|interval| interval.low.zip(interval.high)) {
         Some((low, high)) => decided((first.at_least, first.at_most), (low, high)),
         None if claims.iter().all(|claim| claim.outcome == first.outcome) => first.outcome,

@@ -323,7 +323,7 @@ impl Summary {
             },
             verdict_reason: records.interrupted.then(|| {
                 let after = crate::Unit::Seconds.show(records.end_ns as f64 / 1e9);
-                format!("interrupted after {after} of the scenario")
+                format!("{INTERRUPTED} {after} of the scenario")
             }),
             duration_us: micros(records.end_ns),
             warmup_us: micros(scenario.warmup.as_nanos()),
@@ -336,7 +336,17 @@ impl Summary {
     }
 }
 
+/// How the reason of a verdict on an interrupted run begins.
+const INTERRUPTED: &str = "interrupted after";
+
 impl Summary {
+    /// Returns whether the run counts as evidence beside others: it is not invalid, and went on to
+    /// its end.
+    pub fn is_evidence(&self) -> bool {
+        let interrupted = |reason: &String| reason.starts_with(INTERRUPTED);
+        self.verdict != Verdict::Invalid && !self.verdict_reason.as_ref().is_some_and(interrupted)
+    }
+
     /// Returns the summary of a run with its ground's verdict. An invalid run tests no claims.
     pub fn judged(mut self, verdict: Verdict, reason: &str) -> Summary {
         let reasons = self.verdict_reason.iter().map(String::as_str).chain([reason]);

@@ -6,8 +6,8 @@ mod common;
 
 use common::{flow, records, with_link};
 use knee_record::{
-    Better, CONNECTION_COLUMNS, Comparison, ConnectionColumn, LinkSample, Manifest, Meter,
-    RepeatSummary, Summary, TwoCompared, json_schemas, sweep_measures, tolerances,
+    Better, CONNECTION_COLUMNS, Comparison, ConnectionColumn, LinkSample, Manifest, Meter, Outcome,
+    RepeatSummary, Summary, TwoCompared, Verdict, json_schemas, sweep_measures, tolerances,
 };
 use knee_scenario::measure::{self, Declared, MEASURES};
 use knee_scenario::{Claim, Measure, Scenario, Statistic};
@@ -162,6 +162,34 @@ fn repeats_and_comparison_name_their_numbers() {
     assert_eq!(named("flow.b[0].goodput_bps").absolute, 0.0);
     assert!(comparison.only_before.contains(&"link.bottleneck.utilisation".to_string()));
     assert!(comparison.only_after.is_empty());
+}
+
+/// Numbers of an invalid run and of one that was cut short are no evidence.
+#[test]
+fn repeats_are_those_that_can_be_used() {
+    let whole = [summary(1), summary(2)];
+    let mut cut = summary(3);
+    cut.verdict_reason = Some("interrupted after 2 s of the scenario".to_string());
+    cut.verdict = Verdict::Degraded;
+    cut.flows[0].goodput_bps = Some(1.0);
+    let mut invalid = summary(4).judged(Verdict::Invalid, "the host was too busy");
+    invalid.flows[0].goodput_bps = Some(2.0);
+    let mut reserved = summary(5).judged(Verdict::Degraded, "a few packets were late");
+    reserved.flows[0].goodput_bps = None;
+    let [one, other] = whole;
+    let runs = [invalid.clone(), one, cut, other, reserved];
+    let repeat = RepeatSummary::new(&runs).unwrap();
+    validates("repeat.schema.json", json!(repeat));
+    assert_eq!((repeat.seeds.len(), repeat.left_out.as_slice()), (5, [4, 3].as_slice()));
+    assert_eq!((repeat.used(), repeat.verdict), (3, Verdict::Invalid));
+    let goodput = repeat.measures["flow.a[0].goodput_bps"];
+    assert_eq!((goodput.runs, goodput.mean), (2, 8e6));
+    assert_eq!(repeat.partial(&goodput).as_deref(), Some("2 of 3"));
+    assert_eq!(repeat.partial(&repeat.measures["flow.b[0].goodput_bps"]), None);
+    assert_eq!((repeat.claims[0].holds, repeat.claims[0].not_tested), (3, 0));
+    let none = RepeatSummary::new(&[invalid]).unwrap();
+    assert!(none.measures.is_empty() && none.used() == 0, "{none:?}");
+    assert_eq!(none.claims[0].outcome, Outcome::NotTestedHere);
 }
 
 /// `KNEE_WRITE_SCHEMAS=1 cargo test -p knee-record --test documents` rewrites them.

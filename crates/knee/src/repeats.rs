@@ -20,11 +20,21 @@ pub fn document(repeats: &RepeatSummary) -> Document {
         format!("{} · {} · {}, {seeds}\n", repeats.name, repeats.ground, runs(repeats.seeds.len()));
     let same = "All runs gave the same results: nothing random affects them, so there is no \
                 interval. One run is enough.\n";
-    let heads = ["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
+    let shown = headlines(repeats);
+    let partial = shown.iter().any(|(_, interval)| repeats.partial(interval).is_some());
+    let mut heads = vec!["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
+    // Only if some of the runs have no value.
+    heads.extend(partial.then_some(">in runs"));
     let mut table = Table::new(&heads).called("measures");
-    headlines(repeats).into_iter().for_each(|(name, interval)| table.row(row(name, interval)));
+    for (name, interval) in shown {
+        let runs = repeats.partial(interval).unwrap_or_else(|| "all".to_string());
+        table.row(row(name, interval).into_iter().chain(partial.then(|| Cell::from(runs))));
+    }
     let mut document = Document::default().words(title + "\n");
-    if !repeats.differ && repeats.seeds.len() > 1 {
+    if let Some(words) = repeats.left_out_words() {
+        document = document.said(words).words("\n");
+    }
+    if !repeats.differ && repeats.used() > 1 {
         document = document.words(screen::wrapped(same) + "\n");
     }
     document = document.table(table);
@@ -111,4 +121,43 @@ fn claims(repeats: &RepeatSummary) -> Table {
         table.row(words.into_iter().chain([measured]).chain(counts));
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_record::Verdict;
+    use std::collections::BTreeMap;
+
+    fn repeats(completions: &[f64]) -> RepeatSummary {
+        let interval = |values: &[f64]| Interval::new(values).unwrap();
+        let measures = [
+            ("goodput_bps", interval(&[9e6, 9.1e6, 9.2e6])),
+            ("flow.a[0].completion_us", interval(completions)),
+        ];
+        RepeatSummary {
+            schema: "knee-repeat/1".to_string(),
+            name: "A file".to_string(),
+            ground: "sim".to_string(),
+            seeds: vec![1, 2, 3, 4],
+            left_out: vec![3],
+            verdict: Verdict::Invalid,
+            differ: true,
+            measures: BTreeMap::from(measures.map(|(name, value)| (name.to_string(), value))),
+            claims: Vec::new(),
+        }
+    }
+
+    /// A mean over some of the runs says so.
+    #[test]
+    fn numbers_that_some_runs_lack_are_marked() {
+        let text = document(&repeats(&[4e6, 5e6])).text();
+        assert!(text.contains("in runs") && text.contains("2 of 3"), "{text}");
+        assert!(
+            text.contains("1 run is left out, being invalid or interrupted: seed 3."),
+            "{text}"
+        );
+        let text = document(&repeats(&[4e6, 5e6, 6e6])).text();
+        assert!(!text.contains("in runs"), "{text}");
+    }
 }

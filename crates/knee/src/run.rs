@@ -168,7 +168,8 @@ fn document(
         format!("\n{read}verdict  {verdict}\nreport   {report}\nrepeat   {command}\n")
     };
     if let Some(repeats) = repeats {
-        let verdict = with_reason(repeats.verdict, first);
+        let worst = summaries.iter().find(|run| run.verdict == repeats.verdict).unwrap_or(first);
+        let verdict = with_reason(repeats.verdict, worst);
         let document = repeats::document(repeats);
         return whole(document.words(end(&verdict, &experiment.directory)));
     }
