@@ -35,6 +35,9 @@ pub enum CompareError {
     /// The repeats have fewer than two seeds in common.
     #[error("the repeats have fewer than two seeds in common")]
     NoCommonSeeds,
+    /// No run of a side can be used.
+    #[error("{0} has no run that can be compared: {1}")]
+    NoEvidence(String, String),
     /// The sweep has no such point.
     #[error("the sweep in {sweep} has no point with {wanted}")]
     NoPoint {
@@ -68,7 +71,10 @@ fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Error> {
     }
     let folders = (1..).map(|number| directory.join(repeat(number)));
     let there = folders.take_while(|folder| folder.is_dir());
-    Ok(Some(there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?))
+    let mut runs: Vec<Summary> =
+        there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?;
+    runs.retain(Summary::is_evidence);
+    Ok(Some(runs))
 }
 
 /// Comparison of several runs with the first of them.
@@ -89,7 +95,8 @@ pub struct RunsCompared {
     pub command: String,
     /// Inputs that differ between the sides.
     pub given: Vec<Given>,
-    /// The result: a sentence for each side but the first.
+    /// The result: a sentence for each side but the first, and one for each side of
+    /// which runs are left out.
     #[serde(default)]
     pub says: Vec<String>,
     /// The measures that matter for the workload, group by group.
@@ -105,6 +112,8 @@ pub struct RunsCompared {
 pub struct ComparedRuns {
     /// The comparison.
     pub compared: RunsCompared,
+    /// Folder of each side: of its run, its repeats or its sweep.
+    pub folders: Vec<PathBuf>,
     series: Vec<SideSeries>,
 }
 
@@ -120,8 +129,14 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<ComparedRuns, Error> {
     }
     let names = sides::names(&sources);
     let (mut sides, mut summaries, mut series) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left_out = Vec::new();
     for (source, name) in sources.iter().zip(&names) {
-        let Found { side, records, summaries: own } = source.read(name.clone())?;
+        let Found { side, records, summaries: own, left_out: without } =
+            source.read(name.clone())?;
+        left_out.extend((without > 0).then(|| {
+            let plural = if without == 1 { "" } else { "s" };
+            format!("Left out: {without} run{plural} of {name}, invalid or interrupted.")
+        }));
         series.extend(records.map(|records| SideSeries::new(sides.len(), name, &records)));
         sides.push(side);
         summaries.push(own);
@@ -134,12 +149,13 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<ComparedRuns, Error> {
         runs: sides.iter().map(|side| side.runs.len()).collect(),
         command: command(directories),
         given: differing(&sources)?,
-        says: compared_in_words(&names, &measures),
+        says: compared_in_words(&names, &measures).into_iter().chain(left_out).collect(),
         names,
         measures,
-        comparisons: number_by_number(&sources, &summaries)?,
+        comparisons: number_by_number(&summaries)?,
     };
-    Ok(ComparedRuns { compared, series })
+    let folders = sources.iter().map(|source| source.folder().to_path_buf()).collect();
+    Ok(ComparedRuns { compared, folders, series })
 }
 
 /// Checks that all sides are single runs, or all have several runs with common seeds.
@@ -158,19 +174,16 @@ fn check(sides: &[Side]) -> Result<(), Error> {
     Ok(())
 }
 
-fn number_by_number(
-    sources: &[Source],
-    summaries: &[Vec<Summary>],
-) -> Result<Vec<Comparison>, Error> {
-    let is_point = |source: &Source| matches!(source, Source::Point(_));
+/// Compares all numbers of the sides' runs with those of the first; nothing if a side has no
+/// summaries, being a point of a sweep.
+fn number_by_number(summaries: &[Vec<Summary>]) -> Result<Vec<Comparison>, Error> {
     let Some((first, others)) = summaries.split_first() else { return Ok(Vec::new()) };
-    if sources.iter().any(is_point) {
+    if summaries.iter().any(Vec::is_empty) {
         return Ok(Vec::new());
     }
-    let single = matches!(sources[0], Source::Run(_));
-    let one = |other: &Vec<Summary>| match single {
-        true => Ok(Comparison::new(&first[0], &other[0])),
-        false => Comparison::of_repeats(first, other).ok_or(CompareError::NoCommonSeeds.into()),
+    let one = |other: &Vec<Summary>| match (&first[..], &other[..]) {
+        ([before], [after]) => Ok(Comparison::new(before, after)),
+        _ => Comparison::of_repeats(first, other).ok_or(CompareError::NoCommonSeeds.into()),
     };
     others.iter().map(one).collect()
 }

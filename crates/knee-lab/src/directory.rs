@@ -12,7 +12,7 @@ use knee_workload::read_access_log;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 /// Default parent directory without `--out`.
 pub const DEFAULT: &str = "knee-out";
@@ -42,6 +42,8 @@ pub const EVALUATION_TABLE: &str = "evaluation.parquet";
 pub const GROUNDS: &str = "grounds.json";
 /// Results of a comparison.
 pub const COMPARISON: &str = "comparison.json";
+/// Folder of the runs of a sweep.
+pub(crate) const RUNS: &str = "runs";
 /// Inputs of a sweep or a ranking.
 pub const ORIGIN: &str = "origin.json";
 /// Policy of the experiments that advice expects to be worth making.
@@ -111,12 +113,7 @@ pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error>
 /// # Errors
 /// A directory that cannot be read.
 pub fn unused(directory: &Path, taken: &[PathBuf]) -> Result<PathBuf, Error> {
-    let numbered = (2..=u32::MAX).map(|number| {
-        let mut name = directory.file_name().unwrap_or_default().to_os_string();
-        name.push(format!("-{number}"));
-        directory.with_file_name(name)
-    });
-    for candidate in std::iter::once(directory.to_path_buf()).chain(numbered) {
+    for candidate in numbered(directory) {
         // A link belongs to the user: do not write to its target.
         let is_link = fs::symlink_metadata(&candidate).is_ok_and(|found| found.is_symlink());
         let is_free = is_free(&candidate).map_err(|error| cannot_write(&candidate, error))?;
@@ -125,6 +122,16 @@ pub fn unused(directory: &Path, taken: &[PathBuf]) -> Result<PathBuf, Error> {
         }
     }
     Err(Error::NotEmpty(directory.to_path_buf()))
+}
+
+/// The directory, `NAME-2`, `NAME-3` …
+pub(crate) fn numbered(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let more = (2..=u32::MAX).map(|number| {
+        let mut name = directory.file_name().unwrap_or_default().to_os_string();
+        name.push(format!("-{number}"));
+        directory.with_file_name(name)
+    });
+    std::iter::once(directory.to_path_buf()).chain(more)
 }
 
 /// Whether a directory is empty, or holds only unfinished files of a run that was killed.
@@ -195,7 +202,43 @@ pub(crate) fn cannot_write(path: &Path, source: io::Error) -> Error {
     Error::Write { path: path.to_path_buf(), source }
 }
 
+/// The absolute path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let whole = path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    for there in whole.ancestors() {
+        if let (Ok(found), Ok(rest)) = (there.canonicalize(), whole.strip_prefix(there)) {
+            // Joining an empty path would add a slash.
+            return if rest.as_os_str().is_empty() { found } else { found.join(rest) };
+        }
+    }
+    whole
+}
+
 impl Lab {
+    /// Ensures that output in `out` replaces none of the `sources` it is made from: `out` is none of
+    /// them, contains none, and is not a folder in which one of them keeps its records.
+    ///
+    /// # Errors
+    /// [`Error::Source`].
+    pub fn keep_apart<'d>(
+        &self,
+        out: &Path,
+        sources: impl IntoIterator<Item = &'d PathBuf>,
+    ) -> Result<(), Error> {
+        let out = real(out);
+        for source in sources {
+            let place = real(source);
+            let within = out.strip_prefix(&place).ok().and_then(|rest| rest.iter().next());
+            let holds = |name: &OsStr| {
+                is_of_a_run(name, &self.grounds) || name == RUNS || name == knee_record::INPUTS
+            };
+            if place.starts_with(&out) || within.is_some_and(holds) {
+                return Err(Error::Source(source.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// Ensures that nothing is overwritten: refuses directories that are not empty, or with `force`
     /// removes the files of earlier runs. All directories are `root`, which the user named, or
     /// below it.

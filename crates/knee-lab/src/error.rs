@@ -57,6 +57,9 @@ pub enum Error {
     /// An output directory is a symbolic link, or is reached through one.
     #[error("{} is a symbolic link", .0.display())]
     Link(PathBuf),
+    /// The output would replace what it is made from.
+    #[error("{} would be replaced", .0.display())]
+    Source(PathBuf),
     /// Settings that exclude each other.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),

@@ -18,8 +18,8 @@ use crate::job::{Job, Run, execute};
 use crate::lab::Lab;
 use crate::load::Load;
 use knee_record::{
-    Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_evaluation,
-    write_json, write_text,
+    Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_bytes,
+    write_evaluation, write_json, write_text,
 };
 use knee_report::evaluation_page;
 use knee_scenario::Scenario;
@@ -185,8 +185,7 @@ fn keep_worst(
     let folder = directory.join(INPUTS);
     fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
     for (name, bytes) in &evaluate.traces {
-        let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| cannot_write(&path, error))?;
+        write_bytes(&folder.join(name), bytes)?;
     }
     for (number, outcome) in evaluation.lines.iter_mut().enumerate() {
         let Some(worst) = &mut outcome.worst else { continue };

@@ -94,6 +94,15 @@ pub enum OriginSettings {
     },
 }
 
+impl OriginSettings {
+    /// The keys that were set.
+    pub(crate) fn set(&self) -> &[String] {
+        match self {
+            OriginSettings::Sweep { set, .. } | OriginSettings::Rank { set, .. } => set,
+        }
+    }
+}
+
 /// Files by name as written in the scenario.
 pub(crate) type Files = BTreeMap<String, Arc<[u8]>>;
 

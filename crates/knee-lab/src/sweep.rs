@@ -25,6 +25,7 @@ use knee_record::{
 use knee_report::sweep_page;
 use knee_scenario::Override;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// Settings of a sweep.
 #[derive(Clone, Debug)]
@@ -95,6 +96,9 @@ pub enum SweepError {
         /// The varied keys.
         known: Vec<String>,
     },
+    /// The directory holds the results of another sweep.
+    #[error("{} contains another sweep", .0.display())]
+    Another(PathBuf),
     /// A file has changed since the sweep was planned.
     #[error("a file named in {0} has changed since")]
     Changed(String),
@@ -171,9 +175,10 @@ impl Lab {
     /// Performs the missing runs of a sweep, and writes table, document and page over all runs.
     ///
     /// # Errors
-    /// The first failure of a run, or a file that cannot be written.
+    /// [`SweepError::Another`], the first failure of a run, or a file that cannot be written.
     pub fn sweep(&self, sweep: &Sweep<'_>, store: &mut SweepStore) -> Result<Swept, Error> {
         sweep.settings.on.check_host()?;
+        store.check(sweep)?;
         store.begin(&sweep.summary(store))?;
         let ground = sweep.settings.on.name();
         origin::keep(self, &store.directory, ground, &[sweep.sources()], sweep.origin())?;

@@ -28,6 +28,7 @@ impl From<Error> for Failure {
             Error::NotEmpty(_) => {
                 usage("add --force to replace what is there, or write elsewhere with --out DIR")
             }
+            Error::Source(_) => usage("write elsewhere with --out DIR"),
             Error::Link(_) => usage("remove it, or add --force"),
             Error::Threads { .. } => Failure::Host(what, "use --jobs 1".to_string()),
             Error::Experiment(ExperimentError::RepeatsOnSeveralGrounds) => Failure::Usage(
@@ -40,6 +41,7 @@ impl From<Error> for Failure {
             Error::Grid(error) => of_grid(error),
             Error::Curve(error) => usage(of_curve(&error)),
             Error::Compare(CompareError::Kinds) => usage("name two of a kind"),
+            Error::Compare(CompareError::NoEvidence(..)) => usage("run it again"),
             Error::Compare(CompareError::TooFew) => usage("name two or more"),
             Error::Compare(CompareError::NoPoint { ref sweep, ref known, .. }) => {
                 let all = known.iter().map(|key| format!("{sweep}@{key}"));
@@ -76,7 +78,8 @@ impl From<Error> for Failure {
             }
             Error::Rerun(error) => usage(of_rerun(&error)),
             Error::Point { label, source } => at_point(Failure::from(*source), &label),
-            Error::Report(_) | Error::Defect(_) | Error::Stopped => Failure::Internal(what),
+            Error::Stopped => Failure::Interrupted,
+            Error::Report(_) | Error::Defect(_) => Failure::Internal(what),
         }
     }
 }
@@ -150,6 +153,10 @@ fn of_sweep(error: SweepError) -> Failure {
             format!("name one of {}", known.join(", ")),
         ),
         SweepError::SetAndVaried(_) => Failure::Usage(what, "remove --set or --vary".to_string()),
+        SweepError::Another(_) => {
+            let advice = "write elsewhere with --out DIR, or add --force to replace it";
+            Failure::Usage(what, advice.to_string())
+        }
         SweepError::Changed(_) => Failure::Usage(what, "run the sweep again".to_string()),
     }
 }
@@ -225,5 +232,20 @@ impl From<RecordError> for Failure {
                 Failure::Usage(what, "run its scenario again".to_string())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::INTERRUPTED;
+
+    /// Such as `knee evaluate --on sim,kernel`, which then has nothing to compare.
+    #[test]
+    fn a_stop_without_a_result_is_an_interruption() {
+        assert_eq!(Failure::from(Error::Stopped).code(), INTERRUPTED);
+        let source = Box::new(Error::Stopped);
+        let at_point = Error::Point { label: "flow.a.cc=bbr".to_string(), source };
+        assert_eq!(Failure::from(at_point).code(), INTERRUPTED);
     }
 }

@@ -17,6 +17,9 @@ use knee_lab::{
 /// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
+    if let Some(out) = &arguments.out {
+        lab.keep_apart(out, &arguments.paths)?;
+    }
     let mut observed = Observed::default();
     for path in &arguments.paths {
         observed.read(path)?;

@@ -24,6 +24,7 @@ pub fn compare(arguments: &Compare) -> Result<Ending, Failure> {
     }
     if let Some(out) = &arguments.out {
         let lab = Lab::default();
+        lab.keep_apart(out, &runs.folders)?;
         lab.claim(out, [out], arguments.force)?;
         lab.keep_comparison(&runs, out)?;
         let (page, command) = (out.join(REPORT), &compared.command);

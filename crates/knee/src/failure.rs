@@ -44,6 +44,8 @@ pub enum Failure {
     Host(String, String),
     /// A defect in Knee.
     Internal(String),
+    /// Stopped by the user before there was a result.
+    Interrupted,
 }
 
 impl Failure {
@@ -53,6 +55,7 @@ impl Failure {
             Failure::Usage(..) | Failure::Files(_) => USAGE,
             Failure::Host(..) => HOST,
             Failure::Internal(_) => INTERNAL,
+            Failure::Interrupted => INTERRUPTED,
         }
     }
 
@@ -66,6 +69,8 @@ impl Failure {
             Failure::Internal(what) => {
                 screen::complain(&format!("{what}; this is a bug in Knee, please report it"));
             }
+            // Said when it was pressed.
+            Failure::Interrupted => {}
         }
     }
 }

@@ -39,9 +39,13 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<Ending, Failure> {
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }
 
+/// The output directory: `knee-out/sweep-NAME`, or the next number without another sweep.
 fn directory(arguments: &arguments::Sweep, plan: &Sweep<'_>) -> PathBuf {
-    let below = || PathBuf::from(DEFAULT).join(format!("sweep-{}", plan.text.stem()));
-    arguments.output.out.clone().unwrap_or_else(below)
+    if let Some(out) = &arguments.output.out {
+        return out.clone();
+    }
+    let below = PathBuf::from(DEFAULT).join(format!("sweep-{}", plan.text.stem()));
+    if arguments.output.force { below } else { SweepStore::place(&below, plan) }
 }
 
 /// Reports the plan, and the reasons for repeating runs.

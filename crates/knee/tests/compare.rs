@@ -44,11 +44,14 @@ fn points_of_a_sweep_are_compared() {
     assert!(said.contains("sw@flow.bbr.cc=bbr|reno|cubic"), "{said}");
     assert!(complaint(at, "compare sw@cc=reno", 2).contains("at least two runs"));
 
-    // A point against runs of the same scenario: equal values, so no difference.
+    // A point against runs of the same scenario: equal values, so no difference; and the same
+    // measures, among them those that need the rates of the paths.
     expect(at, "run a.toml --set flow.bbr.cc=reno --repeat 4 --out runs", 0);
     let mixed = parsed(&expect(at, "compare sw@cc=reno runs --format json", 0));
     assert_eq!(mixed["given"], serde_json::json!([]));
+    assert_eq!(measure(&mixed, "bbr", "power")["by_run"][0].as_array().unwrap().len(), 4);
     for one in mixed["measures"].as_array().unwrap() {
+        assert_eq!(one["by_run"][0], one["by_run"][1], "{one}");
         let word = &one["against"][1]["word"];
         assert!(word.is_null() || word == "no_difference", "{one}");
     }
@@ -105,4 +108,65 @@ fn the_answer_is_in_the_terminal_and_on_the_page() {
     assert!(complaint(at, "compare r10 r20 --out c", 2).contains("not empty"));
     expect(at, "compare r10 r20 --out c --force", 0);
     assert!(expect(at, "report c --markdown", 0).contains(sentence));
+}
+
+/// Two repeats each in which nothing is random differ with certainty, in both answers.
+#[test]
+fn without_chance_differences_are_certain() {
+    let constant =
+        SMALL.replace("loss = \"0.1 %\"\n", "").replace("cc = \"bbr\"", "cc = \"cubic\"");
+    let folder = folder_with("a.toml", &constant);
+    let at = folder.path();
+    expect(at, "run a.toml --repeat 2 --out a", 0);
+    expect(at, "run a.toml --repeat 2 --set link.bottleneck.rate='20Mbit/s' --out b", 0);
+    let document = parsed(&expect(at, "compare a b --format json", 0));
+    let differences = document["differences"].as_array().unwrap();
+    let differ = differences.iter().map(|one| &one["compared"]);
+    let differ: Vec<&Value> = differ.filter(|one| one["more"] != one["less"]).collect();
+    assert!(!differ.is_empty());
+    assert!(differ.iter().all(|one| one["p_value"] == 0.0), "{differ:?}");
+    let goodput = measure(&document, "bbr", "goodput_bps");
+    assert_eq!(goodput["against"][1]["word"], "better");
+}
+
+/// Runs that were invalid or interrupted are no evidence; of what is left out, the answer says so.
+#[test]
+fn runs_that_cannot_be_used_are_left_out() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "run a.toml --repeat 4 --out a", 0);
+    expect(at, "run a.toml --repeat 4 --set flow.bbr.cc=reno --out b", 0);
+    let spoil = |run: &str, verdict: &str, reason: &str| {
+        let path = at.join(run).join("summary.json");
+        let mut summary = json(&path);
+        summary["verdict"] = verdict.into();
+        summary["verdict_reason"] = reason.into();
+        fs::write(path, summary.to_string()).unwrap();
+    };
+    spoil("b/repeat-1", "invalid", "the host was too busy");
+    spoil("b/repeat-3", "degraded", "interrupted after 1 s of the scenario");
+    let printed = expect(at, "compare a b --all", 0);
+    assert!(printed.contains("Left out: 2 runs of b, invalid or interrupted."), "{printed}");
+    let document = parsed(&expect(at, "compare a b --format json", 0));
+    assert_eq!(document["pairs"], 2);
+    let goodput = measure(&document, "bbr", "goodput_bps");
+    assert_eq!(goodput["by_run"][1].as_array().unwrap().len(), 2);
+    let said = complaint(at, "compare a/repeat-1 b/repeat-1", 2);
+    assert!(said.contains("too busy") && said.contains("run it again"), "{said}");
+    // A single run that was cut short can be looked at, and proves nothing.
+    expect(at, "compare a/repeat-3 b/repeat-3", 0);
+}
+
+/// Sets of one repeat each are single runs.
+#[test]
+fn one_repeat_each_is_one_run_each() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "run a.toml --repeat 1 --out a", 0);
+    expect(at, "run a.toml --repeat 1 --set flow.bbr.cc=reno --out b", 0);
+    for line in ["compare a b", "compare a b/repeat-1", "compare a/repeat-1 b"] {
+        let document = parsed(&expect(at, &format!("{line} --format json"), 0));
+        assert_eq!(document["pairs"], 0, "{line}");
+        assert!(!document["differences"].as_array().unwrap().is_empty(), "{line}");
+    }
 }

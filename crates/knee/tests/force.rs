@@ -6,9 +6,10 @@
 mod common;
 
 use common::{SMALL, complaint, expect, folder_with, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Contents that must not change.
 const PRECIOUS: &str = "precious";
@@ -101,15 +102,62 @@ fn links_to_folders_are_not_followed() {
 const MIX: &str = "[[flow]]\nname = \"mix\"\ncc = \"reno\"\nworkload = { mix = { \
                    arrival_interval = \"500 ms\", sizes = { log = \"log.csv\" } } }\n";
 
+/// Names and bytes of all files below a folder.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(contents(&entry.path())),
+            false => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
+        }
+    }
+    found
+}
+
+/// What a command reads is never replaced by what it writes.
+#[test]
+fn sources_are_not_replaced() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "run a.toml --repeat 2 --out out/a", 0);
+    expect(at, "run a.toml --repeat 2 --seed 9 --out out/b", 0);
+    expect(at, "sweep a.toml --vary flow.bbr.cc=bbr,reno --out out/s", 0);
+    symlink(at.join("out/a"), at.join("same")).unwrap();
+    let before = contents(&at.join("out"));
+    for line in [
+        "rerun out/a --out out/a --force",
+        "rerun same/repeat-1 --out out/./a/repeat-1 --force",
+        "rerun out/a --out out/a/repeat-2 --force",
+        "rerun out/a/repeat-1 --out out/a --force",
+        "rerun out/s --out out/s/inputs --force",
+        "compare out/a/repeat-1 out/b/repeat-1 --out out/b/repeat-1 --force",
+        "compare out/s@cc=bbr out/s@cc=reno --out out/s --force",
+        "advise out/a/repeat-1 --out out/a/repeat-1 --force",
+    ] {
+        let said = complaint(at, line, 2);
+        assert!(said.contains("would be replaced") && said.contains("--out DIR"), "{said}");
+        assert!(contents(&at.join("out")) == before, "{line}");
+    }
+    // A new folder in a source replaces nothing.
+    expect(at, "rerun out/a --out out/a/again", 0);
+}
+
 /// Unfinished files of a killed run do not block the next; other files do.
 #[test]
 fn leftovers_of_a_killed_run_are_no_obstacle() {
     let folder = folder_with("a.toml", SMALL);
     let at = folder.path();
-    for line in ["run a.toml --out o", "sweep a.toml --vary flow.bbr.cc=bbr,reno --out s"] {
+    for line in
+        ["run a.toml --packet-log --out o", "sweep a.toml --vary flow.bbr.cc=bbr,reno --out s"]
+    {
         let out = at.join(line.split(' ').next_back().unwrap());
         fs::create_dir(&out).unwrap();
-        for name in ["samples.parquet.part", "path-samples.parquet.part", "sweep.json.part"] {
+        for name in [
+            "samples.parquet.part",
+            "path-samples.parquet.part",
+            "sweep.json.part",
+            "packets.csv.part",
+        ] {
             fs::write(out.join(name), "PAR1").unwrap();
         }
         expect(at, line, 0);

@@ -217,6 +217,35 @@ fn what_changed_is_done_again() {
     assert!(fs::read_to_string(at.join("o/report.html")).unwrap().contains("flow.bbr.cc"));
 }
 
+/// Results of another sweep are not replaced; without `--out` the folder gets a number.
+#[test]
+fn another_sweep_goes_elsewhere() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    fs::write(at.join("b.toml"), SMALL.replace("10 ms", "20 ms")).unwrap();
+    fs::write(at.join("same.toml"), SMALL).unwrap();
+    let one = "sweep a.toml --vary flow.bbr.cc=bbr,reno";
+    expect(at, &format!("{one} --out o"), 0);
+    let first = fs::read(at.join("o/sweep.json")).unwrap();
+    let others = [
+        "sweep a.toml --vary link.bottleneck.buffer='1BDP','2BDP'",
+        "sweep b.toml --vary flow.bbr.cc=bbr,reno",
+        "sweep a.toml --vary flow.bbr.cc=bbr,reno --set flow.cubic.cc=reno",
+    ];
+    for other in others {
+        let said = complaint(at, &format!("{other} --out o"), 2);
+        assert!(said.contains("o contains another sweep") && said.contains("--force"), "{said}");
+        assert!(fs::read(at.join("o/sweep.json")).unwrap() == first, "{other}");
+    }
+    let (_, err) = succeeds(at, &["same.toml", "--vary", "flow.bbr.cc=bbr,reno", "--out", "o"]);
+    assert!(err.contains("2 of 2 runs exist already"), "{err}");
+    expect(at, &format!("{} --out o --force", others[0]), 0);
+    for (line, name) in [(one, "sweep-a"), (others[0], "sweep-a-2"), (one, "sweep-a")] {
+        let printed = expect(at, line, 0);
+        assert!(printed.contains(&format!("knee-out/{name}/report.html")), "{printed}");
+    }
+}
+
 /// Results of another program do not count as finished.
 #[test]
 fn runs_of_another_build_are_done_again() {

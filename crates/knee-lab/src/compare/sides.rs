@@ -6,9 +6,10 @@ use crate::error::Error;
 use crate::experiment::seed;
 use crate::origin::{Origin, OriginSettings};
 use crate::sweep::{RunOfPoint, TABLE, run_of_point};
+use crate::text::ScenarioText;
 use knee_record::{
-    Records, Side, SideRun, Summary, SweepKey, SweepSummary, group_measures, read_run, read_sweep,
-    read_sweep_runs,
+    Records, SCENARIO, Side, SideRun, Summary, SweepKey, SweepSummary, Verdict, group_measures,
+    read_run, read_sweep, read_sweep_runs,
 };
 use knee_scenario::{Override, Scenario};
 use knee_units::Time;
@@ -127,6 +128,8 @@ pub(crate) struct Found {
     pub records: Option<Records>,
     /// Summary of each run; empty for a sweep's point, which keeps none.
     pub summaries: Vec<Summary>,
+    /// Number of repeats that are left out: they were invalid or interrupted.
+    pub left_out: usize,
 }
 
 impl Source {
@@ -145,17 +148,43 @@ impl Source {
 }
 
 fn of_runs(name: String, folders: &[PathBuf]) -> Result<Found, Error> {
-    let mut found =
-        Found { side: Side { name, runs: Vec::new() }, records: None, summaries: Vec::new() };
+    let mut found = Found {
+        side: Side { name: name.clone(), runs: Vec::new() },
+        records: None,
+        summaries: Vec::new(),
+        left_out: 0,
+    };
+    let mut why = "it has none".to_string();
     for folder in folders {
         let saved = read_run(folder)?;
+        // An interrupted run beside no others is no evidence of a difference anyway.
+        let is_invalid = saved.summary.verdict == Verdict::Invalid;
+        if is_invalid || (folders.len() > 1 && !saved.summary.is_evidence()) {
+            found.left_out += 1;
+            why = saved.summary.verdict_reason.unwrap_or(why);
+            continue;
+        }
         let warmup = Time::from_secs_f64(saved.summary.warmup_us / 1e6);
-        let groups = group_measures(&saved.records, &saved.summary, warmup);
+        let records = with_rates(folder, saved.records);
+        let groups = group_measures(&records, &saved.summary, warmup);
         found.side.runs.push(SideRun { seed: saved.summary.seed, groups });
         found.summaries.push(saved.summary);
-        found.records.get_or_insert(saved.records);
+        found.records.get_or_insert(records);
+    }
+    if found.summaries.is_empty() {
+        return Err(CompareError::NoEvidence(name, why).into());
     }
     Ok(found)
+}
+
+/// Adds the rates of the paths, which are in no file, from the scenario beside the records. A run
+/// with a controller that this program does not know goes without the measures that need them.
+fn with_rates(folder: &Path, records: Records) -> Records {
+    let text = ScenarioText::read(&folder.join(SCENARIO)).ok();
+    match text.and_then(|text| text.scenario(&[]).ok()) {
+        Some(scenario) => records.with_rates(&scenario),
+        None => records,
+    }
 }
 
 impl PointOf {
@@ -169,7 +198,8 @@ impl PointOf {
             let RunOfPoint { seed, groups } = run_of_point(&self.directory, &row.run)?;
             runs.push(SideRun { seed, groups });
         }
-        Ok(Found { side: Side { name, runs }, records: None, summaries: Vec::new() })
+        let side = Side { name, runs };
+        Ok(Found { side, records: None, summaries: Vec::new(), left_out: 0 })
     }
 
     /// The point's settings, and the version and ground of the sweep.
@@ -214,7 +244,8 @@ pub(super) fn names(sources: &[Source]) -> Vec<String> {
         values.dedup();
         values.len() > 1
     };
-    let paths: Vec<String> = sources.iter().map(Source::folder).collect();
+    let paths = sources.iter().map(|source| source.folder().display().to_string());
+    let paths: Vec<String> = paths.collect();
     let short = shortened(&paths);
     let several = short.iter().any(|name| *name != short[0]);
     let name = |(source, folder): (&Source, &String)| match source {
@@ -233,10 +264,11 @@ pub(super) fn names(sources: &[Source]) -> Vec<String> {
 }
 
 impl Source {
-    fn folder(&self) -> String {
+    /// The folder of the run, the repeats or the sweep.
+    pub fn folder(&self) -> &Path {
         match self {
-            Source::Run(path) | Source::Repeats(path) => path.display().to_string(),
-            Source::Point(point) => point.directory.display().to_string(),
+            Source::Run(path) | Source::Repeats(path) => path,
+            Source::Point(point) => &point.directory,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Directory of a sweep: a small file for each finished run, written at once, so that an
 //! interruption costs only the current runs.
 
+use super::SweepError;
 use super::plan::{PlannedRun, Sweep};
-use crate::directory::{self, ORIGIN, REPORT, SWEEP, cannot_write, clear_inputs};
+use crate::directory::{self, ORIGIN, REPORT, RUNS, SWEEP, cannot_write, clear_inputs};
 use crate::error::Error;
 use crate::lab::Lab;
-use knee_record::{GroupMeasures, INPUTS, SweepRun, SweepSummary, sha256_hex, write_json};
+use crate::origin::{KeptFile, KeptScenario, Origin};
+use knee_record::{
+    GroupMeasures, INPUTS, SweepKey, SweepRun, SweepSummary, read_sweep, sha256_hex, write_json,
+};
 use knee_scenario::read_file;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,8 +18,6 @@ use std::{env, fs, io};
 
 /// The table of all runs.
 pub const TABLE: &str = "sweep.parquet";
-/// Folder of the runs.
-const RUNS: &str = "runs";
 /// Size limit of a run's file, bytes.
 const RUN_BYTES_MAX: u64 = 64 << 20;
 
@@ -67,6 +69,20 @@ impl SweepStore {
         Ok(SweepStore { directory, program, known })
     }
 
+    /// Returns the directory, or the first of `NAME-2`, `NAME-3` … that does not hold another sweep.
+    pub fn place(directory: &Path, sweep: &Sweep<'_>) -> PathBuf {
+        let mut all = directory::numbered(directory);
+        all.find(|place| !is_another(place, sweep)).unwrap_or_else(|| directory.to_path_buf())
+    }
+
+    /// Refuses a sweep other than the one in the directory, whose results it would replace.
+    pub(super) fn check(&self, sweep: &Sweep<'_>) -> Result<(), Error> {
+        match is_another(&self.directory, sweep) {
+            true => Err(SweepError::Another(self.directory.clone()).into()),
+            false => Ok(()),
+        }
+    }
+
     /// Marks the directory as this sweep's. Nothing is written earlier, so that a process killed
     /// before this leaves a usable directory.
     pub(super) fn begin(&self, summary: &SweepSummary) -> Result<(), Error> {
@@ -109,6 +125,23 @@ impl SweepStore {
         self.known = known(&runs).map_err(|error| cannot_write(&runs, error))?;
         Ok(())
     }
+}
+
+/// Whether a directory holds a sweep of another file, other keys or other settings. One with other
+/// values or repeats, or of a changed file, is the same and goes on.
+fn is_another(directory: &Path, sweep: &Sweep<'_>) -> bool {
+    let names = |keys: &[SweepKey]| keys.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    let of_other_keys = read_sweep(&directory.join(SWEEP))
+        .is_ok_and(|kept: SweepSummary| names(&kept.keys) != names(&sweep.keys));
+    let of_other_inputs = Origin::read(directory).is_ok_and(|origin| {
+        let is_same = |scenario: &KeptScenario| {
+            let KeptFile { written, sha256, .. } = &scenario.file;
+            *written == sweep.text.name || *sha256 == sha256_hex(sweep.text.bytes())
+        };
+        !origin.scenarios.first().is_some_and(is_same)
+            || origin.settings.set() != sweep.origin().set()
+    });
+    of_other_keys || of_other_inputs
 }
 
 /// All runs in a folder, except damaged ones and those whose name does not match.
