@@ -6,6 +6,9 @@ const IN_A_ROW: u8 = 2;
 const CONNECTIONS_MIN: u64 = 10;
 /// Retransmission limit: absolute, and as a multiple of A's ratio; the larger applies.
 const RETRANSMITTED: (f64, f64) = (0.02, 3.0);
+/// Minimum bytes retransmitted, about 20 segments: with fewer, a ratio above the limit may be a single
+/// burst of losses, or one lost segment of a short connection.
+const RETRANSMITTED_MIN_BYTES: u64 = 30_000;
 /// Delay limit: increase over A in microseconds, and multiple of A's; the larger applies.
 const DELAY_US: (f64, f64) = (20_000.0, 2.0);
 /// Completion limit of small transfers: increase in µs, and multiple; the larger applies.
@@ -43,6 +46,12 @@ impl Window {
         (self.sent_bytes > 0).then(|| self.retransmitted_bytes as f64 / self.sent_bytes as f64)
     }
 
+    /// Whether it retransmits more than this ratio; `None` if it sent too little to tell.
+    fn retransmits_over(&self, limit: f64) -> Option<bool> {
+        let is_over = self.retransmitted()? > limit;
+        (!is_over || self.retransmitted_bytes >= RETRANSMITTED_MIN_BYTES).then_some(is_over)
+    }
+
     fn rtt(&self) -> Option<f64> {
         let enough = self.connections >= CONNECTIONS_MIN;
         enough.then(|| self.rtt_us / self.connections as f64)
@@ -64,8 +73,8 @@ pub enum Harm {
     Completion,
 }
 
-/// Stops a harmful arm within three windows of its first packet. Windows without traffic are
-/// ignored.
+/// Stops a harmful arm within three windows of its first packet. Windows with too little traffic to
+/// tell are ignored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alarm {
     control: Window,
@@ -87,7 +96,7 @@ impl Alarm {
         let late = late.map(|us| (COMPLETION_US.1 * us).max(us + COMPLETION_US.0).ln());
         let over = |value: Option<f64>, limit: Option<f64>| Some(value? > limit?);
         let over = [
-            over(window.retransmitted(), Some(limit)),
+            window.retransmits_over(limit),
             over(window.rtt(), slow),
             over(window.completion(), late),
         ];
@@ -152,6 +161,32 @@ mod tests {
         assert!((0..50).all(|_| one.push(&window(0, 5e3, 5e3)).is_none()));
         assert_eq!(one.push(&window(0, 1e3, 22e3)), None);
         assert_eq!(one.push(&window(0, 1e3, 22e3)), Some(Harm::Completion));
+    }
+
+    /// A single lost segment of the only connection is 7 % of its bytes, but may happen to any
+    /// controller. 20 segments of 1,500 bytes are enough, at twice the limit of 3 %.
+    #[test]
+    fn few_losses_say_nothing() {
+        let control = window(50_000, 20e3, 100e3);
+        let sent = |sent_bytes, retransmitted_bytes| Window {
+            sent_bytes,
+            retransmitted_bytes,
+            connections: 1,
+            ..Window::default()
+        };
+        for between in [None, Some(Window::default())] {
+            let mut one = Alarm::new(control);
+            for window in [Some(sent(20_000, 1_460)), between, Some(sent(20_000, 1_460))] {
+                assert_eq!(window.and_then(|window| one.push(&window)), None);
+            }
+            assert_eq!(one.push(&sent(500_000, 29_999)), None);
+            assert_eq!(one.push(&sent(500_000, 30_000)), None);
+            assert_eq!(one.push(&sent(500_000, 30_000)), Some(Harm::Retransmissions));
+        }
+        // Little traffic without losses is none the worse.
+        let mut one = Alarm::new(control);
+        let windows = [sent(500_000, 30_000), sent(20_000, 0), sent(500_000, 30_000)];
+        assert!(windows.iter().all(|window| one.push(window).is_none()));
     }
 
     #[test]
