@@ -73,9 +73,6 @@ impl Plan {
 
     /// Clients that an experiment leaves alone: those whose longest prefix in the plan is kept.
     pub fn left_alone(&self) -> Vec<IpNet> {
-        if self.routes.is_empty() {
-            return self.kept.iter().map(|kept| kept.prefix).collect();
-        }
         let mut nets = BTreeMap::new();
         for placed in &self.places {
             *nets.entry(placed.prefix).or_insert(false) |= placed.what == What::Kept;
@@ -112,7 +109,7 @@ fn by_parts(policy: &Policy, main: &[Route]) -> Result<Plan, PolicyError> {
     let tables = tables(policy);
     for (index, group) in policy.groups.iter().enumerate() {
         for prefix in &group.prefixes {
-            let (routes, kept) = lead(&main, *prefix, &[]);
+            let (routes, kept) = lead(&main, *prefix);
             let kept =
                 kept.into_iter().map(|(prefix, why)| crate::Kept { group: index, prefix, why });
             plan.kept.extend(kept);

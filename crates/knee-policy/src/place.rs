@@ -1,6 +1,6 @@
 //! The part of a plan that BPF programs carry out.
 
-use crate::plan::{best, held_out, part_length};
+use crate::plan::{around, best, held_out, hold_out, part_length};
 use crate::{Kept, Policy, PolicyGroup, Why};
 use ipnet::IpNet;
 use knee_host::Route;
@@ -38,13 +38,11 @@ pub(crate) fn places(policy: &Policy, main: &[Route]) -> (Vec<Placed>, Vec<Kept>
     let (mut places, mut left) = (Vec::new(), Vec::new());
     for (index, group) in policy.groups.iter().enumerate() {
         for prefix in &group.prefixes {
-            let own = held_out(policy, group, prefix);
-            let (within, kept) = within(&main, *prefix, &own);
+            let (within, kept) = within(&main, *prefix);
             left.extend(kept.into_iter().map(|(prefix, why)| Kept { group: index, prefix, why }));
-            let held = own.iter().map(|part| (*part, What::HeldOut));
-            let each = within.into_iter().filter(|(net, _)| !own.contains(net)).chain(held);
-            for (net, what) in each {
-                let part = part_length(group, prefix).max(net.prefix_len());
+            for (net, what) in hold_out(&within, &held_out(policy, group, prefix)) {
+                // The same within all of the prefix, as an experiment counts.
+                let part = part_length(group, prefix);
                 let place = |port| Placed { group: index, prefix: net, port, part, what };
                 places.extend(ports(group).map(place));
             }
@@ -59,30 +57,24 @@ fn ports(group: &PolicyGroup) -> impl Iterator<Item = Option<u16>> {
     all.into_iter().chain(group.ports.iter().copied().map(Some))
 }
 
-/// Treatment by prefix, outer prefixes first; and prefixes left alone, with the reason.
-type Within = (Vec<(IpNet, What)>, Vec<(IpNet, Why)>);
+/// Whether a prefix is steered, outer prefixes first; and prefixes left alone, with the reason.
+type Within = (Vec<(IpNet, bool)>, Vec<(IpNet, Why)>);
 
 /// Treatment of a prefix and of exceptions within it: a route on which an administrator named a
 /// controller keeps it.
-fn within(main: &BTreeMap<IpNet, &Route>, prefix: IpNet, held_out: &[IpNet]) -> Within {
-    let around = (0..=prefix.prefix_len()).rev().find_map(|length| {
-        let net = IpNet::new(prefix.network(), length).ok()?.trunc();
-        main.get(&net).copied()
-    });
+fn within(main: &BTreeMap<IpNet, &Route>, prefix: IpNet) -> Within {
     let inner = main.range(prefix..).skip_while(|(net, _)| **net == prefix);
     let inner = inner.take_while(|(net, _)| prefix.contains(*net));
-    let inner = inner.filter(|(net, _)| !held_out.iter().any(|part| part.contains(*net)));
+    let inner = inner.map(|(net, route)| (*net, Some(*route)));
     let (mut places, mut kept) = (Vec::new(), Vec::new());
-    for (net, route) in
-        [(prefix, around)].into_iter().chain(inner.map(|(net, route)| (*net, Some(*route))))
-    {
+    for (net, route) in [(prefix, around(main, &prefix).copied())].into_iter().chain(inner) {
         match route.and_then(Route::controller) {
             Some(name) => {
-                places.push((net, What::Kept));
+                places.push((net, false));
                 kept.push((net, Why::Chosen(name.to_string())));
             }
             // Other routes within a steered prefix do not matter.
-            None if net == prefix || !kept.is_empty() => places.push((net, What::Steered)),
+            None if net == prefix || !kept.is_empty() => places.push((net, true)),
             None => {}
         }
     }

@@ -17,7 +17,7 @@ const PARTS_MIN: usize = 1024;
 const CLIENT_BITS: (u8, u8) = (32, 64);
 
 /// Required changes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Rules that send connections to the tables.
     pub rules: Vec<Rule>,
@@ -118,8 +118,7 @@ impl Plan {
         let tables = tables(policy);
         for (index, group) in policy.groups.iter().enumerate() {
             for prefix in &group.prefixes {
-                let own = held_out(policy, group, prefix);
-                let (mut routes, kept) = lead(&main, *prefix, &own);
+                let (routes, kept) = lead(&main, *prefix);
                 plan.kept.extend(kept.into_iter().map(|(prefix, why)| Kept {
                     group: index,
                     prefix,
@@ -129,10 +128,12 @@ impl Plan {
                 if !routes.iter().any(|(_, way)| way.is_some()) {
                     continue;
                 }
-                routes.retain(|(destination, _)| !own.contains(destination));
-                let each = routes.iter().map(|(destination, way)| (*destination, *way, false));
-                let each = each.chain(own.iter().map(|part| (*part, None, true)));
-                for (destination, way, held_out) in each {
+                let ways: BTreeMap<IpNet, Option<&Route>> = routes.iter().copied().collect();
+                let within = routes.iter().map(|(net, way)| (*net, way.is_some()));
+                let parts = held_out(policy, group, prefix);
+                for (destination, what) in hold_out(&within.collect::<Vec<_>>(), &parts) {
+                    let way = ways.get(&destination).copied().flatten();
+                    let way = way.filter(|_| what == What::Steered);
                     for port in ports(group) {
                         let table = tables[&port];
                         let route = match way {
@@ -141,6 +142,7 @@ impl Plan {
                             }
                             None => Route::throw(destination, table, PROTOCOL),
                         };
+                        let held_out = what == What::HeldOut;
                         plan.routes.push(Planned { group: index, route, held_out, part: None });
                     }
                 }
@@ -150,23 +152,37 @@ impl Plan {
         plan
     }
 
-    /// Fraction of a group's addresses that are held out, 0 to 1.
+    /// Fraction of the addresses that a group would steer that are held out, 0 to 1.
     pub fn share_held_out(&self, policy: &Policy, group: usize) -> f64 {
+        let port = ports(&policy.groups[group])[0];
+        let table = tables(policy)[&port];
+        let placed = self.places.iter().filter(|one| one.group == group && one.port == port);
+        let placed = placed.map(|placed| (placed.prefix, placed.what));
+        let routes = self.routes.iter().filter(|one| one.group == group);
+        let routes = routes.filter(|one| one.route.table() == table).map(|planned| {
+            let what = match (planned.held_out, planned.route.is_throw()) {
+                (true, _) => What::HeldOut,
+                (false, true) => What::Kept,
+                (false, false) => What::Steered,
+            };
+            (planned.route.destination(), what)
+        });
+        let all: BTreeMap<IpNet, What> = placed.chain(routes).collect();
         let size = |net: &IpNet| 0.5f64.powi(i32::from(net.prefix_len()));
         let weight = |net: &IpNet| if net.addr().is_ipv4() { size(net) } else { size(net) * 1e-9 };
-        let all: f64 = policy.groups[group].prefixes.iter().map(weight).sum();
-        let placed = self.places.iter().filter(|placed| placed.group == group);
-        let first = placed.clone().next().map(|placed| placed.port);
-        if let Some(port) = first {
-            let held = placed.filter(|placed| placed.what == What::HeldOut && placed.port == port);
-            return held.map(|placed| weight(&placed.prefix)).sum::<f64>() / all;
+        let (mut held, mut steered) = (0.0, 0.0);
+        for (net, what) in &all {
+            // What is within another prefix is not of that one.
+            let outer = net.supernet().and_then(|outer| around(&all, &outer)).copied();
+            for (what, sign) in [(Some(*what), 1.0), (outer, -1.0)] {
+                match what {
+                    Some(What::HeldOut) => held += sign * weight(net),
+                    Some(What::Steered) => steered += sign * weight(net),
+                    Some(What::Kept) | None => {}
+                }
+            }
         }
-        let table = self.routes.iter().find(|planned| planned.group == group);
-        let Some(table) = table.map(|planned| planned.route.table()) else { return 0.0 };
-        let held = self.routes.iter().filter(|planned| {
-            planned.group == group && planned.held_out && planned.route.table() == table
-        });
-        held.map(|planned| weight(&planned.route.destination())).sum::<f64>() / all
+        if held == 0.0 { 0.0 } else { held / (held + steered) }
     }
 }
 
@@ -223,27 +239,16 @@ pub(crate) fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> 
 /// defer to the main table; and what is left alone.
 type Led<'a> = (Vec<(IpNet, Option<&'a Route>)>, Vec<(IpNet, Why)>);
 
-pub(crate) fn lead<'a>(
-    main: &BTreeMap<IpNet, &'a Route>,
-    prefix: IpNet,
-    held_out: &[IpNet],
-) -> Led<'a> {
+pub(crate) fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet) -> Led<'a> {
     let mut routes = Vec::new();
     let mut kept = Vec::new();
-    let around = (0..=prefix.prefix_len()).rev().find_map(|length| {
-        let net = IpNet::new(prefix.network(), length).ok()?.trunc();
-        main.get(&net).copied()
-    });
-    match around.map_or(Err(Why::NoRoute), usable) {
+    match around(main, &prefix).map_or(Err(Why::NoRoute), |route| usable(route)) {
         Ok(route) => routes.push((prefix, Some(route))),
         Err(why) => kept.push((prefix, why)),
     }
     // Networks are ordered so that those within the prefix follow it.
     let within = main.range(prefix..).skip_while(|(net, _)| **net == prefix);
     for (net, route) in within.take_while(|(net, _)| prefix.contains(*net)) {
-        if held_out.iter().any(|part| part.contains(net)) {
-            continue;
-        }
         match usable(route) {
             Ok(route) => routes.push((*net, Some(route))),
             Err(why) => {
@@ -253,6 +258,34 @@ pub(crate) fn lead<'a>(
         }
     }
     (routes, kept)
+}
+
+/// What belongs to the longest prefix that contains this one or is the same.
+pub(crate) fn around<'m, T>(all: &'m BTreeMap<IpNet, T>, net: &IpNet) -> Option<&'m T> {
+    (0..=net.prefix_len()).rev().find_map(|length| {
+        let outer = IpNet::new(net.network(), length).ok()?.trunc();
+        all.get(&outer)
+    })
+}
+
+/// Treatment of the prefixes within a policy's prefix, of which some are steered (longer ones take
+/// precedence) and others are not Knee's to change, once these parts are held out. What is not
+/// steered is not held out either: held-out clients are those that would be steered but for the draw.
+pub(crate) fn hold_out(within: &[(IpNet, bool)], parts: &[IpNet]) -> Vec<(IpNet, What)> {
+    let all: BTreeMap<IpNet, bool> = within.iter().copied().collect();
+    let parts = parts.iter().filter(|part| around(&all, part) == Some(&true));
+    let parts: BTreeMap<IpNet, ()> = parts.map(|part| (*part, ())).collect();
+    let treatment = |(net, is_steered): &(IpNet, bool)| {
+        let outer = || net.supernet().and_then(|outer| around(&all, &outer));
+        match (is_steered, around(&parts, net)) {
+            (false, _) => Some((*net, What::Kept)),
+            (true, None) => Some((*net, What::Steered)),
+            // Within something that is kept, a held-out part has to be named again.
+            (true, Some(())) => (outer() == Some(&false)).then_some((*net, What::HeldOut)),
+        }
+    };
+    let held = parts.keys().map(|part| (*part, What::HeldOut));
+    within.iter().filter_map(treatment).chain(held).collect()
 }
 
 /// Checks that a route may be copied with a controller.

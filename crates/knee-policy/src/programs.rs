@@ -3,7 +3,7 @@
 use crate::actuator::{Actuator, Applied, Renewed};
 use crate::{Entry, Journal, LEASE, Placed, Plan, Policy, PolicyError, What};
 use ipnet::IpNet;
-use knee_host::bpf::{BpfError, Place, Steering};
+use knee_host::bpf::{BpfError, GROUPS_MAX, Place, Steering};
 use knee_host::{Choice, return_marked, unpin_marks};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,6 +36,15 @@ impl ProgramActuator {
         cgroup: &Path,
         journal: &mut Journal,
     ) -> Result<ProgramActuator, PolicyError> {
+        let groups = policy.groups.len();
+        if groups > GROUPS_MAX {
+            return Err(PolicyError::Programs {
+                problem: format!(
+                    "the policy has {groups} groups, and BPF programs have room for {GROUPS_MAX}"
+                ),
+                advice: "write fewer groups, or actuator = \"route\" in the policy".to_string(),
+            });
+        }
         let folder = crate::programs_folder()?;
         let mut steering = Steering::attach(cgroup, LEASE)?;
         // This process holds the journal, so any remains belong to a killed process.
@@ -60,7 +69,10 @@ impl Actuator for ProgramActuator {
             .controllers
             .iter()
             .map(|name| Choice { controllers: [name.clone(), String::new()], ..Choice::default() });
-        self.choose(choices.collect())?;
+        // Those of an experiment's current block remain.
+        if self.choices.is_empty() {
+            self.choose(choices.collect())?;
+        }
         let wanted: BTreeMap<_, _> = plan
             .places
             .iter()

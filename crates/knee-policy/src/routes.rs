@@ -93,7 +93,11 @@ impl Actuator for RouteActuator {
             let other = planned.part.and_then(|_| plan.others.get(planned.group));
             let route = &planned.route;
             let names = [Some(route.controller()), other.map(|name| Some(name.as_str()))];
-            names.into_iter().flatten().map(|name| entry(route, name))
+            // The journal need not say again what was made and has gone since, as with its device.
+            let known = made.get(&key(route));
+            let names = names.into_iter().flatten();
+            let new = names.filter(move |name| known.is_none_or(|known| !known.contains(name)));
+            new.map(|name| entry(route, name))
         });
         let entries: Vec<Entry> = entries.collect();
         journal.write(entries.iter().chain(&rules.iter().map(rule_entry).collect::<Vec<_>>()))?;

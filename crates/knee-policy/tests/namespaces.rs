@@ -8,7 +8,8 @@ mod wire;
 use ipnet::IpNet;
 use knee_host::{Route, Routes, TABLE_MAIN, sysctl};
 use knee_policy::{
-    Actuator, Entry, Host, Journal, Plan, Policy, PolicyError, Recorded, RouteActuator, TABLE, Why,
+    Actuator, Entry, Host, Journal, Means, Plan, Policy, PolicyError, Recorded, RouteActuator,
+    TABLE, What, Why,
 };
 use knee_trials::{Skipped, trials, turn};
 use proptest::prelude::*;
@@ -210,6 +211,112 @@ fn changes_are_followed() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// Held-out clients are drawn from those that are steered: where an administrator has chosen a
+/// controller, or no route leads, nobody is held out, so both arms have the same ways.
+fn who_is_not_steered_is_not_held_out() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        ip("route add 198.51.128.0/17 via 192.0.2.7 congctl reno");
+        // Within the other half, one of a few parts, and in it one that is steered.
+        ip("route add 198.51.16.0/20 via 192.0.2.7 congctl reno");
+        ip("route add 198.51.20.0/22 via 192.0.2.8");
+        let policy = policy(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
+             controller = \"cubic\"\nhold_out = \"20%\"\n",
+        );
+        let main = Host::open().unwrap().main_table().unwrap();
+        let nets = ["198.51.128.0/17", "198.51.16.0/20", "198.51.20.0/22"];
+        let [chosen, inner, back]: [IpNet; 3] = nets.map(|net| net.parse().unwrap());
+        let is_chosen =
+            |net: &IpNet| chosen.contains(net) || inner.contains(net) && !back.contains(net);
+        for means in [Means::Routes, Means::Programs] {
+            let plan = Plan::by(means, &policy, &main);
+            let routes = plan.routes.iter().filter(|planned| planned.held_out);
+            let places = plan.places.iter().filter(|placed| placed.what == What::HeldOut);
+            let held: Vec<IpNet> = routes
+                .map(|planned| planned.route.destination())
+                .chain(places.map(|placed| placed.prefix))
+                .collect();
+            assert!(!held.iter().any(is_chosen), "{means:?} {held:?}");
+            // Of 464 parts 20 % within four standard deviations.
+            assert!((58..=128).contains(&held.len()), "{}", held.len());
+            let share = plan.share_held_out(&policy, 0);
+            assert!((share - held.len() as f64 / 464.0).abs() < 1e-9, "{share}");
+        }
+    });
+    Ok(())
+}
+
+/// A part in which an administrator has chosen a controller for some clients is held out without
+/// them.
+fn the_chosen_part_of_a_held_out_one() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let policy = policy(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
+             controller = \"cubic\"\nhold_out = \"20%\"\n",
+        );
+        let main = || Host::open().unwrap().main_table().unwrap();
+        let before = Plan::for_programs(&policy, &main());
+        let held = before.places.iter().find(|placed| placed.what == What::HeldOut).unwrap();
+        let part = held.prefix.network().to_string();
+        assert_eq!(held.prefix.prefix_len(), 26);
+        ip(&format!("route add {part}/28 via 192.0.2.7 congctl reno"));
+        ip(&format!("route add {part}/30 via 192.0.2.8"));
+        let nets = [26, 28, 30].map(|length| format!("{part}/{length}").parse().unwrap());
+        let expected = [Some(What::HeldOut), Some(What::Kept), Some(What::HeldOut)];
+        let plan = Plan::for_programs(&policy, &main());
+        let of = |net: &IpNet| plan.places.iter().find(|placed| placed.prefix == *net);
+        assert_eq!(nets.map(|net: IpNet| of(&net).map(|placed| placed.what)), expected);
+        let plan = Plan::of(&policy, &main());
+        let of = |net: &IpNet| {
+            let route = plan.routes.iter().find(|planned| planned.route.destination() == *net)?;
+            assert!(route.route.is_throw());
+            Some(if route.held_out { What::HeldOut } else { What::Kept })
+        };
+        assert_eq!(nets.map(|net| of(&net)), expected);
+        let share = plan.share_held_out(&policy, 0);
+        let left = before.share_held_out(&policy, 0) * 1024.0 - 12.0 / 64.0;
+        assert!((share - left / (1024.0 - 12.0 / 64.0)).abs() < 1e-9, "{share}");
+    });
+    Ok(())
+}
+
+/// A device that goes and comes takes its routes with it each time; the journal says once that they
+/// were made.
+fn the_journal_does_not_grow_with_flaps() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("steer.journal");
+        let policy = policy(&format!(
+            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
+             controller = \"{}\"\nhold_out = \"0%\"\n",
+            other()
+        ));
+        let first = applied(&policy, &path);
+        let (mut journal, _) = Journal::hold(&path).unwrap();
+        let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());
+        let length = std::fs::metadata(&path).unwrap().len();
+        for _ in 0..3 {
+            ip("link set wire down");
+            let plan = Plan::of(&policy, &host.main_table().unwrap());
+            actuator.apply(&plan, &mut journal).unwrap();
+            ip("link set wire up");
+            ip("route add default via 192.0.2.254");
+            let plan = Plan::of(&policy, &host.main_table().unwrap());
+            let applied = actuator.apply(&plan, &mut journal).unwrap();
+            assert_eq!(applied.added, first.routes.len());
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), length);
+        }
+        let recorded = journal.recorded().unwrap();
+        assert_eq!(host.state(&recorded).unwrap().missing, 0);
+        let returned = host.roll_back(&recorded).unwrap();
+        assert_eq!((returned.routes, returned.left), (first.routes.len(), vec![]));
+    });
+    Ok(())
+}
+
 /// A table in use is left alone.
 fn a_foreign_table_is_refused() -> Result<(), Skipped> {
     let _turn = turn()?;
@@ -396,7 +503,10 @@ fn main() -> ExitCode {
     knee_trials::run(trials![
         new_connections_get_the_controller,
         what_is_somebody_else_s_stays,
+        who_is_not_steered_is_not_held_out,
+        the_chosen_part_of_a_held_out_one,
         changes_are_followed,
+        the_journal_does_not_grow_with_flaps,
         a_foreign_table_is_refused,
         a_route_about_to_be_replaced_is_removed,
         random_tables_keep_their_ways,

@@ -321,7 +321,8 @@ fn found<'p>(routes: &'p BTreeMap<IpNet, &'p Planned>, address: IpAddr) -> Optio
 
 /// Random main tables: an address is steered in an experiment exactly if it is under a policy, with
 /// the same next hop, and it is in the experiment exactly if it is steered. Its part is the one from
-/// which the experiment and observers draw its arm. `PROPTEST_CASES=500` tries that many.
+/// which the experiment and observers draw its arm. The same holds for BPF programs, but that they
+/// only leave alone what an administrator has chosen. `PROPTEST_CASES=500` tries that many.
 fn random_tables_are_divided() -> Result<(), Skipped> {
     let _turn = turn()?;
     let route = (0u32..1 << 12, 14u8..=32, 2u8..250, 0u8..9);
@@ -371,30 +372,15 @@ fn random_tables_are_divided() -> Result<(), Skipped> {
         prop_assert_eq!(all.len(), plan.routes.len());
         let alone = plan.left_alone();
         let key = Design::new(policy.seed).half_key("all", 3);
-        let arms = Arms::new(&Assignment {
-            schema: String::new(),
-            policy: String::new(),
-            since_boot_ns: 0,
-            block: None,
-            groups: vec![AssignedGroup {
-                name: "all".to_string(),
-                arms: ["A", "B"].map(String::from),
-                key,
-                share: 1 << 31,
-            }],
-            places: plan
-                .places
-                .iter()
-                .map(|placed| knee_steer::AssignedPlace {
-                    group: placed.group,
-                    prefix: placed.prefix,
-                    port: placed.port,
-                    part: placed.part,
-                    arm: (placed.what != What::Steered).then(|| knee_steer::KEPT.to_string()),
-                })
-                .collect(),
-        })
-        .unwrap();
+        let arms = arms(&plan, key);
+        let by_programs = Plan::for_experiment(Means::Programs, &policy, &main).unwrap();
+        let alone_by_programs = by_programs.left_alone();
+        let arms_by_programs = self::arms(&by_programs, key);
+        let ways: BTreeMap<IpNet, &Route> = main.iter().fold(BTreeMap::new(), |mut ways, route| {
+            let way = ways.entry(route.destination()).or_insert(route);
+            *way = if route.metric() < way.metric() { route } else { *way };
+            ways
+        });
         let bits = 1024usize.div_ceil(own.len()).next_power_of_two().ilog2() as u8;
         let borders = main.iter().map(Route::destination).chain(own.iter().copied());
         let borders = borders.filter_map(|net| match net {
@@ -423,11 +409,78 @@ fn random_tables_are_divided() -> Result<(), Skipped> {
                 Some(_) => "A",
             };
             prop_assert_eq!(&*arms.of(443, address).unwrap().arm, expected);
+            let way = (0..=32)
+                .rev()
+                .find_map(|length| ways.get(&IpNet::new(address, length).unwrap().trunc()));
+            let is_chosen = way.is_some_and(|route| route.controller().is_some());
+            let is_alone = alone_by_programs.iter().any(|net| net.contains(&address));
+            prop_assert_eq!(is_alone, is_chosen, "{}", address);
+            let drawn = if in_half(&key, part) { "B" } else { "A" };
+            let expected = if is_chosen { "" } else { drawn };
+            prop_assert_eq!(&*arms_by_programs.of(443, address).unwrap().arm, expected);
         }
         Ok(())
     });
     result.unwrap();
     Ok(())
+}
+
+/// Within a route whose controller an administrator has chosen, another one has none: by programs its
+/// clients are in the experiment, in the part that the experiment counts, though it is shorter than
+/// the longest prefixes.
+fn what_is_within_a_chosen_route() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    let main: Vec<Route> = wired(|| {
+        ip("route add 198.51.100.0/24 via 192.0.2.7 congctl cubic");
+        ip("route add 198.51.100.128/28 via 192.0.2.8");
+        Routes::open().unwrap().table(TABLE_MAIN).unwrap()
+    });
+    let policy = policy(&group("all", "prefixes = [\"198.51.0.0/16\"]"));
+    let plan = Plan::for_experiment(Means::Programs, &policy, &main).unwrap();
+    let alone = plan.left_alone();
+    let is_alone = |last: u8| alone.iter().any(|net| net.contains(&ipv4(last)));
+    assert_eq!([1, 127, 128, 143, 144, 255].map(is_alone), [true, true, false, false, true, true]);
+    let (mut seen, size) = ([0, 0], 26);
+    for triple in 0..20 {
+        let key = Design::new(policy.seed).half_key("all", triple);
+        let part = IpNet::new(ipv4(135), size).unwrap().trunc();
+        let is_tested = in_half(&key, part);
+        let arm = arms(&plan, key).of(443, ipv4(135)).unwrap().arm;
+        assert_eq!(&*arm, if is_tested { "B" } else { "A" });
+        seen[usize::from(is_tested)] += 1;
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+    Ok(())
+}
+
+fn ipv4(last: u8) -> IpAddr {
+    IpAddr::from([198, 51, 100, last])
+}
+
+/// The arms of a plan's places, drawn with this key.
+fn arms(plan: &Plan, key: [u8; 16]) -> Arms {
+    let place = |placed: &knee_policy::Placed| knee_steer::AssignedPlace {
+        group: placed.group,
+        prefix: placed.prefix,
+        port: placed.port,
+        part: placed.part,
+        arm: (placed.what != What::Steered).then(|| knee_steer::KEPT.to_string()),
+    };
+    let group = AssignedGroup {
+        name: "all".to_string(),
+        arms: ["A", "B"].map(String::from),
+        key,
+        share: 1 << 31,
+    };
+    let assignment = Assignment {
+        schema: String::new(),
+        policy: String::new(),
+        since_boot_ns: 0,
+        block: None,
+        groups: vec![group],
+        places: plan.places.iter().map(place).collect(),
+    };
+    Arms::new(&assignment).unwrap()
 }
 
 fn main() -> ExitCode {
@@ -437,5 +490,6 @@ fn main() -> ExitCode {
         impossible_experiments_are_refused,
         replacing_many,
         random_tables_are_divided,
+        what_is_within_a_chosen_route,
     ])
 }

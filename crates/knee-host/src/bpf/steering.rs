@@ -21,7 +21,7 @@ use std::time::Duration;
 
 const STEER: &[u8] = include_bytes!(env!("KNEE_BPF_STEER"));
 /// Maximum number of groups (`bpf/steer.bpf.c`).
-const GROUPS_MAX: usize = 1024;
+pub const GROUPS_MAX: usize = 1024;
 /// Default number of addresses of sockets that have a seat for a mark: 4 MiB of memory, and up to
 /// 128 bytes for each that has been used.
 const SEATS: u32 = 1 << 18;
