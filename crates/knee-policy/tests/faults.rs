@@ -8,6 +8,10 @@ use knee_policy::{
     PolicyError, Renewed, Sums, Timeline, judge,
 };
 use knee_steer::{Design, Treatment, Verdict};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, socket};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// The shortest block in which the process may be silent for 30 s, as in one of 20 min.
@@ -109,6 +113,44 @@ fn excluding_clients_makes_a_block_void() {
     }
     let voids: Vec<Option<&str>> = blocks.iter().map(|block| block.void.as_deref()).collect();
     assert_eq!(voids, [Some("a route has changed"), None]);
+}
+
+/// What a connection has sent before the first block is not of that block, and what it sends later is
+/// under a controller that it had before. One that begins in the block counts.
+#[test]
+fn connections_from_before_do_not_count() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let SocketAddr::V4(place) = server.local_addr().unwrap() else { panic!() };
+    let connection = |from: Ipv4Addr| {
+        let near = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).unwrap();
+        bind(near.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(from, 0))).unwrap();
+        connect(near.as_raw_fd(), &SockaddrIn::from(place)).unwrap();
+        (TcpStream::from(near), server.accept().unwrap().0)
+    };
+    let send = |(near, far): &mut (TcpStream, TcpStream), bytes: usize| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| far.write_all(&vec![0; bytes]).unwrap());
+            near.read_exact(&mut vec![0; bytes]).unwrap();
+        });
+    };
+    let text = "name = \"test\"\n[[group]]\nname = \"web\"\nprefixes = [\"127.0.77.0/24\"]\n\
+                controller = \"reno\"\ncontrol = \"cubic\"\n";
+    let policy = Policy::parse(text).unwrap();
+    let mut before = connection(Ipv4Addr::new(127, 0, 77, 1));
+    send(&mut before, 5_000_000);
+    let mut experiment = Experiment::begin(&policy, timeline(0, 2), Vec::new(), &[], 0).unwrap();
+    let (mut kernel, mut blocks, mut within) = (Kernel::default(), Vec::new(), None);
+    for now in regular() {
+        blocks.extend(experiment.step(now, &mut kernel).unwrap().block);
+        send(&mut before, 1_000_000);
+        let within = within.get_or_insert_with(|| connection(Ipv4Addr::new(127, 0, 77, 2)));
+        if blocks.is_empty() {
+            send(within, 10_000);
+        }
+    }
+    let sent: Vec<u64> = blocks.iter().map(|block| block.groups[0].bytes[1]).collect();
+    // Until the last look within the block.
+    assert!((50_000..100_000).contains(&sent[0]) && sent[1] == 0, "{sent:?}");
 }
 
 /// A controller that the kernel lacks ends the experiment, after which everything is reverted.

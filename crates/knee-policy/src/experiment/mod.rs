@@ -338,8 +338,9 @@ impl Experiment {
             if kept.iter().any(|net| net.contains(&told.remote)) {
                 return;
             }
-            // Connections from before the block have another controller.
-            if told.not_before < begin || now >= end {
+            // Connections from before the block have another controller, and what they sent until the
+            // first listing is not of this block.
+            let Some(not_before) = told.not_before.filter(|at| *at >= begin && now < end) else {
                 return;
             }
             let (group, record) = (&mut groups[index], &mut block.groups[index]);
@@ -354,7 +355,7 @@ impl Experiment {
             };
             // Those from before a choice may have any controller.
             if let Some(name) = told.began_with
-                && chosen.is_some_and(|chosen| told.not_before > chosen)
+                && chosen.is_some_and(|chosen| not_before > chosen)
             {
                 let is_given = name == group.controllers[usize::from(tested)];
                 *(if is_given { &mut block.given } else { &mut block.refused }) += 1;
@@ -362,7 +363,7 @@ impl Experiment {
             watched(group, &told, tested, *treatment);
             record.bytes[0] += told.again;
             record.bytes[1] += told.sent;
-            if told.has_ended && told.not_before >= counts_from {
+            if told.has_ended && not_before >= counts_from {
                 group.parts[usize::from(tested)].insert(part);
                 time(&mut record.times, &told);
                 count(record, &told, usize::from(tested));

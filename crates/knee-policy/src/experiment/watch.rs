@@ -15,8 +15,8 @@ const BATCH: u64 = 50_000;
 pub(crate) struct Told<'t> {
     pub local_port: u16,
     pub remote: IpAddr,
-    /// Lower bound of its start.
-    pub not_before: Duration,
+    /// Lower bound of its start; `None` if it may have begun before the first listing.
+    pub not_before: Option<Duration>,
     /// `TCP_INFO`, final if the connection has ended.
     pub info: TcpInfo,
     /// Bytes retransmitted and sent since the previous report.
@@ -30,7 +30,7 @@ pub(crate) struct Told<'t> {
 /// A live connection.
 #[derive(Clone, Copy, Debug)]
 struct Living {
-    not_before: Duration,
+    not_before: Option<Duration>,
     again: u64,
     sent: u64,
 }
@@ -40,9 +40,8 @@ struct Living {
 pub(crate) struct Watch {
     closed: ClosedSockets,
     interval: Duration,
-    /// The two latest listings, the newest first, with their times.
-    looks: [(Duration, BTreeMap<u64, Living>); 2],
-    looked: bool,
+    /// The two latest listings, the newest first, with their times; `None` before there are any.
+    looks: [(Option<Duration>, BTreeMap<u64, Living>); 2],
 }
 
 /// Numbers of reports received and lost.
@@ -56,7 +55,7 @@ impl Watch {
     /// Starts to listen. Times are those passed to [`Watch::step`].
     pub fn begin(interval: Duration) -> Result<Watch, PolicyError> {
         let closed = ClosedSockets::listen()?;
-        Ok(Watch { closed, interval, looks: Default::default(), looked: false })
+        Ok(Watch { closed, interval, looks: Default::default() })
     }
 
     /// Reports ended connections, and lists the live ones when due.
@@ -65,9 +64,8 @@ impl Watch {
         now: Duration,
         mut each: impl FnMut(Told<'_>),
     ) -> Result<Counted, PolicyError> {
-        if !self.looked || now.saturating_sub(self.looks[0].0) >= self.interval {
+        if self.looks[0].0.is_none_or(|at| now.saturating_sub(at) >= self.interval) {
             self.look(now, &mut each)?;
-            self.looked = true;
         }
         let Watch { closed, looks, .. } = self;
         let unseen = Living { not_before: looks[1].0, again: 0, sent: 0 };
@@ -88,7 +86,7 @@ impl Watch {
             let Some(info) = socket.info else { return };
             let unseen = Living { not_before: before, again: 0, sent: 0 };
             let known = seen.get(&socket.cookie).copied().unwrap_or(unseen);
-            let is_new = self.looked && !seen.contains_key(&socket.cookie);
+            let is_new = before.is_some() && !seen.contains_key(&socket.cookie);
             let began_with = socket.controller.filter(|_| is_new);
             each(Told { began_with, ..told(&socket, info, known, false) });
             let counted = Living {
@@ -98,7 +96,7 @@ impl Watch {
             };
             living.insert(socket.cookie, counted);
         })?;
-        self.looks = [(now, living), (before, seen)];
+        self.looks = [(Some(now), living), (before, seen)];
         Ok(())
     }
 }
