@@ -15,6 +15,8 @@ pub const TABLE: u32 = 7222;
 /// Lowest permitted table. Those below belong to the kernel or distributions (`local`, `main`,
 /// `default`), or are numbered by hand.
 const TABLE_MIN: u32 = 256;
+/// Highest permitted first table: there is one for each port, and one for all.
+const TABLE_MAX: u32 = u32::MAX - (1 << 16);
 /// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX`).
 const NAME_MAX: usize = 15;
 
@@ -223,6 +225,10 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     let table = file.table.map_or(TABLE, |table| {
         if *table.get_ref() < TABLE_MIN {
             let message = format!("table {} is below {TABLE_MIN}", table.get_ref());
+            say(table.span(), message, "remove the key, or use a number such as 7222");
+        }
+        if *table.get_ref() > TABLE_MAX {
+            let message = format!("after table {} there is none for each port", table.get_ref());
             say(table.span(), message, "remove the key, or use a number such as 7222");
         }
         table.into_inner()
@@ -466,6 +472,13 @@ hold_out = "0%"
             ("\"edge\"", "\"\"", "\"\"", "no name", "edge"),
             ("\"bbr\"", "\"bbr\"\ncontrol = \"bbr\"", "\"bbr\"", "with itself", "in use"),
             ("name = \"edge\"", "name = \"edge\"\ntable = 254", "254", "below 256", "7222"),
+            (
+                "name = \"edge\"",
+                "name = \"edge\"\ntable = 4294967290",
+                "4294967290",
+                "none for",
+                "7222",
+            ),
             ("\n[[", "\nexpires = 2027-01-31\n[[", "2027-01-31", "not a time in UTC", "00:00Z"),
             ("\n[[", "\nopen_connections = true\n[[", "true", "cannot change", "\"bpf\""),
             ("\n[[", "\nstage = \"site\"\n[[", "\"site\"", "same first block", "begins = "),
