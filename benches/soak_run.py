@@ -151,7 +151,8 @@ def main():
         time.sleep(1)
         observe.terminate()
         told = json.loads(observe.communicate()[0])
-        blocks = [json.loads(line) for line in (folder / "blocks").read_text().splitlines()[1:]]
+        lines = [json.loads(line) for line in (folder / "blocks").read_text().splitlines()]
+        blocks = [line for line in lines if "number" in line]
         left = list(Path("/sys/fs/bpf/knee-steer").glob("*"))
         status = subprocess.run(
             [knee, "steer", "status", "--journal", folder / "own/journal"],

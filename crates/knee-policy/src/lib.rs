@@ -50,7 +50,7 @@ pub use default::{DefaultState, HostDefault, Setting};
 pub use error::{PolicyError, Problem};
 pub use experiment::{
     Block, BlockFile, CLASSES, Checked, Experiment, GroupBlock, Judged, Noise, RecordedBlocks,
-    Slot, Step, Stopped, Sums, Timeline, Times, check, judge, noise, recorded_blocks,
+    Slot, Step, Stopped, Sums, Timeline, Times, certain_harm, check, judge, noise, recorded_blocks,
 };
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};

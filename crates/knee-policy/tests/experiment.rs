@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use knee_policy::{Block, GroupBlock, Judged, Sums, Timeline, Times, check, judge, noise};
+use knee_policy::{
+    Block, Experiment, GroupBlock, Judged, Policy, Sums, Timeline, Times, Unchanged, certain_harm,
+    check, judge, noise,
+};
 use knee_steer::{Design, Guarded, Treatment, Verdict};
 use std::time::Duration;
 
@@ -72,6 +75,77 @@ fn tails_of_blocks_stop_an_experiment() {
         let by_hand = ((rtt_ms[1] - 19.0) / 41.0_f64).ln();
         assert!((mean - by_hand).abs() < 0.05, "{mean} {by_hand}");
     }
+}
+
+/// A guard is certain of harm in one of two groups: B is stopped there, in every later block, and goes
+/// on in the other. The first block without B tells of it, so the triples before it are those judged.
+#[test]
+fn certain_harm_stops_a_group() {
+    let (timeline, names) = (timeline(), ["web", "api"].map(str::to_string));
+    let text = "name = \"edge\"\nseed = 7\n[[group]]\nname = \"web\"\nprefixes = [\"192.0.2.0/25\"]\n\
+                controller = \"bbr\"\ncontrol = \"cubic\"\n[[group]]\nname = \"api\"\n\
+                prefixes = [\"192.0.2.128/25\"]\ncontroller = \"bbr\"\ncontrol = \"cubic\"\n";
+    let policy = Policy::parse(text).unwrap();
+    let design = Design::new(policy.seed);
+    let of = |number: u64, treatment: Treatment, tail_ms: f64| {
+        let noise = if number.is_multiple_of(2) { 1.0 } else { 1.02 };
+        let tail = if treatment == Treatment::Test { tail_ms } else { 60.0 * noise };
+        block(number, treatment == Treatment::Half, [30.0, tail], [50.0, 100.0 * noise])
+    };
+    let both = |number: u64, [web, api]: [Treatment; 2]| {
+        let (mut block, other) = (of(number, web, 90.0), of(number, api, 60.0));
+        block.groups.extend(other.groups);
+        block
+    };
+    let mut blocks: Vec<Block> =
+        (0..8).map(|number| both(number, [Treatment::Control; 2])).collect();
+    let harmed = (0..TRIPLES).find_map(|triple| {
+        let orders = ["web", "api"].map(|name| design.order(name, triple));
+        for place in 0..3 {
+            blocks.push(both(blocks.len() as u64, orders.map(|order| order[place])));
+        }
+        let judged = judge(&[&blocks], &timeline, &design, &names).unwrap();
+        Some(certain_harm(&judged)).filter(|harmed| !harmed.is_empty())
+    });
+    let harmed = harmed.unwrap();
+    assert_eq!(harmed.keys().collect::<Vec<_>>(), [&0]);
+    assert!(harmed[&0].contains("queueing delay"), "{harmed:?}");
+
+    let first = blocks.len() as u64;
+    let arms_until = |first: u64, blocks: &[Block], stops: Option<Duration>| {
+        let begun = Experiment::begin(&policy, timeline, Vec::new(), blocks, first);
+        let (mut experiment, mut seen, mut ended) = (begun.unwrap(), Vec::new(), Vec::new());
+        for number in 0..9 {
+            let now = number * timeline.block;
+            if stops == Some(Duration::ZERO) && number == 0 {
+                experiment.stop(0, &harmed[&0], &mut Unchanged).unwrap();
+            }
+            ended.extend(experiment.step(now, &mut Unchanged).unwrap().block);
+            if stops == Some(now) && number > 0 {
+                assert!(experiment.stop(0, &harmed[&0], &mut Unchanged).unwrap());
+                assert!(!experiment.stop(0, "again", &mut Unchanged).unwrap());
+            }
+            let arms = experiment.assigned().1;
+            seen.push([0, 1].map(|group| arms[group].arms[0].clone()));
+        }
+        (seen, ended)
+    };
+    // At the beginning of a process, and in its fourth block.
+    for stopped_in in [0, 3] {
+        let stops = u32::try_from(stopped_in).unwrap() * timeline.block;
+        let (seen, ended) = arms_until(first, &blocks, Some(stops));
+        assert!(seen[stopped_in..].iter().all(|[web, _]| web == "A"), "{seen:?}");
+        assert!(seen.iter().any(|[_, api]| api == "B"), "{seen:?}");
+        let told = ended.iter().position(|block| block.groups[0].stopped.is_some());
+        assert_eq!(told, Some(stopped_in));
+        assert!(ended.iter().all(|block| block.groups[1].stopped.is_none()));
+        // The next process knows from the blocks.
+        let all: Vec<Block> = blocks.iter().cloned().chain(ended).collect();
+        let (seen, _) = arms_until(all.len() as u64, &all, None);
+        assert!(seen.iter().all(|[web, _]| web == "A"), "{seen:?}");
+    }
+    let (seen, _) = arms_until(first, &blocks, None);
+    assert!(seen.iter().any(|[web, _]| web == "B"), "{seen:?}");
 }
 
 /// Times survive the file of blocks; blocks without them, of an earlier version, are readable.

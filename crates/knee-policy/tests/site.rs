@@ -233,6 +233,7 @@ fn files_of_hosts_belong_together() {
     let more = Timeline { triples: 9, ..timeline };
     let (mut file, _) = BlockFile::open(&b, &site, &more).unwrap();
     file.push(&Block { number: 34, ..blocks[25].clone() }).unwrap();
+    drop(file);
     assert_eq!(recorded_blocks(&[a.clone(), b.clone()]).unwrap().timeline, more);
     fs::write(
         &b,

@@ -16,12 +16,12 @@ use knee_lab::Handle;
 use knee_lab::words::time_us;
 use knee_policy::{
     Actuator, Announcing, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy,
-    PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged, judge,
-    recorded_blocks,
+    PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged, certain_harm,
+    judge, recorded_blocks,
 };
 use knee_steer::{Design, Verdict};
 use site::{First, first, out_of_time, since_1970};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -91,11 +91,7 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     screen::say(&taken(&returned));
     let ended = ran?;
     report::document(&policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
-    match ended {
-        Ended::Done => Ok(Ending::Done),
-        Ended::Interrupted => Ok(Ending::Interrupted),
-        Ended::Lost(why) => Err(why),
-    }
+    ended.ending()
 }
 
 /// Observes the blocks of an experiment without changing anything.
@@ -124,7 +120,7 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
         },
     )?;
     report::document(policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
-    Ok(if matches!(ended, Ended::Interrupted) { Ending::Interrupted } else { Ending::Done })
+    ended.ending()
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
@@ -237,8 +233,18 @@ struct Held<'h> {
 enum Ended {
     Done,
     Interrupted,
-    /// Without a lease.
+    /// Before its end, without a lease or out of time.
     Lost(Failure),
+}
+
+impl Ended {
+    fn ending(self) -> Result<Ending, Failure> {
+        match self {
+            Ended::Done => Ok(Ending::Done),
+            Ended::Interrupted => Ok(Ending::Interrupted),
+            Ended::Lost(why) => Err(why),
+        }
+    }
 }
 
 fn carry_out(
@@ -250,17 +256,7 @@ fn carry_out(
     let means = Means::of(policy);
     let Held { journal, host, guard, file, handle, first, .. } = held;
     let mut actuator = means.prepare(policy, journal)?;
-    let (follower, mut plan) = match means {
-        Means::Routes => {
-            let (follower, plan) = Follower::begin(policy, host, journal, &mut *actuator)?;
-            (Some(follower), plan)
-        }
-        Means::Programs => {
-            let plan = follow::plan(policy, means, host)?;
-            actuator.apply(&plan, journal)?;
-            (None, plan)
-        }
-    };
+    let (follower, mut plan) = Follower::begin(policy, means, host, journal, &mut *actuator)?;
     // Ends before the actuator does.
     let mut published = published(held.published)?;
     if let Some(published) = &mut published {
@@ -269,7 +265,7 @@ fn carry_out(
     let going = Going {
         first: *first,
         plan: &mut plan,
-        follower,
+        follower: Some(follower),
         actuator: &mut *actuator,
         file,
         handle,
@@ -283,7 +279,7 @@ fn carry_out(
 struct Going<'g> {
     first: First,
     plan: &'g mut Plan,
-    /// For routes.
+    /// Unless nothing is changed.
     follower: Option<Follower<'g>>,
     actuator: &'g mut dyn Actuator,
     file: &'g mut BlockFile,
@@ -304,21 +300,25 @@ fn proceed(
     let Going { first, plan, mut follower, actuator, file, handle, mut published, renew } = going;
     let kept = plan.left_alone();
     let mut experiment = Experiment::begin(policy, timeline, kept, blocks, first.number)?;
-    if follower.is_some() {
+    if follower.as_ref().is_some_and(Follower::is_by_routes) {
         experiment.read_back();
     }
-    if timeline.slot(first.number).is_none() {
+    for (group, why) in file.stopped().iter().enumerate() {
+        if let Some(why) = why {
+            experiment.stop(group, why, actuator)?;
+        }
+    }
+    let so_far = so_far(policy, &timeline, blocks);
+    if timeline.slot(first.number).is_none() || so_far.is_decided {
         return Ok(Ended::Done);
     }
+    stop(policy, &mut experiment, so_far.harmed, file, actuator)?;
     let mut renewed = Instant::now();
     let began = first.at.unwrap_or(renewed);
     tell_begin(&timeline, first.number, policy.stage);
-    loop {
+    let ended = loop {
         if handle.is_stopped() {
-            if let Some(block) = experiment.interrupted() {
-                file.push(&block)?;
-            }
-            return Ok(Ended::Interrupted);
+            break Ended::Interrupted;
         }
         if renewed.elapsed() >= STEP {
             renewed = Instant::now();
@@ -326,11 +326,11 @@ fn proceed(
             if let Some(why) =
                 out_of_time(policy, &timeline, first.number, since_first, since_1970())
             {
-                return Ok(Ended::Lost(why));
+                break Ended::Lost(why);
             }
             let end = match renew() {
                 Ok(end) => end,
-                Err(why) => return Ok(Ended::Lost(why)),
+                Err(why) => break Ended::Lost(why),
             };
             let done = actuator.renew()?;
             experiment.renewed(done.given, done.refused);
@@ -340,6 +340,25 @@ fn proceed(
         }
         let mut announcing = Announcing::new(&mut *actuator, published.as_deref_mut());
         let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut announcing)?;
+        for (group, why) in stopped {
+            tell_stopped(&group, &why, file)?;
+        }
+        let has_ended = block.is_some();
+        if let Some(block) = block {
+            file.push(&block)?;
+            tell(policy, &timeline, &block);
+            blocks.push(block);
+        }
+        if done {
+            return Ok(Ended::Done);
+        }
+        if has_ended {
+            let so_far = self::so_far(policy, &timeline, blocks);
+            if so_far.is_decided {
+                return Ok(Ended::Done);
+            }
+            stop(policy, &mut experiment, so_far.harmed, file, &mut announcing)?;
+        }
         if let Some(follower) = &mut follower
             && let Some(why) = follower.follow(plan, &mut announcing)?
         {
@@ -349,20 +368,33 @@ fn proceed(
             let (number, groups) = experiment.assigned();
             published.publish(policy, plan, Some(number), groups)?;
         }
-        for (group, why) in stopped {
-            screen::complain(&format!(
-                "B is stopped in {group}: {why}. Its clients returned to A."
-            ));
-        }
-        if let Some(block) = block {
-            file.push(&block)?;
-            tell(policy, &timeline, &block);
-            blocks.push(block);
-        }
-        if done || is_decided(policy, &timeline, blocks) {
-            return Ok(Ended::Done);
+    };
+    if let Some(block) = experiment.interrupted() {
+        file.push(&block)?;
+    }
+    Ok(ended)
+}
+
+/// Stops B in these groups, with the reasons.
+fn stop(
+    policy: &Policy,
+    experiment: &mut Experiment,
+    groups: BTreeMap<usize, String>,
+    file: &mut BlockFile,
+    actuator: &mut dyn Actuator,
+) -> Result<(), Failure> {
+    for (group, why) in groups {
+        if experiment.stop(group, &why, actuator)? {
+            tell_stopped(&policy.groups[group].name, &why, file)?;
         }
     }
+    Ok(())
+}
+
+/// Reports that B was stopped, and records it at once: the block may never be finished.
+fn tell_stopped(group: &str, why: &str, file: &mut BlockFile) -> Result<(), Failure> {
+    screen::complain(&format!("B is stopped in {group}: {why}. Its clients returned to A."));
+    Ok(file.stop(group, why)?)
 }
 
 fn tell_begin(timeline: &Timeline, done: u64, stage: Stage) {
@@ -404,20 +436,33 @@ fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Ve
     judge(hosts, timeline, &Design::new(policy.seed), &names)
 }
 
-/// Whether all verdicts are final; checked after whole triples only.
-fn is_decided(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> bool {
-    let number = blocks.last().map_or(0, |block| block.number + 1);
-    let is_final = |one: &Judged| {
-        one.stopped.is_some()
-            || match policy.stage {
-                // A site is judged as a whole, by nobody's own result.
-                Stage::Observe | Stage::Site => false,
-                Stage::Canary => one.trial.guards().each().any(|(_, guard)| guard.has_stopped()),
-                Stage::Host => one.trial.verdict().0 != Verdict::NoEffect,
-            }
-    };
-    number > 2 * timeline.calibration
-        && timeline.resumed(number) == number
-        && judged(policy, timeline, &[blocks])
-            .is_some_and(|all| !all.is_empty() && all.iter().all(is_final))
+/// What the blocks so far demand.
+#[derive(Default)]
+struct SoFar {
+    /// All verdicts are final.
+    is_decided: bool,
+    /// Groups in which a guard is certain of harm, with the reason.
+    harmed: BTreeMap<usize, String>,
 }
+
+/// Judges the blocks so far, after whole triples only.
+fn so_far(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> SoFar {
+    let number = blocks.last().map_or(0, |block| block.number + 1);
+    if number <= 2 * timeline.calibration || timeline.resumed(number) != number {
+        return SoFar::default();
+    }
+    let judged = judged(policy, timeline, &[blocks]).unwrap_or_default();
+    let harmed = match policy.stage {
+        // Nothing was tried, or a site is judged as a whole, by nobody's own result.
+        Stage::Observe | Stage::Site => BTreeMap::new(),
+        Stage::Canary | Stage::Host => certain_harm(&judged),
+    };
+    let is_final = |one: &Judged| {
+        let is_seen = policy.stage == Stage::Host && one.trial.verdict().0 != Verdict::NoEffect;
+        one.stopped.is_some() || harmed.contains_key(&one.group) || is_seen
+    };
+    SoFar { is_decided: !judged.is_empty() && judged.iter().all(is_final), harmed }
+}
+
+#[cfg(test)]
+mod tests;

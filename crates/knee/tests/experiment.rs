@@ -142,7 +142,8 @@ impl World<'_> {
     /// Finished blocks.
     fn blocks(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.join("blocks")).unwrap_or_default();
-        text.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect()
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line.get("number").is_some()).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Results of an experiment's blocks.
 
 use knee_statistics::Sketch;
-use knee_steer::{Costs, Harm, Window};
+use knee_steer::{Costs, Guarded, Harm, Window};
 use serde::{Deserialize, Serialize};
 
 /// Size classes by delivered bytes: upper limit and name.
@@ -156,6 +156,22 @@ pub(crate) fn name(harm: Harm) -> String {
         Harm::Retransmissions => "it retransmits over 2 % and three times as much as A",
         Harm::Delay => "its round trips are twice as long as A's, and 20 ms longer",
         Harm::Completion => "its small transfers take twice as long as A's, and 20 ms longer",
+    }
+    .to_string()
+}
+
+/// Describes a harm of which a guard is certain.
+pub(crate) fn guarded(harm: Guarded) -> String {
+    match harm {
+        Guarded::Retransmissions => "it is certain that it retransmits more than the margin allows",
+        Guarded::Delay => {
+            "it is certain that its queueing delay (95th percentile) is longer than the margin \
+             allows"
+        }
+        Guarded::Completion => {
+            "it is certain that its small transfers (95th percentile) take longer than the margin \
+             allows"
+        }
     }
     .to_string()
 }

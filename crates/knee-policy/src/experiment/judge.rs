@@ -5,9 +5,10 @@
 //! are one bet, on their mean. Its weights are the connections before the first triple, which no
 //! treatment has changed.
 
-use super::block::{Block, CLASSES, GroupBlock};
+use super::block::{Block, CLASSES, GroupBlock, guarded};
 use super::timeline::{Slot, Timeline};
 use knee_steer::{Cells, Costs, Covariate, Design, Guards, Treatment, Trial, TrialSettings};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Significance level of all verdicts together.
@@ -140,6 +141,19 @@ pub fn judge(
         Judged { group, class, connections, trial, stopped, left_out }
     });
     Some(each.collect())
+}
+
+/// Groups, by index, in which a guard of any class is certain that B does harm, with the reason to stop
+/// it: B is to be stopped in these groups.
+pub fn certain_harm(judged: &[Judged]) -> BTreeMap<usize, String> {
+    let mut harmed = BTreeMap::new();
+    for one in judged {
+        let stopped = one.trial.guards().each().find(|(_, guard)| guard.has_stopped());
+        if let Some((harm, _)) = stopped {
+            harmed.entry(one.group).or_insert_with(|| guarded(harm));
+        }
+    }
+    harmed
 }
 
 /// Mean numbers of connections in a host's blocks before the first triple, by class.

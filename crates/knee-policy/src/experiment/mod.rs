@@ -13,7 +13,7 @@ mod timeline;
 mod watch;
 
 pub use block::{Block, CLASSES, GroupBlock, Sums, Times};
-pub use judge::{Judged, Stopped, judge};
+pub use judge::{Judged, Stopped, certain_harm, judge};
 pub use observed::{Checked, Noise, check, noise};
 pub use records::{BlockFile, RecordedBlocks, recorded_blocks};
 pub use timeline::{Slot, Timeline};
@@ -56,6 +56,8 @@ struct Group {
     window: Window,
     alarm: Option<Alarm>,
     stopped: bool,
+    /// Why B was stopped, if no block tells of it yet.
+    untold: Option<String>,
     parts: [BTreeSet<IpNet>; 2],
 }
 
@@ -122,6 +124,7 @@ impl Experiment {
             window: Window::default(),
             alarm: None,
             stopped: before.iter().any(|block| block.groups[index].stopped.is_some()),
+            untold: None,
             parts: Default::default(),
         };
         let look = LOOK.min(timeline.block / 20);
@@ -152,6 +155,33 @@ impl Experiment {
     pub fn exclude(&mut self, kept: Vec<IpNet>, why: &str) {
         self.kept = kept;
         self.block.void.get_or_insert_with(|| why.to_string());
+    }
+
+    /// Stops B in a group, by its index in the policy, from now on: its clients return to A. The
+    /// current block, or the first one, tells of it. Returns whether B had not been stopped before.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the kernel.
+    pub fn stop(
+        &mut self,
+        group: usize,
+        why: &str,
+        actuator: &mut dyn Actuator,
+    ) -> Result<bool, PolicyError> {
+        let Some(one) = self.groups.get_mut(group).filter(|one| !one.stopped) else {
+            return Ok(false);
+        };
+        one.stopped = true;
+        match self.block.groups.get_mut(group) {
+            Some(record) => {
+                record.stopped = Some(why.to_string());
+                self.chosen = self.last;
+                actuator.choose(self.choices())?;
+            }
+            None => one.untold = Some(why.to_string()),
+        }
+        Ok(true)
     }
 
     /// Ends the experiment in the midst of a block, which is then void. Returns the block if B was
@@ -279,7 +309,8 @@ impl Experiment {
         }
         let triple = matches!(self.timeline.slot(self.block.number), Some(Slot::Triple { .. }));
         let alarmed = triple && self.stage != Stage::Observe;
-        for group in &mut self.groups {
+        for (group, record) in self.groups.iter_mut().zip(&mut self.block.groups) {
+            record.stopped = group.untold.take();
             group.parts = Default::default();
             group.window = Window::default();
             // Restart with each block: windows of different blocks are not consecutive.
@@ -342,7 +373,7 @@ impl Experiment {
             // first listing is not of this block.
             let Some(not_before) = told.not_before.filter(|at| *at >= begin && now < end) else {
                 return;
-            }
+            };
             let (group, record) = (&mut groups[index], &mut block.groups[index]);
             let Ok(part) = IpNet::new(told.remote, part).map(|net| net.trunc()) else { return };
             let (treatment, key) = &treatments[index];

@@ -4,15 +4,17 @@ use super::Block;
 use super::timeline::Timeline;
 use crate::policy::TABLE;
 use crate::{Policy, PolicyError, PolicyGroup, Stage};
-use nix::fcntl::OFlag;
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SCHEMA: &str = "knee-steer-experiment/1";
+/// The first bytes of each file that is written here.
+const OURS: &str = r#"{"schema":"knee-steer-experiment/1""#;
 /// Most pairs, and most triples.
 pub const PLANNED_MAX: u64 = 10_000;
 
@@ -97,11 +99,21 @@ struct GroupHeader {
     controller: String,
 }
 
-/// A file of JSON lines: a header, then one line for each block.
+/// A line that is no block.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Note {
+    /// B was stopped in a group; also if the block in which it was is repeated or was never finished.
+    Stopped { group: String, why: String },
+}
+
+/// A file of JSON lines: a header, then one line for each block, with notes between them. It is locked
+/// (flock(2)) by this process.
 #[derive(Debug)]
 pub struct BlockFile {
-    file: File,
+    file: Flock<File>,
     path: PathBuf,
+    stopped: Vec<Option<String>>,
 }
 
 /// The contents of a file.
@@ -110,34 +122,63 @@ struct Contents {
     blocks: Vec<Block>,
     /// Ends of the header and of each block, in bytes.
     ends: Vec<usize>,
+    /// Why B was stopped, by group.
+    stopped: Vec<Option<String>>,
 }
 
 impl Contents {
     /// Parses whole lines; `None` if they are not those of an experiment, or without a header.
     fn parse(text: &str) -> Option<Contents> {
-        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        let mut lines = whole.split_inclusive('\n');
+        let mut lines = whole(text).split_inclusive('\n');
         let first = lines.next()?;
         let header: Header = serde_json::from_str(first).ok()?;
         if header.calibration.max(header.triples.unwrap_or(0)) > PLANNED_MAX {
             return None;
         }
-        let end = 2 * header.calibration + 3 * PLANNED_MAX;
-        let mut contents = Contents { header, blocks: Vec::new(), ends: vec![first.len()] };
+        let mut contents = Contents::of(header);
+        let mut end = first.len();
+        contents.ends.push(end);
         for line in lines {
-            let block: Block = serde_json::from_str(line).ok()?;
-            let next = contents.blocks.last().map_or(0, |before| before.number + 1);
-            // A host of a site may miss blocks.
-            let gaps = contents.header.stage == Stage::Site && block.number > next;
-            let groups = block.groups.len() == contents.header.groups.len();
-            if block.number != next && !gaps || block.number >= end || !groups {
-                return None;
-            }
-            contents.ends.push(contents.ends[contents.blocks.len()] + line.len());
-            contents.blocks.push(block);
+            end += line.len();
+            contents.add(line, end)?;
         }
         Some(contents)
     }
+
+    fn of(header: Header) -> Contents {
+        let stopped = vec![None; header.groups.len()];
+        Contents { header, blocks: Vec::new(), ends: Vec::new(), stopped }
+    }
+
+    /// Adds a line that ends at this byte.
+    fn add(&mut self, line: &str, line_end: usize) -> Option<()> {
+        let Contents { header, blocks, ends, stopped } = self;
+        let Ok(block) = serde_json::from_str::<Block>(line) else {
+            let Note::Stopped { group, why } = serde_json::from_str(line).ok()?;
+            let at = header.groups.iter().position(|one| one.name == group)?;
+            stopped[at].get_or_insert(why);
+            return Some(());
+        };
+        let next = blocks.last().map_or(0, |before| before.number + 1);
+        // A host of a site may miss blocks.
+        let gaps = header.stage == Stage::Site && block.number > next;
+        let end = 2 * header.calibration + 3 * PLANNED_MAX;
+        let groups = block.groups.len() == header.groups.len();
+        if block.number != next && !gaps || block.number >= end || !groups {
+            return None;
+        }
+        for (stopped, group) in stopped.iter_mut().zip(&block.groups) {
+            *stopped = stopped.take().or_else(|| group.stopped.clone());
+        }
+        blocks.push(block);
+        ends.push(line_end);
+        Some(())
+    }
+}
+
+/// The whole lines of a text.
+fn whole(text: &str) -> &str {
+    text.rfind('\n').map_or("", |end| &text[..=end])
 }
 
 /// An experiment as its files of blocks tell it.
@@ -196,7 +237,8 @@ impl BlockFile {
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Records`], [`PolicyError::OtherExperiment`].
+    /// [`PolicyError::Records`], also if another process has it open; and
+    /// [`PolicyError::OtherExperiment`], in which case it is unchanged.
     pub fn open(
         path: &Path,
         policy: &Policy,
@@ -205,30 +247,63 @@ impl BlockFile {
         let header = Header::of(policy, timeline);
         let failed = |what, source| PolicyError::Records { what, path: path.to_path_buf(), source };
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
-        let mut file = options.open(path).map_err(|error| failed("open", error))?;
+        let file = options.open(path).map_err(|error| failed("open", error))?;
+        let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
+        let mut file = locked.map_err(|(_, error)| {
+            let is_held = error == nix::errno::Errno::EWOULDBLOCK;
+            let held = || io::Error::new(ErrorKind::WouldBlock, "another process writes to it");
+            failed("lock", if is_held { held() } else { error.into() })
+        })?;
         let mut text = String::new();
         file.read_to_string(&mut text).map_err(|error| failed("read", error))?;
-        let (mut kept, mut blocks) = (0, Vec::new());
-        if text.contains('\n') {
-            let same = |found: &Contents| {
+        let is_begun = text.starts_with(OURS) || OURS.starts_with(&text);
+        let contents = match text.contains('\n') {
+            true => Contents::parse(&text).filter(|found| {
                 Header { triples: header.triples, ..found.header.clone() } == header
-            };
-            let other = || PolicyError::OtherExperiment { path: path.to_path_buf() };
-            let contents = Contents::parse(&text).filter(same).ok_or_else(other)?;
-            blocks = contents.blocks;
-            if policy.stage != Stage::Site {
-                blocks.truncate(timeline.resumed(blocks.len() as u64) as usize);
-            }
-            kept = contents.ends[blocks.len()];
+            }),
+            // Nothing, or a header that was broken off.
+            false => is_begun.then(|| Contents::of(header.clone())),
+        };
+        let other = || PolicyError::OtherExperiment { path: path.to_path_buf() };
+        let Contents { mut blocks, ends, stopped, .. } = contents.ok_or_else(other)?;
+        let mut kept = whole(&text).len();
+        if policy.stage != Stage::Site {
+            blocks.truncate(timeline.resumed(blocks.len() as u64) as usize);
+            kept = ends.get(blocks.len()).copied().unwrap_or(kept);
         }
-        file.set_len(kept as u64).map_err(|error| failed("cut", error))?;
-        let mut records = BlockFile { file, path: path.to_path_buf() };
+        file.seek(SeekFrom::Start(kept as u64)).map_err(|error| failed("write", error))?;
+        let mut records = BlockFile { file, path: path.to_path_buf(), stopped };
         if kept == 0 {
+            records.file.set_len(0).map_err(|error| failed("cut", error))?;
             records.line(&header)?;
         }
+        // What was stopped remains so: written before anything is cut.
+        let told = Contents::parse(&text[..kept]).map(|before| before.stopped).unwrap_or_default();
+        for (index, why) in records.stopped.clone().iter().enumerate() {
+            if let Some(why) = why.as_deref().filter(|_| told.get(index) == Some(&None)) {
+                records.stop(&policy.groups[index].name, why)?;
+            }
+        }
+        let end = records.file.stream_position();
+        end.and_then(|end| records.file.set_len(end)).map_err(|error| failed("cut", error))?;
         Ok((records, blocks))
+    }
+
+    /// Why B was stopped in each group when the file was opened, also in blocks that do not count.
+    pub fn stopped(&self) -> &[Option<String>] {
+        &self.stopped
+    }
+
+    /// Appends that B was stopped in a group and syncs it to disk, so that it remains stopped whatever
+    /// becomes of the current block.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::Records`].
+    pub fn stop(&mut self, group: &str, why: &str) -> Result<(), PolicyError> {
+        self.line(&Note::Stopped { group: group.to_string(), why: why.to_string() })
     }
 
     /// Appends a block and syncs it to disk.
@@ -300,12 +375,90 @@ mod tests {
         assert!(matches!(link, Err(PolicyError::Records { .. })), "{link:?}");
     }
 
+    /// B is stopped in the second block of a triple, after which the process is killed: the triple is
+    /// repeated, but B remains stopped, however often the process begins anew.
+    #[test]
+    fn a_stop_outlives_its_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let block = Duration::from_secs(600);
+        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let whole = |number, stopped: Option<&str>| Block {
+            number,
+            groups: vec![GroupBlock {
+                stopped: stopped.map(str::to_string),
+                ..GroupBlock::default()
+            }],
+            ..Block::default()
+        };
+        let (mut file, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+        assert_eq!(file.stopped(), [None]);
+        (0..6).for_each(|number| file.push(&whole(number, None)).unwrap());
+        file.stop("g", "harm").unwrap();
+        drop(file);
+        for _ in 0..2 {
+            let (file, before) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+            assert_eq!(before.len(), 5);
+            assert_eq!(file.stopped(), [Some("harm".to_string())]);
+        }
+        let (mut file, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+        (5..8).for_each(|number| file.push(&whole(number, None)).unwrap());
+        drop(file);
+        let read = recorded_blocks(std::slice::from_ref(&path)).unwrap();
+        let numbers: Vec<u64> = read.hosts[0].iter().map(|block| block.number).collect();
+        assert_eq!(numbers, (0..8).collect::<Vec<_>>());
+        // The same if only the block tells of it, as in files of earlier versions.
+        let (mut file, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+        file.push(&whole(8, Some("other harm"))).unwrap();
+        drop(file);
+        let (file, before) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+        assert_eq!((before.len(), file.stopped()), (8, &[Some("harm".to_string())][..]));
+    }
+
+    /// A file with other contents is refused and stays as it is, also one of a single line without
+    /// an end. A header that was broken off is written anew.
+    #[test]
+    fn other_files_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let block = Duration::from_secs(600);
+        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        for text in ["{\"a\":1}", "notes", "{\"a\":1}\n", "{\"schema\":\"knee-run/1\"}"] {
+            fs::write(&path, text).unwrap();
+            let other = BlockFile::open(&path, &policy("a"), &timeline).unwrap_err();
+            assert!(matches!(other, PolicyError::OtherExperiment { .. }), "{other}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        for text in ["", "{\"sch", "{\"schema\":\"knee-steer-experiment/1\",\"pol"] {
+            fs::write(&path, text).unwrap();
+            let (_, before) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+            assert_eq!(before, []);
+            assert!(recorded_blocks(std::slice::from_ref(&path)).is_ok());
+        }
+    }
+
+    #[test]
+    fn one_process_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let block = Duration::from_secs(600);
+        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let (first, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+        let second = BlockFile::open(&path, &policy("a"), &timeline).unwrap_err();
+        assert!(second.to_string().contains("another process"), "{second}");
+        assert!(recorded_blocks(std::slice::from_ref(&path)).is_ok(), "anyone can read it");
+        drop(first);
+        BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+    }
+
     /// /dev/full refuses each byte, as a full disk does.
     #[test]
     fn a_full_disk_ends_it() {
         let path = PathBuf::from("/dev/full");
         let file = OpenOptions::new().write(true).open(&path).unwrap();
-        let error = BlockFile { file, path }.push(&Block::default()).unwrap_err();
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).unwrap();
+        let mut file = BlockFile { file, path, stopped: Vec::new() };
+        let error = file.push(&Block::default()).unwrap_err();
         let PolicyError::Records { source, .. } = &error else { panic!("{error}") };
         assert_eq!(source.kind(), ErrorKind::StorageFull);
     }

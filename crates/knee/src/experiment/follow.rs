@@ -1,4 +1,4 @@
-//! The routes of an experiment, which follow those of the host.
+//! The routes of an experiment, or the prefixes of its programs, which follow the host's routes.
 
 use crate::failure::Failure;
 use crate::policy::place;
@@ -35,9 +35,11 @@ pub fn planned(policy: &Policy, means: Means) -> Result<Option<String>, Failure>
     }))
 }
 
-/// Keeps the routes of an experiment in line with those of the host, whoever changes them.
+/// Keeps the routes of an experiment, or the prefixes of its programs, in line with the routes of the
+/// host, whoever changes them.
 pub struct Follower<'f> {
     policy: &'f Policy,
+    means: Means,
     host: &'f mut Host,
     journal: &'f mut Journal,
     changes: RouteChanges,
@@ -49,23 +51,29 @@ impl<'f> Follower<'f> {
     /// Applies the plan of the time before the first block, a block under A.
     pub fn begin(
         policy: &'f Policy,
+        means: Means,
         host: &'f mut Host,
         journal: &'f mut Journal,
         actuator: &mut dyn Actuator,
     ) -> Result<(Follower<'f>, Plan), Failure> {
         // Before the plan, so that no change is missed.
         let changes = RouteChanges::listen()?;
-        let mut plan = plan(policy, Means::Routes, host)?;
+        let mut plan = plan(policy, means, host)?;
         let applied = actuator.apply(&plan, journal)?;
         if let Some((_, words)) = applied.refused.into_iter().next() {
             let advice = "knee steer plan shows the routes; all changes were reverted";
             return Err(Failure::Host(words, advice.to_string()));
         }
         let mut follower =
-            Follower { policy, host, journal, changes, left: Vec::new(), next: None };
+            Follower { policy, means, host, journal, changes, left: Vec::new(), next: None };
         let applied = Applied { refused: Vec::new(), ..applied };
         follower.leave(&mut plan, applied);
         Ok((follower, plan))
+    }
+
+    /// Whether the experiment is carried out by routes.
+    pub fn is_by_routes(&self) -> bool {
+        self.means == Means::Routes
     }
 
     /// Follows changes since the last call. Returns what has changed for the experiment.
@@ -82,7 +90,13 @@ impl<'f> Follower<'f> {
         }
         let main = self.host.main_table()?;
         let alone = plan.left_alone();
-        *plan = Plan::for_experiment(Means::Routes, self.policy, &main)?;
+        let next = Plan::for_experiment(self.means, self.policy, &main)?;
+        // Programs need nothing new for most changes, and nobody else changes what they have.
+        if !self.is_by_routes() && next.places == plan.places {
+            self.next = Some(Instant::now() + (10 * began.elapsed()).min(INTERVAL));
+            return Ok(None);
+        }
+        *plan = next;
         let applied = actuator.apply(plan, self.journal)?;
         let is_changed = applied.added + applied.removed > 0;
         let took = began.elapsed();

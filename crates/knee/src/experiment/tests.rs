@@ -1,0 +1,76 @@
+//! What blocks made by hand demand.
+
+use super::*;
+use knee_policy::{GroupBlock, Sums, Times};
+use knee_steer::Treatment;
+
+const TRIPLES: u64 = 12;
+
+fn policy(stage: &str) -> Policy {
+    let group = |name: &str, net: &str| {
+        format!(
+            "[[group]]\nname = \"{name}\"\nprefixes = [\"{net}\"]\ncontroller = \"bbr\"\n\
+             control = \"cubic\"\n"
+        )
+    };
+    let groups = group("web", "192.0.2.0/25") + &group("api", "192.0.2.128/25");
+    let text = format!("name = \"edge\"\nseed = 7\n{stage}\n{groups}");
+    Policy::parse(&text).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+/// Results of a group: a hundred connections, of which ten have this RTT.
+fn results(number: u64, rtt_ms: f64) -> GroupBlock {
+    let mut times = Times { rtt_min_us: Some(20_000), ..Times::default() };
+    for at in 0..100 {
+        let ms = if at < 90 { 30.0 } else { rtt_ms };
+        times.rtt_us.add(1e3 * ms * (1.0 + 1e-4 * f64::from(at)));
+    }
+    let mut group = GroupBlock { times, bytes: [1_000, 1_000_000], ..GroupBlock::default() };
+    let noise = 0.1 * (number % 2) as f64;
+    group.classes[0] = [Sums { count: 100, ln_bps: 100.0 * (15.0 + noise) }; 2];
+    group
+}
+
+/// The first twelve triples, in which B has these RTTs in the tail of each group.
+fn blocks(policy: &Policy, timeline: &Timeline, rtt_ms: [f64; 2]) -> Vec<Block> {
+    let design = Design::new(policy.seed);
+    let all = 2 * timeline.calibration + 3 * timeline.triples;
+    let block = |number: u64| {
+        let groups = policy.groups.iter().zip(rtt_ms).map(|(group, bad_ms)| {
+            let is_test = match timeline.slot(number) {
+                Some(Slot::Triple { triple, place }) => {
+                    design.order(&group.name, triple)[place] == Treatment::Test
+                }
+                _ => false,
+            };
+            let usual_ms = 60.0 + (number % 2) as f64;
+            results(number, if is_test { bad_ms } else { usual_ms })
+        });
+        Block { number, groups: groups.collect(), reports: 100, ..Block::default() }
+    };
+    (0..all).map(block).collect()
+}
+
+/// Certain harm in one of two groups stops B there and goes on in the other; in both, or in the only
+/// group of a canary, it ends the experiment. A site is not judged by one of its hosts. Within a triple
+/// nothing is judged.
+#[test]
+fn certain_harm_by_stage() {
+    let block = Duration::from_secs(600);
+    let timeline = Timeline { block, burn_in: block / 10, calibration: 4, triples: TRIPLES };
+    let found = |policy: &Policy, rtt_ms: [f64; 2], count: usize| {
+        let so_far = so_far(policy, &timeline, &blocks(policy, &timeline, rtt_ms)[..count]);
+        (so_far.is_decided, so_far.harmed.into_keys().collect::<Vec<_>>())
+    };
+    let all = 8 + 3 * TRIPLES as usize;
+    let host = policy("");
+    assert_eq!(found(&host, [60.0, 60.0], all), (false, vec![]));
+    assert_eq!(found(&host, [90.0, 60.0], all), (false, vec![0]));
+    assert_eq!(found(&host, [90.0, 60.0], all - 1), (false, vec![]));
+    assert_eq!(found(&host, [90.0, 90.0], all), (true, vec![0, 1]));
+    let mut canary = policy("stage = \"canary\"");
+    canary.groups.truncate(1);
+    assert_eq!(found(&canary, [90.0, 60.0], all), (true, vec![0]));
+    let site = policy("stage = \"site\"\nbegins = 2026-01-31T18:00:00Z");
+    assert_eq!(found(&site, [90.0, 90.0], all), (false, vec![]));
+}
