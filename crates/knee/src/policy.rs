@@ -24,6 +24,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Interval of lease renewals.
 const STEP: Duration = Duration::from_secs(1);
+/// Longest wait from one comparison with the host's routes to the next, unless it took longer;
+/// otherwise ten times what it took.
+const INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum wait for changes of routes before the stop condition is checked.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum number of prefixes listed in text output; JSON contains all.
@@ -97,13 +100,14 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
         let document = refused.fold(document, |all, (_, words)| all.said(words.clone()));
         document.print(arguments.print.format(), &told(&policy, means, &plan))?;
         let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
+        let (mut has_changed, mut next) = (false, Instant::now());
         while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
             if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
                 screen::complain("The policy has expired: reverting all changes.");
                 break;
             }
             let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
-            let has_changed = changes.wait(left.unwrap_or(PATIENCE).min(PATIENCE))?;
+            has_changed |= changes.wait(left.unwrap_or(PATIENCE).min(PATIENCE))?;
             // Before anything else after a time in which this process did not run.
             if renewed.elapsed() >= STEP {
                 renewed = Instant::now();
@@ -113,13 +117,26 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                     published.renew(guard.end())?;
                 }
             }
-            if has_changed {
-                plan = Plan::by(means, &policy, &host.main_table()?);
-                let mut announcing = Announcing::new(&mut *actuator, published.as_mut());
-                let applied = announcing.apply(&plan, &mut journal)?;
-                if let Some(published) = &mut published {
+            let began = Instant::now();
+            if has_changed && began >= next {
+                has_changed = false;
+                let former =
+                    std::mem::replace(&mut plan, Plan::by(means, &policy, &host.main_table()?));
+                let applied = if plan == former {
+                    // What is published remains true, unless something of the plan was missing.
+                    let applied = actuator.apply(&plan, &mut journal)?;
+                    let is_whole = applied.added + applied.removed == 0;
+                    published.iter_mut().filter(|_| !is_whole).for_each(Publication::withdraw);
+                    applied
+                } else {
+                    Announcing::new(&mut *actuator, published.as_mut())
+                        .apply(&plan, &mut journal)?
+                };
+                if let Some(published) = published.as_mut().filter(|one| !one.is_published()) {
                     published.publish(&policy, &plan, None, treated(&policy))?;
                 }
+                let took = began.elapsed();
+                next = Instant::now() + (10 * took).min(INTERVAL).max(took);
                 if applied.added + applied.removed > 0 {
                     let what = if means == Means::Routes { "made" } else { "added" };
                     screen::say(&format!(

@@ -148,6 +148,13 @@ fn there_and_back() -> Result<(), Skipped> {
         let without = places.iter().filter(|place| !place["arm"].is_null()).count();
         assert!(places.len() == routes && without == thrown && thrown > 0, "{table}\n{published}");
 
+        // A change elsewhere is none for the policy, and what is published remains.
+        ip("route add 203.0.113.0/24 via 192.0.2.7");
+        sleep(Duration::from_secs(2));
+        ip("route del 203.0.113.0/24");
+        let now: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(now, published);
+
         // A route changed by somebody else is left alone and reported, even after other routes have
         // followed a change of the main table.
         ip("route replace 198.51.100.0/24 via 192.0.2.9 table 7222 congctl cubic proto 222");
@@ -499,10 +506,10 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
             assert!(whole || told.contains("stopped in all"), "{told}");
         });
         let blocks = fs::read_to_string(folder.join("blocks")).unwrap();
+        // The header has no number, nor a note that B was stopped.
         let numbers: Vec<u64> = blocks
             .lines()
-            .skip(1)
-            .map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].as_u64().unwrap())
+            .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].as_u64())
             .collect();
         assert!((7..=10).contains(&numbers.len()), "{numbers:?}");
         assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{numbers:?}");
@@ -511,6 +518,47 @@ fn programs_go_on_with_an_experiment() -> Result<(), Skipped> {
         assert!(complaint(folder, &other, 3).contains("another experiment"));
     });
     Ok(())
+}
+
+/// Clients whose controller an administrator sets during an experiment are in no arm from then on, and
+/// the block is void.
+#[cfg(feature = "bpf")]
+fn programs_follow_what_others_choose() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    if let Some(lack) = knee_policy::programs_lack() {
+        return Err(Skipped::lack(lack));
+    }
+    host(|folder| {
+        let policy = POLICY.replace("\"reno\"", "\"reno\"\ncontrol = \"cubic\"");
+        fs::write(folder.join("policy.toml"), policy.replace("\"route\"", "\"bpf\"")).unwrap();
+        let run = "steer run policy.toml --blocks blocks --journal own/journal --block 4s \
+                   --burn-in 500ms --calibration 2 --triples 15 --assignment assignment.json \
+                   --allow short-block --allow short-burn-in --allow few-triples";
+        let run = knee(folder, run).spawn().unwrap();
+        let places = || -> Option<Vec<Value>> {
+            let text = fs::read(folder.join("assignment.json")).ok()?;
+            let published: Value = serde_json::from_slice(&text).ok()?;
+            published["places"].as_array().cloned()
+        };
+        until("it is published", || places().is_some_and(|places| places.len() == 1));
+        ip("route add 198.51.100.128/25 via 192.0.2.254 congctl cubic");
+        until("they are in no arm", || {
+            let is_theirs =
+                |place: &Value| place["prefix"] == "198.51.100.128/25" && place["arm"] == "kept";
+            places().is_some_and(|places| places.iter().any(is_theirs))
+        });
+        let blocks = || fs::read_to_string(folder.join("blocks")).unwrap();
+        until("the block is void", || blocks().contains("the host's routes have changed"));
+        kill(Pid::from_raw(i32::try_from(run.id()).unwrap()), Signal::SIGTERM).unwrap();
+        assert_eq!(run.wait_with_output().unwrap().status.code(), Some(130));
+    });
+    Ok(())
+}
+
+/// Without BPF programs in this build there is nothing to follow.
+#[cfg(not(feature = "bpf"))]
+fn programs_follow_what_others_choose() -> Result<(), Skipped> {
+    Err(Skipped("this build of Knee has no BPF programs".to_string()))
 }
 
 /// Without BPF programs in this build, experiments that name them are refused.
@@ -605,12 +653,32 @@ fn an_experiment_in_stages() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// If the policy expires while blocks are observed, the exit code and a message say so.
+fn an_observation_ends_with_its_policy() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    host(|folder| {
+        let ends = ["--utc", "--date", "3 seconds", "+%Y-%m-%dT%H:%M:%SZ"];
+        let ends = Command::new("date").args(ends).output().unwrap().stdout;
+        let policy = format!(
+            "name = \"edge\"\nstage = \"observe\"\nexpires = {}\n[[group]]\nname = \"near\"\n\
+             prefixes = [\"127.0.0.0/24\"]\ncontroller = \"reno\"\ncontrol = \"cubic\"\n",
+            String::from_utf8(ends).unwrap().trim()
+        );
+        fs::write(folder.join("policy.toml"), policy).unwrap();
+        let said = complaint(folder, "steer run policy.toml --blocks blocks", 3);
+        assert!(said.contains("the policy has expired"), "{said}");
+    });
+    Ok(())
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         programs_go_with_their_process,
         programs_of_a_stopped_process_give_no_arms,
         programs_go_on_with_an_experiment,
+        programs_follow_what_others_choose,
         an_experiment_in_stages,
+        an_observation_ends_with_its_policy,
         wrong_policies,
         there_and_back,
         kills_leave_nothing,
