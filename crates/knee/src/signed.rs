@@ -43,7 +43,7 @@ pub fn sign(arguments: &Sign) -> Result<Ending, Failure> {
 pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(), Failure> {
     let file = match &trust.trust {
         Some(file) => file.as_path(),
-        None if Path::new(TRUST).exists() => Path::new(TRUST),
+        None if has_keys(Path::new(TRUST)) => Path::new(TRUST),
         None => return Ok(()),
     };
     let keys =
@@ -61,10 +61,39 @@ pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(
     Ok(())
 }
 
+/// Whether a host has this file of trusted keys, also if it cannot be read, or is a link to nothing:
+/// then no policy is accepted.
+fn has_keys(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(_) => true,
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
 fn refused(what: &Path, error: &SignatureError) -> Failure {
     Failure::Usage(format!("{}: {error}", what.display()), error.advice().to_string())
 }
 
 fn unusable(path: &Path, error: &io::Error, help: &str) -> Failure {
     Failure::Usage(format!("cannot use {}: {error}", path.display()), help.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link to nothing, and a folder that cannot be searched (here one that is none), do not mean
+    /// that the host trusts everybody.
+    #[test]
+    fn keys_that_cannot_be_read_are_keys() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("steer.trust");
+        assert!(!has_keys(&path) && !has_keys(&path.join("steer.trust")));
+        std::os::unix::fs::symlink("nowhere", &path)?;
+        assert!(has_keys(&path));
+        fs::remove_file(&path)?;
+        fs::write(&path, "")?;
+        assert!(has_keys(&path) && has_keys(&path.join("steer.trust")));
+        Ok(())
+    }
 }
