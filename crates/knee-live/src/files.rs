@@ -2,8 +2,9 @@
 
 use crate::minutes::{self, Minute};
 use crate::{LiveError, Queue};
-use knee_record::{ConnectionFile, ConnectionRecord, Error, rfc3339};
-use std::fs;
+use knee_record::{ConnectionFile, ConnectionRecord, Error, PART, rfc3339};
+use nix::fcntl::{Flock, FlockArg};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub(crate) struct Files {
     written: Written,
     /// Completed files are also stored elsewhere.
     queue: Option<Queue>,
+    /// A lock on the folder, so that no other observer removes the file that this one is writing.
+    _held: Option<Flock<File>>,
 }
 
 struct Open {
@@ -46,6 +49,7 @@ impl Files {
     pub fn new(directory: &Path, bytes_max: u64) -> Result<Files, LiveError> {
         let create = |source| Error::Io { action: "create", path: directory.to_path_buf(), source };
         fs::create_dir_all(directory).map_err(create)?;
+        let held = hold(directory)?;
         Ok(Files {
             directory: directory.to_path_buf(),
             bytes_max,
@@ -53,6 +57,7 @@ impl Files {
             minutes: Vec::new(),
             written: Written::default(),
             queue: None,
+            _held: held,
         })
     }
 
@@ -73,6 +78,11 @@ impl Files {
         let connections = ConnectionFile::create(&path, "live", nanos)?;
         self.open = Some(Open { connections, name, since: now, epoch: now });
         Ok(now)
+    }
+
+    /// Whether a file has begun and is not complete yet.
+    pub fn is_begun(&self) -> bool {
+        self.open.is_some()
     }
 
     /// Adds a row, relative to the epoch that [`Files::epoch`] returned.
@@ -160,6 +170,38 @@ impl Files {
     }
 }
 
+/// Locks the folder for observers, of which there may be several. The only one removes the unfinished
+/// files of those that were killed, which the limit on the total size does not include. `None` if the
+/// file system has no locks: then they remain.
+fn hold(directory: &Path) -> Result<Option<Flock<File>>, Error> {
+    let wrong = |source| Error::Io { action: "open", path: directory.to_path_buf(), source };
+    let folder = File::open(directory).map_err(wrong)?;
+    match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
+        Ok(held) => {
+            remove_unfinished(directory)?;
+            Ok(held.relock(FlockArg::LockSharedNonblock).is_ok().then_some(held))
+        }
+        Err((folder, _)) => Ok(Flock::lock(folder, FlockArg::LockSharedNonblock).ok()),
+    }
+}
+
+fn remove_unfinished(directory: &Path) -> Result<(), Error> {
+    let wrong = |action| {
+        let path = directory.to_path_buf();
+        move |source| Error::Io { action, path, source }
+    };
+    for entry in fs::read_dir(directory).map_err(wrong("list"))? {
+        let entry = entry.map_err(wrong("list"))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_ours = name.starts_with(CONNECTIONS) || name.starts_with(MINUTES);
+        let is_unfinished = name.strip_suffix(PART).is_some_and(|name| name.ends_with(ENDING));
+        if is_ours && is_unfinished && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            fs::remove_file(entry.path()).map_err(wrong("remove"))?;
+        }
+    }
+    Ok(())
+}
+
 /// A completed file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Listed {
@@ -195,4 +237,33 @@ pub(crate) fn listed(directory: &Path) -> Result<Vec<Listed>, Error> {
 pub(crate) fn stamp(since_1970: Duration) -> String {
     let second = rfc3339(since_1970.as_secs()).replace(['-', ':', 'Z'], "");
     format!("{second}.{:03}Z", since_1970.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a killed observer left is removed, but nothing of one that runs, nor other files.
+    #[test]
+    fn unfinished_files_of_the_dead_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = ["connections-1.parquet.part", "minutes-1.parquet.part"];
+        let others = ["connections-1.parquet", "notes.part", "connections-1.part"];
+        for name in left.iter().chain(&others) {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let is_there = |name: &str| folder.path().join(name).exists();
+        let mut first = Files::new(folder.path(), u64::MAX).unwrap();
+        assert!(!left.iter().any(|name| is_there(name)));
+        assert!(others.iter().all(|name| is_there(name)));
+        first.epoch(Duration::from_secs(1)).unwrap();
+        let open = "connections-19700101T000001.000Z.parquet.part";
+        assert!(is_there(open));
+        let second = Files::new(folder.path(), u64::MAX).unwrap();
+        assert!(is_there(open));
+        drop((first, second));
+        fs::write(folder.path().join(left[0]), "").unwrap();
+        drop(Files::new(folder.path(), u64::MAX).unwrap());
+        assert!(!is_there(left[0]));
+    }
 }

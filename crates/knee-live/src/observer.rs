@@ -68,8 +68,12 @@ pub struct Observer {
     live: Option<(Live, Instant)>,
     /// Address of the page.
     page: Option<SocketAddr>,
-    /// Start, on a monotonic clock and since 1970 (UTC).
-    began: (Instant, Duration),
+    /// When it began.
+    began: Instant,
+    /// When the current file began, on a monotonic clock and since 1970 (UTC).
+    clock: (Instant, Duration),
+    /// The host's clock: time since 1970 (UTC). It may be set at any time.
+    host_clock: fn() -> Duration,
     /// When the open connections were last listed; `None`: they are to be listed now.
     listed: Option<Instant>,
     assignments: Option<Assignments>,
@@ -132,7 +136,7 @@ impl Observer {
         let files = Files::new(&settings.directory, settings.bytes_max)?;
         let observed = Observed { unreported: source.unreported(), ..Observed::default() };
         let assignments = settings.assignment.as_deref().map(Assignments::new);
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let unix = since_1970();
         Ok(Observer {
             source,
             settings,
@@ -146,7 +150,9 @@ impl Observer {
             total: Cells::default(),
             live: None,
             page: None,
-            began: (Instant::now(), unix),
+            began: Instant::now(),
+            clock: (Instant::now(), unix),
+            host_clock: since_1970,
             listed: None,
             assignments,
             observed,
@@ -233,6 +239,9 @@ impl Observer {
         self.observed.reports += news.reports;
         self.observed.lost += news.dropped;
         self.part.minute.lost += news.dropped;
+        if !self.files.is_begun() {
+            self.read_clock();
+        }
         let epoch = self.files.epoch(self.now())?;
         let end_ns = nanos(self.now().saturating_sub(epoch));
         let mut heard = std::mem::take(&mut self.heard);
@@ -323,15 +332,22 @@ impl Observer {
         self.total.merge(&minute.cells);
         self.files.minute(minute);
         let mut observed = self.observed;
-        observed.seconds = (now - self.began.1).as_secs_f64();
+        observed.seconds = self.began.elapsed().as_secs_f64();
         observed.cells = self.total.0.into_iter().collect();
         observed.written = self.files.finish(now)?;
         read.map(|()| observed)
     }
 
-    /// Current time since 1970 (UTC), unaffected by changes of the host's clock.
+    /// Current time since 1970 (UTC), unaffected by changes of the host's clock within a file.
     fn now(&self) -> Duration {
-        self.began.1 + self.began.0.elapsed()
+        self.clock.1 + self.clock.0.elapsed()
+    }
+
+    /// Follows the host's clock, which may have been set since the last file began, or been wrong
+    /// until now; the monotonic one does not count the time in which the host is suspended.
+    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
+    fn read_clock(&mut self) {
+        self.clock = (Instant::now(), (self.host_clock)());
     }
 
     fn turn_minute(&mut self) {
@@ -358,8 +374,14 @@ impl Observer {
 
     fn counts(&self) -> Counts {
         let Observed { reports, lost, .. } = self.observed;
-        Counts { running: self.began.0.elapsed(), reports, lost }
+        Counts { running: self.began.elapsed(), reports, lost }
     }
+}
+
+/// Time of the host's clock.
+#[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Name of a controller, of which there are few.
@@ -421,5 +443,38 @@ mod tests {
         let kept = (1..=100_000).filter(|cookie| is_sampled(*cookie, 100)).count() as f64;
         assert!((kept - 1000.0).abs() < 4.0 * (1000.0f64 * 0.99).sqrt(), "{kept}");
         assert!((0..1000).all(|cookie| is_sampled(cookie, 1)));
+    }
+
+    /// The host's clock is set by a day while a file is written: the file goes on by the old time, and
+    /// the next one has the new.
+    #[test]
+    fn each_file_begins_by_the_host_s_clock() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            reports: Reports::SockDiag,
+            directory: folder.path().to_path_buf(),
+            groups: Groups::default(),
+            sample_one_of: 1,
+            assignment: None,
+            keep_addresses: false,
+            bytes_max: u64::MAX,
+        };
+        const DAY: Duration = Duration::from_secs(86_400);
+        let mut observer = Observer::begin(settings).unwrap();
+        observer.host_clock = || DAY * 10;
+        observer.step().unwrap();
+        observer.host_clock = || DAY * 11;
+        observer.step().unwrap();
+        let now = observer.now();
+        assert!((DAY * 10..DAY * 11).contains(&now), "{now:?}");
+        observer.files.close(now).unwrap();
+        observer.step().unwrap();
+        let written = observer.finish().unwrap().written.files;
+        let names = written.iter().map(|file| file.file_name().unwrap().to_string_lossy());
+        let names: Vec<String> =
+            names.filter(|name| name.starts_with("connections")).map(String::from).collect();
+        assert!(names[0].starts_with("connections-19700111T000000."), "{names:?}");
+        assert!(names[1].starts_with("connections-19700112T000000."), "{names:?}");
+        assert_eq!(names.len(), 2);
     }
 }

@@ -81,11 +81,11 @@ impl ConnectionFile {
         self.table.note(key, value);
     }
 
-    /// Writes the remaining rows and moves the file to its path.
+    /// Writes the remaining rows and moves the file to its path, where it survives a loss of power.
     ///
     /// # Errors
     /// The errors of [`ConnectionFile::push`].
     pub fn finish(self) -> Result<(), Error> {
-        self.table.finish(&Names::default())
+        self.table.finish_durably(&Names::default())
     }
 }

@@ -42,6 +42,18 @@ impl Part {
         self.in_place = true;
         Ok(())
     }
+
+    /// As [`Part::put_in_place`], with the contents on disk before the name, and the name before the
+    /// return: a loss of power leaves no broken file.
+    pub(crate) fn put_in_place_durably(self) -> Result<(), Error> {
+        let path = self.path.clone();
+        let wrong = |source| Error::io("write", &path, source);
+        File::open(&self.beside).and_then(|file| file.sync_all()).map_err(wrong)?;
+        self.put_in_place()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = File::open(folder.unwrap_or(Path::new(".")));
+        folder.and_then(|folder| folder.sync_all()).map_err(wrong)
+    }
 }
 
 impl Drop for Part {

@@ -23,7 +23,7 @@ pub(crate) fn write<R: Clone>(
 }
 
 /// Writes columns that hold all rows as the Parquet file `path`, with the schema name under
-/// `knee.schema`. The file appears whole or not at all.
+/// `knee.schema`. The file appears whole or not at all, and then survives a loss of power.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
@@ -41,7 +41,7 @@ pub fn write_columns(
             writer.close()
         })
         .map_err(|error| Error::io("write", path, error))?;
-    part.put_in_place()
+    part.put_in_place_durably()
 }
 
 /// Rows that are kept as such before they are added to the columns, few enough to stay in a cache.
@@ -96,10 +96,19 @@ impl<R: Clone> Table<R> {
     }
 
     /// Writes the remaining rows and moves the file to its path.
-    pub(crate) fn finish(mut self, names: &Names) -> Result<(), Error> {
+    pub(crate) fn finish(self, names: &Names) -> Result<(), Error> {
+        self.close(names)?.put_in_place()
+    }
+
+    /// As [`Table::finish`], after which the file survives a loss of power.
+    pub(crate) fn finish_durably(self, names: &Names) -> Result<(), Error> {
+        self.close(names)?.put_in_place_durably()
+    }
+
+    fn close(mut self, names: &Names) -> Result<Part, Error> {
         self.write_rows(names)?;
         self.writer.close().map_err(|error| Error::io("write", &self.part.path, error))?;
-        self.part.put_in_place()
+        Ok(self.part)
     }
 
     fn take_rows(&mut self, names: &Names) {
