@@ -11,7 +11,7 @@ use knee_testbed::{End, Hosts, address};
 const SOCKET_BYTES_MAX: u64 = 1 << 29;
 
 /// Retransmissions of a SYN with MPTCP's option, after which it falls back to TCP; never from 128 on.
-/// Older kernels lack the setting.
+/// Kernels before 6.14 lack the setting.
 const MPTCP_SYNS: &str = "net.mptcp.syn_retrans_before_tcp_fallback";
 
 /// Sets up both hosts and the devices between which the emulator runs.

@@ -35,6 +35,9 @@ pub enum CompareError {
     /// The repeats have fewer than two seeds in common.
     #[error("the repeats have fewer than two seeds in common")]
     NoCommonSeeds,
+    /// What cannot be used leaves too few runs: which runs are left out.
+    #[error("too few runs remain that can be compared. {0}")]
+    TooFewLeft(String),
     /// No run of a side can be used.
     #[error("{0} has no run that can be compared: {1}")]
     NoEvidence(String, String),
@@ -141,7 +144,10 @@ pub fn compare_runs(directories: &[PathBuf]) -> Result<ComparedRuns, Error> {
         sides.push(side);
         summaries.push(own);
     }
-    check(&sides)?;
+    check(&sides).map_err(|error| match left_out.is_empty() {
+        true => error,
+        false => CompareError::TooFewLeft(left_out.join(" ")).into(),
+    })?;
     let measures = compare_sides(&sides);
     let compared = RunsCompared {
         schema: SCHEMA.to_string(),

@@ -261,6 +261,10 @@ impl Lab {
             simulated.chunks(SIM_RUNS).map(of_cell).collect();
         let compared = grid.gather(&simulated)?;
         let out = &grid.settings.out;
+        // A stop before all of them is no reason to replace the documents of the whole grid.
+        if simulated.iter().any(Option::is_none) && out.join(FIDELITY).is_file() {
+            return Ok(compared);
+        }
         write_json(&out.join(FIDELITY), &compared)?;
         write_text(&out.join(MARKDOWN), &page::markdown(&compared))?;
         write_text(&out.join(REPORT), &page::page(&compared, &grid.command())?)?;

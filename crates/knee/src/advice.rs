@@ -42,6 +42,7 @@ impl From<Error> for Failure {
             Error::Curve(error) => usage(of_curve(&error)),
             Error::Compare(CompareError::Kinds) => usage("name two of a kind"),
             Error::Compare(CompareError::NoEvidence(..)) => usage("run it again"),
+            Error::Compare(CompareError::TooFewLeft(_)) => usage("run them again"),
             Error::Compare(CompareError::TooFew) => usage("name two or more"),
             Error::Compare(CompareError::NoPoint { ref sweep, ref known, .. }) => {
                 let all = known.iter().map(|key| format!("{sweep}@{key}"));

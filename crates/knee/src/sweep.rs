@@ -44,8 +44,8 @@ fn directory(arguments: &arguments::Sweep, plan: &Sweep<'_>) -> PathBuf {
     if let Some(out) = &arguments.output.out {
         return out.clone();
     }
-    let below = PathBuf::from(DEFAULT).join(format!("sweep-{}", plan.text.stem()));
-    if arguments.output.force { below } else { SweepStore::place(&below, plan) }
+    // Also with --force, which is to replace this sweep, and no other.
+    SweepStore::place(&PathBuf::from(DEFAULT).join(format!("sweep-{}", plan.text.stem())), plan)
 }
 
 /// Reports the plan, and the reasons for repeating runs.

@@ -156,6 +156,9 @@ fn runs_that_cannot_be_used_are_left_out() {
     assert_eq!(goodput["by_run"][1].as_array().unwrap().len(), 2);
     let said = complaint(at, "compare a/repeat-1 b/repeat-1", 2);
     assert!(said.contains("too busy") && said.contains("run it again"), "{said}");
+    spoil("b/repeat-2", "invalid", "the host was too busy");
+    let said = complaint(at, "compare a b", 2);
+    assert!(said.contains("Left out: 3 runs of b") && said.contains("run them again"), "{said}");
     // A single run that was cut short can be looked at, and proves nothing.
     expect(at, "compare a/repeat-3 b/repeat-3", 0);
 }

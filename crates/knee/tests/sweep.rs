@@ -244,6 +244,14 @@ fn another_sweep_goes_elsewhere() {
         let printed = expect(at, line, 0);
         assert!(printed.contains(&format!("knee-out/{name}/report.html")), "{printed}");
     }
+    let first = fs::read(at.join("knee-out/sweep-a/sweep.json")).unwrap();
+    let printed = expect(at, &format!("{} --force", others[0]), 0);
+    assert!(printed.contains("knee-out/sweep-a-2/report.html"), "{printed}");
+    assert!(fs::read(at.join("knee-out/sweep-a/sweep.json")).unwrap() == first);
+    // The same file under another name, although it has changed.
+    fs::write(at.join("a.toml"), SMALL.replace("10 ms", "20 ms")).unwrap();
+    let printed = expect(at, &one.replace("a.toml", "./a.toml"), 0);
+    assert!(printed.contains("knee-out/sweep-a/report.html"), "{printed}");
 }
 
 /// Results of another program do not count as finished.

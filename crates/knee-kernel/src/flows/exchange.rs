@@ -33,6 +33,8 @@ pub struct Exchange {
     partial: Vec<u8>,
     /// Bytes that the sending end has to give now.
     owed: u64,
+    /// Bytes requested until a stop cut some off, if it did.
+    cut: Option<u64>,
     /// Bytes requested, given to the sending socket, and received by the application.
     pub asked: u64,
     pub given: u64,
@@ -58,6 +60,7 @@ impl Exchange {
             requests: VecDeque::new(),
             partial: Vec::new(),
             owed: 0,
+            cut: None,
             asked: 0,
             given: 0,
             delivered: 0,
@@ -95,7 +98,15 @@ impl Exchange {
     /// Stops the connection: data that was not given yet is dropped.
     pub fn stop(&mut self) {
         self.requests.clear();
+        if self.given < self.asked {
+            self.cut = Some(self.asked);
+        }
         (self.owed, self.asked, self.closing) = (0, self.given, true);
+    }
+
+    /// Returns the bytes requested, also if a stop cut some off.
+    pub fn size(&self) -> u64 {
+        self.cut.unwrap_or(self.asked)
     }
 
     /// Returns the events that the sending end waits for.

@@ -206,6 +206,8 @@ impl<'a> RunningFlow<'a> {
         end: Time,
     ) -> ConnectionRecord {
         let listening = PORT + self.index as u16;
+        // One that a stop cut off has no completion time.
+        let size = Some(exchange.size()).filter(|_| !self.endless());
         let (local_port, remote_port) =
             if exchange.fetches { (listening, exchange.port) } else { (exchange.port, listening) };
         let told = Told {
@@ -213,9 +215,9 @@ impl<'a> RunningFlow<'a> {
             local_port,
             remote_port,
             started: exchange.started,
-            completed: exchange.completed,
-            end,
-            size: Some(exchange.asked).filter(|_| !self.endless()),
+            completed: exchange.completed.filter(|_| size.is_none_or(|all| all == exchange.asked)),
+            end: exchange.completed.unwrap_or(end),
+            size,
             given: exchange.given,
             delivered: exchange.delivered,
             opens: !exchange.fetches,

@@ -6,6 +6,7 @@ use knee_kernel::{Control, Health, run};
 use knee_record::{FlowSample, Records};
 use knee_trials::scenario::link_and_path;
 use knee_trials::{Skipped, turn};
+use std::path::Path;
 
 fn text(duration: &str, mbit: [u32; 2], flow: &str) -> String {
     let way = |name: &str, mbit: u32| {
@@ -90,6 +91,12 @@ pub fn a_backup_carries_what_the_first_path_cannot() -> Result<(), Skipped> {
 pub fn a_path_that_is_down_at_first_is_waited_for() -> Result<(), Skipped> {
     let down = "buffer = \"2 BDP\"\ndown = [{ from = \"0 s\", until = \"6 s\" }]";
     check_enabled()?;
+    let setting = "net/mptcp/syn_retrans_before_tcp_fallback";
+    if !Path::new("/proc/sys").join(setting).exists() {
+        return Err(Skipped::lack(
+            "the kernel falls back to TCP after two SYNs (Linux 6.14 has a setting)",
+        ));
+    }
     let _turn = turn()?;
     let text = text("9 s", [10, 10], "cc = \"cubic\"");
     let scenario = scenario(&text.replacen("buffer = \"2 BDP\"", down, 1));

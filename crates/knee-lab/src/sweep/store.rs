@@ -11,7 +11,7 @@ use knee_record::{
     GroupMeasures, INPUTS, SweepKey, SweepRun, SweepSummary, read_sweep, sha256_hex, write_json,
 };
 use knee_scenario::read_file;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{env, fs, io};
@@ -130,16 +130,21 @@ impl SweepStore {
 /// Whether a directory holds a sweep of another file, other keys or other settings. One with other
 /// values or repeats, or of a changed file, is the same and goes on.
 fn is_another(directory: &Path, sweep: &Sweep<'_>) -> bool {
-    let names = |keys: &[SweepKey]| keys.iter().map(|key| key.name.clone()).collect::<Vec<_>>();
+    let names =
+        |keys: &[SweepKey]| keys.iter().map(|key| key.name.clone()).collect::<BTreeSet<_>>();
     let of_other_keys = read_sweep(&directory.join(SWEEP))
         .is_ok_and(|kept: SweepSummary| names(&kept.keys) != names(&sweep.keys));
     let of_other_inputs = Origin::read(directory).is_ok_and(|origin| {
         let is_same = |scenario: &KeptScenario| {
             let KeptFile { written, sha256, .. } = &scenario.file;
-            *written == sweep.text.name || *sha256 == sha256_hex(sweep.text.bytes())
+            let place = |path: &str| fs::canonicalize(path).ok();
+            *written == sweep.text.name
+                || *sha256 == sha256_hex(sweep.text.bytes())
+                || place(written).is_some_and(|kept| place(&sweep.text.name) == Some(kept))
         };
+        let sorted = |set: &[String]| set.iter().cloned().collect::<BTreeSet<_>>();
         !origin.scenarios.first().is_some_and(is_same)
-            || origin.settings.set() != sweep.origin().set()
+            || sorted(origin.settings.set()) != sorted(sweep.origin().set())
     });
     of_other_keys || of_other_inputs
 }

@@ -64,7 +64,7 @@ impl<'a> Applications<'a> {
                     next_sample += self.scenario.sample_interval;
                 }
             }
-            self.wait(clock.now(), next_sample)?;
+            self.wait(now, clock, next_sample)?;
             now = clock.now();
         }
         let end = now.min(self.scenario.duration);
@@ -130,15 +130,16 @@ impl<'a> Applications<'a> {
     }
 
     /// Sleeps until something is due.
-    fn wait(&mut self, now: Time, next_sample: Time) -> Result<(), QuicError> {
-        let mut next = next_sample.min(self.scenario.duration).min(now + SLEEP_MAX);
+    fn wait(&mut self, worked: Time, clock: Clock, next_sample: Time) -> Result<(), QuicError> {
+        let mut next = next_sample.min(self.scenario.duration).min(worked + SLEEP_MAX);
+        // Asked at the time of the work: what becomes due after it has not been done.
         for flow in &mut self.flows {
-            next = next.min(flow.timer(now));
+            next = next.min(flow.timer(worked));
         }
         let sockets = self.flows.iter().flat_map(|flow| flow.sockets());
         let mut polled: Vec<PollFd<'_>> =
             sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
-        match ppoll(&mut polled, Some(timespec(next.saturating_sub(now))), None) {
+        match ppoll(&mut polled, Some(timespec(next.saturating_sub(clock.now()))), None) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(error) => {
                 Err(TestbedError::from(HostError::call("wait for sockets", error)).into())

@@ -34,6 +34,8 @@ pub struct Exchange {
     /// Bytes of an incomplete request.
     partial: Vec<u8>,
     owed: u64,
+    /// Bytes requested until a stop cut some off, if it did.
+    cut: Option<u64>,
     pub asked: u64,
     pub given: u64,
     pub delivered: u64,
@@ -45,6 +47,11 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Returns the bytes requested, also if a stop cut some off.
+    pub fn size(&self) -> u64 {
+        self.cut.unwrap_or(self.asked)
+    }
+
     fn is_given(&self) -> bool {
         self.closing && self.given == self.asked
     }
@@ -180,6 +187,7 @@ impl<'a> RunningFlow<'a> {
             requests: VecDeque::new(),
             partial: Vec::new(),
             owed: 0,
+            cut: None,
             asked: 0,
             given: 0,
             delivered: 0,
@@ -195,6 +203,9 @@ impl<'a> RunningFlow<'a> {
     pub fn stop(&mut self) {
         for exchange in &mut self.live {
             exchange.requests.clear();
+            if exchange.given < exchange.asked {
+                exchange.cut = Some(exchange.asked);
+            }
             (exchange.owed, exchange.asked, exchange.closing) = (0, exchange.given, true);
         }
     }

@@ -123,7 +123,8 @@ pub fn samples(flow: &RunningFlow<'_>, now: Time) -> (FlowSample, Vec<FlowSample
     (whole, paths.map(|(path, seen)| sample(flow, *path, now, seen, counted.paced)).collect())
 }
 
-/// Makes the row of a connection that ended at `completed`, or was cut off.
+/// Makes the row of a connection that ended at `completed`, or was cut off. One that a stop cut off
+/// has an end, but no completion time.
 pub fn connection(
     flow: &RunningFlow<'_>,
     exchange: &Exchange,
@@ -132,6 +133,8 @@ pub fn connection(
 ) -> ConnectionRecord {
     let properties = flow.plan.workload.properties();
     let endless = properties.single && !properties.ends;
+    let size = Some(exchange.size()).filter(|_| !endless);
+    let whole = completed.filter(|_| size.is_none_or(|all| all == exchange.asked));
     let total = exchange.counted.total();
     ConnectionRecord {
         connection: exchange.number.into(),
@@ -139,8 +142,8 @@ pub fn connection(
         workload: flow.plan.workload.name().into(),
         start_ns: Some(exchange.started.as_nanos()),
         end_ns: completed.unwrap_or(end).as_nanos(),
-        completion_ns: completed.map(|at| (at - exchange.started).as_nanos()),
-        size_bytes: Some(exchange.asked).filter(|_| !endless),
+        completion_ns: whole.map(|at| (at - exchange.started).as_nanos()),
+        size_bytes: size,
         delivered_bytes: Some(exchange.delivered),
         // Before its end, only the delivered bytes are known.
         acked_bytes: Some(if exchange.over { exchange.given } else { exchange.delivered }),
