@@ -4,6 +4,7 @@ use crate::minutes::{self, Minute};
 use crate::{LiveError, Queue};
 use knee_record::{ConnectionFile, ConnectionRecord, Error, PART, rfc3339};
 use nix::fcntl::{Flock, FlockArg};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,11 @@ pub(crate) struct Files {
     open: Option<Open>,
     minutes: Vec<Minute>,
     written: Written,
+    /// The largest stamp of the files so far.
+    largest: String,
+    /// Stamps of files that are newer than the clock says, since it was set back, with the largest
+    /// stamp of the files before them.
+    set_back: BTreeMap<String, String>,
     /// Completed files are also stored elsewhere.
     queue: Option<Queue>,
     /// A lock on the folder, so that no other observer removes the file that this one is writing.
@@ -50,12 +56,15 @@ impl Files {
         let create = |source| Error::Io { action: "create", path: directory.to_path_buf(), source };
         fs::create_dir_all(directory).map_err(create)?;
         let held = hold(directory)?;
+        let largest = listed(directory)?.pop().map(|file| file.stamp).unwrap_or_default();
         Ok(Files {
             directory: directory.to_path_buf(),
             bytes_max,
             open: None,
             minutes: Vec::new(),
             written: Written::default(),
+            largest,
+            set_back: BTreeMap::new(),
             queue: None,
             _held: held,
         })
@@ -121,10 +130,14 @@ impl Files {
             self.minutes.clear();
             self.completed(&name, path);
         }
-        self.forget()
+        self.forget(&name)
     }
 
     fn completed(&mut self, stamp: &str, path: PathBuf) {
+        if *stamp < *self.largest {
+            self.set_back.insert(stamp.to_string(), self.largest.clone());
+        }
+        self.largest = stamp.max(&self.largest).to_string();
         if let Some(queue) = &self.queue {
             queue.add(stamp, path.clone());
         }
@@ -138,10 +151,16 @@ impl Files {
     }
 
     /// Removes the oldest files until the rest fits, first those that are stored elsewhere; keeps
-    /// the newest.
-    fn forget(&mut self) -> Result<(), LiveError> {
+    /// the newest and those with this stamp, which were just completed.
+    fn forget(&mut self, completed: &str) -> Result<(), LiveError> {
         let mut files = listed(&self.directory)?;
         let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
+        self.set_back.retain(|stamp, _| files.iter().any(|file| file.stamp == *stamp));
+        // What was written after the clock was set back is newer than what was before.
+        files.sort_by_key(|file| {
+            let after = self.set_back.get(&file.stamp).unwrap_or(&file.stamp);
+            (after.clone(), self.set_back.contains_key(&file.stamp))
+        });
         let newest = files.last().map(|file| file.stamp.clone());
         let is_stored =
             |file: &Listed| self.queue.as_ref().is_some_and(|queue| queue.is_stored(&file.path));
@@ -151,7 +170,7 @@ impl Files {
             if bytes <= self.bytes_max {
                 break;
             }
-            if Some(&stamp) == newest.as_ref() {
+            if stamp == completed || Some(&stamp) == newest.as_ref() {
                 continue;
             }
             fs::remove_file(&path).map_err(|source| Error::Io {
@@ -242,6 +261,37 @@ pub(crate) fn stamp(since_1970: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Once the host's clock is set back, the new files have the smallest stamps: the oldest are
+    /// removed nevertheless, also those of an observer before.
+    #[test]
+    fn the_newest_files_remain_if_the_clock_is_set_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |files: &mut Files, minute: u64| {
+            files.epoch(Duration::from_secs(60 * minute)).unwrap();
+            files.close(Duration::from_secs(60 * minute + 30)).unwrap();
+        };
+        let mut before = Files::new(folder.path(), u64::MAX).unwrap();
+        (1000..1003).for_each(|minute| write(&mut before, minute));
+        drop(before);
+        let there = || listed(folder.path()).unwrap();
+        // There is room for four files, which all have the same size.
+        let room = there()[0].bytes * 9 / 2;
+        let mut files = Files::new(folder.path(), room).unwrap();
+        for minute in [1003, 1004, 0, 1, 2] {
+            write(&mut files, minute);
+        }
+        let stamps = |minutes: &[u64]| -> Vec<String> {
+            minutes.iter().map(|minute| stamp(Duration::from_secs(60 * minute))).collect()
+        };
+        let names = || -> Vec<String> { there().into_iter().map(|file| file.stamp).collect() };
+        assert_eq!(names(), stamps(&[0, 1, 2, 1004]));
+        write(&mut files, 3);
+        assert_eq!(names(), stamps(&[0, 1, 2, 3]));
+        write(&mut files, 4);
+        assert_eq!(names(), stamps(&[1, 2, 3, 4]));
+        assert_eq!(files.finish(Duration::from_secs(300)).unwrap().removed, 6);
+    }
 
     /// What a killed observer left is removed, but nothing of one that runs, nor other files.
     #[test]

@@ -271,21 +271,23 @@ pub(crate) fn around<'m, T>(all: &'m BTreeMap<IpNet, T>, net: &IpNet) -> Option<
 /// Treatment of the prefixes within a policy's prefix, of which some are steered (longer ones take
 /// precedence) and others are not Knee's to change, once these parts are held out. What is not
 /// steered is not held out either: held-out clients are those that would be steered but for the draw.
-pub(crate) fn hold_out(within: &[(IpNet, bool)], parts: &[IpNet]) -> Vec<(IpNet, What)> {
+pub(crate) fn hold_out(within: &[(IpNet, bool)], parts: &[IpNet]) -> BTreeMap<IpNet, What> {
     let all: BTreeMap<IpNet, bool> = within.iter().copied().collect();
-    let parts = parts.iter().filter(|part| around(&all, part) == Some(&true));
-    let parts: BTreeMap<IpNet, ()> = parts.map(|part| (*part, ())).collect();
-    let treatment = |(net, is_steered): &(IpNet, bool)| {
+    let drawn: BTreeMap<IpNet, ()> = parts.iter().map(|part| (*part, ())).collect();
+    let treatment = |(net, is_steered): (&IpNet, &bool)| {
         let outer = || net.supernet().and_then(|outer| around(&all, &outer));
-        match (is_steered, around(&parts, net)) {
+        match (is_steered, around(&drawn, net)) {
             (false, _) => Some((*net, What::Kept)),
             (true, None) => Some((*net, What::Steered)),
-            // Within something that is kept, a held-out part has to be named again.
-            (true, Some(())) => (outer() == Some(&false)).then_some((*net, What::HeldOut)),
+            // What is around it is either held out as well or wider than the part, which is named.
+            (true, Some(())) if outer() == Some(&true) => None,
+            (true, Some(())) => Some((*net, What::HeldOut)),
         }
     };
-    let held = parts.keys().map(|part| (*part, What::HeldOut));
-    within.iter().filter_map(treatment).chain(held).collect()
+    // Of a part that is not steered as a whole, only what is steered within it is held out.
+    let whole = drawn.keys().filter(|part| around(&all, part) == Some(&true));
+    let whole = whole.map(|part| (*part, What::HeldOut));
+    all.iter().filter_map(treatment).chain(whole).collect()
 }
 
 /// Checks that a route may be copied with a controller.

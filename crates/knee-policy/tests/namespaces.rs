@@ -231,12 +231,7 @@ fn who_is_not_steered_is_not_held_out() -> Result<(), Skipped> {
             |net: &IpNet| chosen.contains(net) || inner.contains(net) && !back.contains(net);
         for means in [Means::Routes, Means::Programs] {
             let plan = Plan::by(means, &policy, &main);
-            let routes = plan.routes.iter().filter(|planned| planned.held_out);
-            let places = plan.places.iter().filter(|placed| placed.what == What::HeldOut);
-            let held: Vec<IpNet> = routes
-                .map(|planned| planned.route.destination())
-                .chain(places.map(|placed| placed.prefix))
-                .collect();
+            let held = held_out(&plan);
             assert!(!held.iter().any(is_chosen), "{means:?} {held:?}");
             // Of 464 parts 20 % within four standard deviations.
             assert!((58..=128).contains(&held.len()), "{}", held.len());
@@ -278,6 +273,80 @@ fn the_chosen_part_of_a_held_out_one() -> Result<(), Skipped> {
         let share = plan.share_held_out(&policy, 0);
         let left = before.share_held_out(&policy, 0) * 1024.0 - 12.0 / 64.0;
         assert!((share - left / (1024.0 - 12.0 / 64.0)).abs() < 1e-9, "{share}");
+    });
+    Ok(())
+}
+
+/// What a plan holds out, in order.
+fn held_out(plan: &Plan) -> Vec<IpNet> {
+    let routes = plan.routes.iter().filter(|planned| planned.held_out);
+    let places = plan.places.iter().filter(|placed| placed.what == What::HeldOut);
+    let held = routes.map(|planned| planned.route.destination());
+    let mut held: Vec<IpNet> = held.chain(places.map(|placed| placed.prefix)).collect();
+    held.sort();
+    held
+}
+
+/// Where a prefix is not steered, but routes within it are, with longer prefixes than the parts, those
+/// within a drawn part are held out, by either means.
+fn steered_routes_within_parts_are_held_out() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        ip("route replace default via 192.0.2.254 congctl reno");
+        // Each in a part of its own, and one with a route within it.
+        let nets = (0..=255).map(|net| format!("10.{net}.0.0/24"));
+        for net in nets.chain(["10.7.0.16/28".to_string()]) {
+            ip(&format!("route add {net} via 192.0.2.7"));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let policy = policy(
+            "[[group]]\nname = \"all\"\nprefixes = [\"10.0.0.0/8\"]\n\
+             controller = \"cubic\"\nhold_out = \"20%\"\n",
+        );
+        let by_routes = applied(&policy, &folder.path().join("journal"));
+        let main = Host::open().unwrap().main_table().unwrap();
+        let by_programs = Plan::for_programs(&policy, &main);
+        let held = held_out(&by_routes);
+        assert_eq!(held, held_out(&by_programs));
+        // Of 256, within four standard deviations.
+        assert!((26..=77).contains(&held.len()), "{}", held.len());
+        for plan in [by_routes, by_programs] {
+            let share = plan.share_held_out(&policy, 0);
+            assert!((share - held.len() as f64 / 256.0).abs() < 1e-9, "{share}");
+        }
+        for net in 0..=255u8 {
+            let is_held = held.contains(&format!("10.{net}.0.0/24").parse().unwrap());
+            let way = ip(&format!("route get 10.{net}.0.20 ipproto tcp"));
+            assert_eq!(way.contains("congctl cubic"), !is_held, "{way}");
+        }
+    });
+    Ok(())
+}
+
+/// A held-out part with a route of its own, within a route whose controller an administrator has
+/// chosen, is planned once.
+fn a_part_with_a_route_is_planned_once() -> Result<(), Skipped> {
+    let _turn = turn()?;
+    wired(|| {
+        let policy = policy(
+            "[[group]]\nname = \"all\"\nprefixes = [\"10.0.0.0/22\"]\n\
+             controller = \"cubic\"\nhold_out = \"20%\"\n",
+        );
+        let main = || Host::open().unwrap().main_table().unwrap();
+        let chosen: IpNet = "10.0.1.0/24".parse().unwrap();
+        let drawn = held_out(&Plan::of(&policy, &main()));
+        let part = *drawn.iter().find(|net| chosen.contains(*net)).unwrap();
+        assert_eq!(part.prefix_len(), 32);
+        ip(&format!("route add {chosen} via 192.0.2.7 congctl reno"));
+        ip(&format!("route add {part} via 192.0.2.8"));
+        for means in [Means::Routes, Means::Programs] {
+            let held = held_out(&Plan::by(means, &policy, &main()));
+            let within: Vec<&IpNet> = held.iter().filter(|net| chosen.contains(*net)).collect();
+            assert_eq!(within, [&part], "{means:?}");
+            assert!(held.len() > 100);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        applied(&policy, &folder.path().join("journal"));
     });
     Ok(())
 }
@@ -505,6 +574,8 @@ fn main() -> ExitCode {
         what_is_somebody_else_s_stays,
         who_is_not_steered_is_not_held_out,
         the_chosen_part_of_a_held_out_one,
+        steered_routes_within_parts_are_held_out,
+        a_part_with_a_route_is_planned_once,
         changes_are_followed,
         the_journal_does_not_grow_with_flaps,
         a_foreign_table_is_refused,

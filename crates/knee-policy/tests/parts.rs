@@ -430,16 +430,22 @@ fn random_tables_are_divided() -> Result<(), Skipped> {
 /// the longest prefixes.
 fn what_is_within_a_chosen_route() -> Result<(), Skipped> {
     let _turn = turn()?;
-    let main: Vec<Route> = wired(|| {
+    let (main, later) = wired(|| {
         ip("route add 198.51.100.0/24 via 192.0.2.7 congctl cubic");
         ip("route add 198.51.100.128/28 via 192.0.2.8");
-        Routes::open().unwrap().table(TABLE_MAIN).unwrap()
+        let main = || -> Vec<Route> { Routes::open().unwrap().table(TABLE_MAIN).unwrap() };
+        let before = main();
+        ip("route add 198.51.200.0/24 via 192.0.2.8");
+        (before, main())
     });
     let policy = policy(&group("all", "prefixes = [\"198.51.0.0/16\"]"));
     let plan = Plan::for_experiment(Means::Programs, &policy, &main).unwrap();
     let alone = plan.left_alone();
     let is_alone = |last: u8| alone.iter().any(|net| net.contains(&ipv4(last)));
     assert_eq!([1, 127, 128, 143, 144, 255].map(is_alone), [true, true, false, false, true, true]);
+    // Another route that nobody chose changes the treatment of no client.
+    let with_another = Plan::for_experiment(Means::Programs, &policy, &later).unwrap();
+    assert_eq!(with_another.left_alone(), alone);
     let (mut seen, size) = ([0, 0], 26);
     for triple in 0..20 {
         let key = Design::new(policy.seed).half_key("all", triple);

@@ -232,7 +232,7 @@ pub fn recorded_blocks(paths: &[PathBuf]) -> Result<RecordedBlocks, PolicyError>
 
 impl BlockFile {
     /// Opens or creates a file and returns the blocks that count, in whole pairs and triples.
-    /// Truncates the others, which must be repeated; a site does not wait for its hosts, so there
+    /// Removes the others, which must be repeated; a site does not wait for its hosts, so there
     /// nothing is repeated.
     ///
     /// # Errors
@@ -275,19 +275,24 @@ impl BlockFile {
         }
         file.seek(SeekFrom::Start(kept as u64)).map_err(|error| failed("write", error))?;
         let mut records = BlockFile { file, path: path.to_path_buf(), stopped };
-        if kept == 0 {
-            records.file.set_len(0).map_err(|error| failed("cut", error))?;
-            records.line(&header)?;
-        }
-        // What was stopped remains so: written before anything is cut.
         let told = Contents::parse(&text[..kept]).map(|before| before.stopped).unwrap_or_default();
-        for (index, why) in records.stopped.clone().iter().enumerate() {
+        let mut notes = Vec::new();
+        for (index, why) in records.stopped.iter().enumerate() {
             if let Some(why) = why.as_deref().filter(|_| told.get(index) == Some(&None)) {
-                records.stop(&policy.groups[index].name, why)?;
+                let note = stopped_note(&policy.groups[index].name, why);
+                notes.extend(line_of(&note).map_err(|error| failed("write", error))?);
             }
         }
-        let end = records.file.stream_position();
-        end.and_then(|end| records.file.set_len(end)).map_err(|error| failed("cut", error))?;
+        if notes.is_empty() {
+            records.file.set_len(kept as u64).map_err(|error| failed("cut", error))?;
+        } else {
+            // What was stopped remains so. A single write replaces what does not count, and nothing is
+            // cut afterwards, so that all lines are whole whenever the process is killed.
+            records.write(&padded(notes, text.len() - kept))?;
+        }
+        if kept == 0 {
+            records.line(&header)?;
+        }
         Ok((records, blocks))
     }
 
@@ -303,7 +308,7 @@ impl BlockFile {
     ///
     /// [`PolicyError::Records`].
     pub fn stop(&mut self, group: &str, why: &str) -> Result<(), PolicyError> {
-        self.line(&Note::Stopped { group: group.to_string(), why: why.to_string() })
+        self.line(&stopped_note(group, why))
     }
 
     /// Appends a block and syncs it to disk.
@@ -316,17 +321,40 @@ impl BlockFile {
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<(), PolicyError> {
-        let written = serde_json::to_vec(value).map_err(io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
-            match self.file.write(&line)? {
-                // A partial write would leave a broken line.
-                part if part < line.len() => Err(ErrorKind::StorageFull.into()),
-                _ => self.file.sync_data(),
-            }
+        let path = || self.path.clone();
+        let failed = |source| PolicyError::Records { what: "write", path: path(), source };
+        let line = line_of(value).map_err(failed)?;
+        self.write(&line)
+    }
+
+    /// Writes whole lines at once and syncs them to disk.
+    fn write(&mut self, lines: &[u8]) -> Result<(), PolicyError> {
+        let written = self.file.write(lines).and_then(|part| match part {
+            // A partial write would leave a broken line.
+            part if part < lines.len() => Err(ErrorKind::StorageFull.into()),
+            _ => self.file.sync_data(),
         });
         let path = || self.path.clone();
         written.map_err(|source| PolicyError::Records { what: "write", path: path(), source })
     }
+}
+
+fn stopped_note(group: &str, why: &str) -> Note {
+    Note::Stopped { group: group.to_string(), why: why.to_string() }
+}
+
+fn line_of(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Lines of at least this many bytes: spaces, which JSON ignores, precede the last end of line.
+fn padded(mut lines: Vec<u8>, bytes_min: usize) -> Vec<u8> {
+    lines.pop();
+    lines.resize(lines.len().max(bytes_min.saturating_sub(1)), b' ');
+    lines.push(b'\n');
+    lines
 }
 
 #[cfg(test)]
@@ -413,6 +441,41 @@ mod tests {
         drop(file);
         let (file, before) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
         assert_eq!((before.len(), file.stopped()), (8, &[Some("harm".to_string())][..]));
+    }
+
+    /// When a file is resumed, what tells of the stops replaces longer blocks in one write, with nothing
+    /// to cut afterwards: a kill at any time leaves whole lines. So does a line that was broken off.
+    #[test]
+    fn resuming_leaves_whole_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let block = Duration::from_secs(600);
+        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        for broken_off in ["", "{\"number\":4,\"groups\":[{"] {
+            let _ = fs::remove_file(&path);
+            let (mut file, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+            for number in 0..4 {
+                let stopped = (number == 2).then(|| "harm".to_string());
+                let groups = vec![GroupBlock { stopped, ..GroupBlock::default() }];
+                file.push(&Block { number, groups, ..Block::default() }).unwrap();
+            }
+            file.file.write_all(broken_off.as_bytes()).unwrap();
+            drop(file);
+            let length = fs::metadata(&path).unwrap().len();
+            let (mut file, before) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
+            assert_eq!((before.len(), file.stopped()), (2, &[Some("harm".to_string())][..]));
+            assert_eq!(fs::metadata(&path).unwrap().len(), length);
+            let text = fs::read_to_string(&path).unwrap();
+            let read = Contents::parse(&text).unwrap();
+            assert!(text.ends_with(" \n"), "{text}");
+            assert_eq!((read.blocks.len(), read.stopped), (2, vec![Some("harm".to_string())]));
+            let groups = vec![GroupBlock::default()];
+            file.push(&Block { number: 2, groups, ..Block::default() }).unwrap();
+            assert_eq!(recorded_blocks(std::slice::from_ref(&path)).unwrap().hosts[0].len(), 3);
+        }
+        // A note that is longer than what it replaces.
+        assert_eq!(padded(b"long\n".to_vec(), 3), b"long\n");
+        assert_eq!(padded(b"a\nb\n".to_vec(), 6), b"a\nb  \n");
     }
 
     /// A file with other contents is refused and stays as it is, also one of a single line without

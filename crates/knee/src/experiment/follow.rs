@@ -104,7 +104,8 @@ impl<'f> Follower<'f> {
         if self.leave(plan, applied) {
             Ok(Some("somebody changed a route of the experiment"))
         } else {
-            let is_changed = is_changed || plan.left_alone() != alone;
+            // Programs also get prefixes that change nothing for anybody.
+            let is_changed = self.is_by_routes() && is_changed || plan.left_alone() != alone;
             Ok(is_changed.then_some("the host's routes have changed"))
         }
     }

@@ -274,7 +274,11 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
         let group = &policy.groups[one.group];
         let (verdict, after) = one.trial.verdict();
         let pair = format!("{}, {}", group.controller, group.control.as_deref().unwrap_or(""));
-        let is_guarded = one.trial.guards().each().any(|(_, guard)| guard.has_stopped());
+        // The guards of any class stop the whole group.
+        let is_guarded = judged
+            .iter()
+            .filter(|other| other.group == one.group)
+            .any(|other| other.trial.guards().each().any(|(_, guard)| guard.has_stopped()));
         let (words, mood) = match &one.stopped {
             Some(_) if is_guarded => ("stopped", Mood::Bad),
             Some(_) => ("stopped at once", Mood::Bad),

@@ -74,3 +74,27 @@ fn certain_harm_by_stage() {
     let site = policy("stage = \"site\"\nbegins = 2026-01-31T18:00:00Z");
     assert_eq!(found(&site, [90.0, 90.0], all), (false, vec![]));
 }
+
+/// A guard that one class has fired stops all classes of its group, and the report says so of each,
+/// also of one with too few triples to show any harm itself.
+#[test]
+fn a_guard_stops_all_classes() {
+    let block = Duration::from_secs(600);
+    let timeline = Timeline { block, burn_in: block / 10, calibration: 4, triples: TRIPLES + 1 };
+    let policy = policy("");
+    let mut blocks = blocks(&policy, &timeline, [90.0, 60.0]);
+    let first = 8 + 3 * TRIPLES as usize;
+    for block in &mut blocks[..14] {
+        for group in &mut block.groups {
+            group.classes[1] = group.classes[0];
+        }
+    }
+    let told = |blocks: &[Block]| report::document(&policy, &timeline, &[blocks]).text();
+    blocks[first].groups[0].stopped = Some("harm".to_string());
+    let text = told(&blocks);
+    assert!(text.contains("stopped") && !text.contains("at once"), "{text}");
+    // Before a guard is certain, only a block in which B was stopped at once ends it.
+    blocks[14].groups[0].stopped = Some("harm".to_string());
+    let text = told(&blocks);
+    assert_eq!(text.matches("stopped at once").count(), 2, "{text}");
+}
