@@ -98,3 +98,22 @@ pub fn a_page_has_a_row_for_each_connection() -> Result<(), Skipped> {
     assert!(records.transfers.is_empty());
     Ok(())
 }
+
+/// A transfer that a stop cuts off has an end, and its whole size, but no completion time.
+pub fn what_a_stop_cuts_off_is_not_complete() -> Result<(), Skipped> {
+    let mix = "mix = { arrival_interval = \"300 ms\", sizes = \"1 MB\" }";
+    let flow = format!("cc = \"cubic\"\nstop = \"2 s\"\nworkload = {{ {mix} }}");
+    let (records, _) = sound_run(&text("5 s", TEN_MEGABIT, &flow))?;
+    let rows = &records.connections;
+    assert!(rows.iter().all(|row| row.size_bytes == Some(1_000_000)), "{rows:?}");
+    let whole = |row: &&ConnectionRecord| row.delivered_bytes == row.size_bytes;
+    assert_eq!(
+        rows.iter().filter(|row| row.completion_ns.is_some()).count(),
+        rows.iter().filter(whole).count()
+    );
+    assert!(
+        rows.iter().any(|row| row.completion_ns.is_none() && row.end_ns < 4_900_000_000),
+        "{rows:?}"
+    );
+    Ok(())
+}

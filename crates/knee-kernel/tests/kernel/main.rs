@@ -239,6 +239,7 @@ fn main() -> ExitCode {
         connections::what_the_link_loses_is_sent_again,
         connections::a_narrow_window_limits_for_most_of_the_time,
         connections::a_page_has_a_row_for_each_connection,
+        connections::what_a_stop_cuts_off_is_not_complete,
         cleanup::killed,
         files::a_run_without_enough_files_says_so,
         files::a_run_raises_the_soft_limit_of_files,

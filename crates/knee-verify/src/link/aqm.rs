@@ -34,6 +34,7 @@ pub struct Found {
 pub struct Taken {
     pub time: u64,
     pub sojourn: u64,
+    pub bytes: u64,
     /// Bytes waiting behind it.
     pub left: u64,
     pub ecn_capable: bool,
@@ -46,6 +47,8 @@ pub enum Watch {
     Codel {
         settings: Codel,
         above_since: Option<u64>,
+        /// Size of the largest packet so far.
+        largest: u64,
     },
     FqCodel {
         settings: Codel,
@@ -73,7 +76,8 @@ impl Watch {
         match *aqm {
             Aqm::DropTail => Watch::DropTail,
             Aqm::Codel { target, interval, ecn } => {
-                Watch::Codel { settings: Codel { target, interval, ecn }, above_since: None }
+                let settings = Codel { target, interval, ecn };
+                Watch::Codel { settings, above_since: None, largest: MAX_PACKET }
             }
             Aqm::DualPi2 => Watch::DualPi2 { waited: false },
             Aqm::FqCodel { target, interval, ecn } => Watch::FqCodel {
@@ -116,8 +120,9 @@ impl Watch {
     /// Processes a packet that is taken from the queue.
     pub fn on_taken(&mut self, taken: &Taken) -> Verdict {
         let (settings, standing) = match self {
-            Watch::Codel { settings, above_since } => {
-                (*settings, stands(settings, above_since, taken))
+            Watch::Codel { settings, above_since, largest } => {
+                *largest = (*largest).max(taken.bytes);
+                (*settings, stands(settings, above_since, *largest, taken))
             }
             Watch::FqCodel { settings, first_above, last_below } => {
                 (*settings, stands_apart(settings, first_above, last_below, taken))
@@ -137,9 +142,9 @@ impl Watch {
 }
 
 /// RFC 8289, section 5.6: for an interval, every packet waited for at least the target, and more
-/// than one packet's worth stayed behind it.
-fn stands(codel: &Codel, above_since: &mut Option<u64>, taken: &Taken) -> bool {
-    if taken.sojourn < codel.target || taken.left <= MAX_PACKET {
+/// than the largest packet's worth stayed behind it.
+fn stands(codel: &Codel, above_since: &mut Option<u64>, largest: u64, taken: &Taken) -> bool {
+    if taken.sojourn < codel.target || taken.left <= largest {
         *above_since = None;
         return false;
     }

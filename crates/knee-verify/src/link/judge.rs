@@ -240,6 +240,7 @@ impl Link {
         let taken = Taken {
             time,
             sojourn: time.saturating_sub(offer.time),
+            bytes: offer.bytes,
             left: self.waiting_bytes,
             ecn_capable: offer.ecn_capable,
             owner: offer.owner,
