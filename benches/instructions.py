@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.
 CASES = {
-    "ii": (10, 30, 1085),
+    "ii": (10, 30, 1090),
     "ii-loss": (10, 20, 2285),
     "iv": (3, 5, 1345),
     "v": (3, 5, 1670),

@@ -389,7 +389,20 @@ impl<L: PacketLog> Simulation<'_, L> {
         self.complete_if_done(connection);
     }
 
+    /// Called on each ACK of a connection with requests to send or an end to reach.
+    #[cold]
+    pub(crate) fn go_on(&mut self, index: usize) {
+        let slot = &self.slots[index];
+        let connection = slot.connection as usize;
+        if slot.asking {
+            self.send_first_requests(connection);
+        } else if self.senders[slot.ends as usize].is_complete() {
+            self.complete_if_done(connection);
+        }
+    }
+
     /// Called when all data of a closed connection is acknowledged.
+    #[inline(never)]
     fn on_complete(&mut self, connection: usize) {
         let state = &mut self.connections[connection];
         if state.completed.is_some() {

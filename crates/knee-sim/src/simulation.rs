@@ -452,10 +452,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.note(packet.flow, Event::AckReceive { packet, in_flight });
         self.pump(index);
         let slot = &self.slots[index];
-        if slot.asking {
-            self.send_first_requests(slot.connection as usize);
-        } else if slot.closing && self.senders[slot.ends as usize].is_complete() {
-            self.complete_if_done(slot.connection as usize);
+        if slot.asking | slot.closing {
+            self.go_on(index);
         }
         self.leave_network(index);
     }
