@@ -593,26 +593,6 @@ impl Host {
         }
     }
 
-    /// Returns the paths of a bundle as its scheduler sees them.
-    fn views(&mut self, now: Time, id: &BundleId) -> Vec<Path> {
-        let Some(bond) = self.bonds.get(id) else { return Vec::new() };
-        let mut paths = Vec::with_capacity(bond.links.len());
-        let cheapest = self.cheapest(bond);
-        for (number, key) in bond.links.iter().enumerate() {
-            let status = if bond.bundle.is_suspect(number) {
-                Status::Suspect
-            } else if bond.bundle.path_use(number).cost > cheapest {
-                Status::Backup
-            } else {
-                Status::Active
-            };
-            let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
-            let down = Path { status: Status::Down, ..Path::default() };
-            paths.push(link.map_or(down, |link| link.view(now, status)));
-        }
-        paths
-    }
-
     /// Passes datagrams of a bundle to its connections. Returns whether there were any.
     fn pump(&mut self, now: Time, id: &BundleId) -> bool {
         let mut paths = self.views(now, id);

@@ -3,6 +3,8 @@
 use super::{Bond, BundleId, Host, LinkKey, Tape};
 use crate::congestion::{CongestionControl, Observed};
 use knee_bundle::{BundleCounters, PathUse};
+use knee_sched::{Path, Status};
+use knee_units::Time;
 use noq_proto::PathId;
 use std::net::SocketAddr;
 
@@ -67,6 +69,26 @@ impl Host {
     /// Returns the tape on which a bundle's scheduler records its decisions on request.
     pub fn tape(&self, id: &BundleId) -> Option<Tape> {
         self.bonds.get(id).map(|bond| bond.tape.clone())
+    }
+
+    /// Returns the paths of a bundle as its scheduler sees them.
+    pub(super) fn views(&mut self, now: Time, id: &BundleId) -> Vec<Path> {
+        let Some(bond) = self.bonds.get(id) else { return Vec::new() };
+        let mut paths = Vec::with_capacity(bond.links.len());
+        let cheapest = self.cheapest(bond);
+        for (number, key) in bond.links.iter().enumerate() {
+            let status = if bond.bundle.is_suspect(number) {
+                Status::Suspect
+            } else if bond.bundle.path_use(number).cost > cheapest {
+                Status::Backup
+            } else {
+                Status::Active
+            };
+            let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
+            let down = Path { status: Status::Down, ..Path::default() };
+            paths.push(link.map_or(down, |link| link.view(now, status)));
+        }
+        paths
     }
 
     /// Returns the cost of the cheapest path that works.
