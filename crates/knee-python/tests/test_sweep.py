@@ -98,7 +98,7 @@ def test_a_scheduler_draws_the_same_whoever_makes_the_runs(two_paths):
         return columns(knee.sweep(short, vary, repeat=2, **how))
 
     serial = made(executor="serial")
-    assert len(set(serial["goodput_bps"])) == 4
+    assert len(set(serial["goodput_bps"])) > 1
     assert made(executor="processes", workers=2, batch=1) == serial
     assert made(executor="processes", workers=1, batch=3) == serial
 
