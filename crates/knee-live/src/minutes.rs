@@ -2,7 +2,7 @@
 
 use crate::cells::{Cell, Cells, Kind};
 use knee_columns::{Cells as Column, Kind as Type, each};
-use knee_record::{Error, ObservedPoint, read_columns, size_classes, write_columns};
+use knee_record::{Error, ObservedPoint, read_columns, size_classes, write_columns_durably};
 use knee_statistics::Sketch;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
         sketch("busy_us_sketch", |cell| &cell.busy_us),
         sketch("rtt_min_us_sketch", |cell| &cell.rtt_min_us),
     ];
-    write_columns(path, MINUTES_SCHEMA, &columns)
+    write_columns_durably(path, MINUTES_SCHEMA, &columns)
 }
 
 /// Columns to read, in this order: numbers, then texts.

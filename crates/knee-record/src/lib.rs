@@ -121,7 +121,7 @@ pub use sweep::{
 };
 pub use table::{
     DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
-    read_columns, write_columns,
+    read_columns, write_columns_durably,
 };
 pub use timed::{ClassFields, Field, FlowFields, LinkFields, Point, Timed};
 pub use track::{Rows, Track, TrackRows};

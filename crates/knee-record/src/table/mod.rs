@@ -10,7 +10,8 @@ mod write;
 pub use columns::{DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values};
 pub use read::{is_decoding, read_columns};
 pub(crate) use read::{metadata, read, read_batches, read_each, read_series};
-pub use write::write_columns;
+pub(crate) use write::write_columns;
+pub use write::write_columns_durably;
 pub(crate) use write::{Table, write};
 
 use crate::tables::Names;

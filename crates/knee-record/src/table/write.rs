@@ -23,15 +23,35 @@ pub(crate) fn write<R: Clone>(
 }
 
 /// Writes columns that hold all rows as the Parquet file `path`, with the schema name under
-/// `knee.schema`. The file appears whole or not at all, and then survives a loss of power.
+/// `knee.schema`. The file appears whole or not at all.
 ///
 /// # Errors
 /// [`Error::Io`] with the path.
-pub fn write_columns(
+pub(crate) fn write_columns(
     path: &Path,
     schema_name: &str,
     columns: &[(String, Kind, Cells)],
 ) -> Result<(), Error> {
+    part_of_columns(path, schema_name, columns)?.put_in_place()
+}
+
+/// As `write_columns`, after which the file survives a loss of power.
+///
+/// # Errors
+/// [`Error::Io`] with the path.
+pub fn write_columns_durably(
+    path: &Path,
+    schema_name: &str,
+    columns: &[(String, Kind, Cells)],
+) -> Result<(), Error> {
+    part_of_columns(path, schema_name, columns)?.put_in_place_durably()
+}
+
+fn part_of_columns(
+    path: &Path,
+    schema_name: &str,
+    columns: &[(String, Kind, Cells)],
+) -> Result<Part, Error> {
     let (part, file) = Part::create(path)?;
     let declared: Vec<_> = columns.iter().map(|(name, kind, _)| (name.as_str(), *kind)).collect();
     let mut cells = columns.iter().map(|(_, _, cells)| cells);
@@ -41,7 +61,7 @@ pub fn write_columns(
             writer.close()
         })
         .map_err(|error| Error::io("write", path, error))?;
-    part.put_in_place_durably()
+    Ok(part)
 }
 
 /// Rows that are kept as such before they are added to the columns, few enough to stay in a cache.
