@@ -1,7 +1,7 @@
 //! The plan of an experiment. By routes, each part of a group's clients has a route of its own, so
 //! that parts can change their controller one by one.
 
-use crate::plan::{best, lead, part_length, ports, rules, tables};
+use crate::plan::{best, lead, longest_match, part_length, ports, rules, tables};
 use crate::{Applied, Means, PROTOCOL, Placed, Plan, Planned, Policy, PolicyError, What};
 use ipnet::IpNet;
 use knee_host::Route;
@@ -167,14 +167,10 @@ fn divided<'a>(
     routes: &[(IpNet, Option<&'a Route>)],
 ) -> Vec<Divided<'a>> {
     let ways: BTreeMap<IpNet, Option<&Route>> = routes.iter().copied().collect();
-    let around = |part: &IpNet| {
-        let lengths = (prefix.prefix_len()..=length).rev();
-        let mut nets = lengths.filter_map(|length| IpNet::new(part.network(), length).ok());
-        nets.find_map(|net| ways.get(&net.trunc()).copied()).flatten()
-    };
+    let way = |part: &IpNet| longest_match(&ways, part).copied().flatten();
     let parts = prefix.subnets(length).into_iter().flatten();
     let mut divided: Vec<Divided<'a>> =
-        parts.filter_map(|part| around(&part).map(|way| (part, part, Some(way)))).collect();
+        parts.filter_map(|part| way(&part).map(|way| (part, part, Some(way)))).collect();
     let within = ways.iter().filter(|(net, _)| net.prefix_len() > length);
     divided.extend(within.filter_map(|(net, way)| {
         let part = IpNet::new(net.network(), length).ok()?.trunc();

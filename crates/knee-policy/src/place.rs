@@ -1,6 +1,6 @@
 //! The part of a plan that BPF programs carry out.
 
-use crate::plan::{around, best, held_out, hold_out, part_length};
+use crate::plan::{best, held_out, hold_out, longest_match, part_length};
 use crate::{Kept, Policy, PolicyGroup, Why};
 use ipnet::IpNet;
 use knee_host::Route;
@@ -67,7 +67,7 @@ fn within(main: &BTreeMap<IpNet, &Route>, prefix: IpNet) -> Within {
     let inner = inner.take_while(|(net, _)| prefix.contains(*net));
     let inner = inner.map(|(net, route)| (*net, Some(*route)));
     let (mut places, mut kept) = (Vec::new(), Vec::new());
-    for (net, route) in [(prefix, around(main, &prefix).copied())].into_iter().chain(inner) {
+    for (net, route) in [(prefix, longest_match(main, &prefix).copied())].into_iter().chain(inner) {
         match route.and_then(Route::controller) {
             Some(name) => {
                 places.push((net, false));

@@ -173,7 +173,7 @@ impl Plan {
         let (mut held, mut steered) = (0.0, 0.0);
         for (net, what) in &all {
             // What is within another prefix is not of that one.
-            let outer = net.supernet().and_then(|outer| around(&all, &outer)).copied();
+            let outer = net.supernet().and_then(|outer| longest_match(&all, &outer)).copied();
             for (what, sign) in [(Some(*what), 1.0), (outer, -1.0)] {
                 match what {
                     Some(What::HeldOut) => held += sign * weight(net),
@@ -242,7 +242,7 @@ type Led<'a> = (Vec<(IpNet, Option<&'a Route>)>, Vec<(IpNet, Why)>);
 pub(crate) fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet) -> Led<'a> {
     let mut routes = Vec::new();
     let mut kept = Vec::new();
-    match around(main, &prefix).map_or(Err(Why::NoRoute), |route| usable(route)) {
+    match longest_match(main, &prefix).map_or(Err(Why::NoRoute), |route| usable(route)) {
         Ok(route) => routes.push((prefix, Some(route))),
         Err(why) => kept.push((prefix, why)),
     }
@@ -261,7 +261,7 @@ pub(crate) fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet) -> Led<
 }
 
 /// What belongs to the longest prefix that contains this one or is the same.
-pub(crate) fn around<'m, T>(all: &'m BTreeMap<IpNet, T>, net: &IpNet) -> Option<&'m T> {
+pub(crate) fn longest_match<'m, T>(all: &'m BTreeMap<IpNet, T>, net: &IpNet) -> Option<&'m T> {
     (0..=net.prefix_len()).rev().find_map(|length| {
         let outer = IpNet::new(net.network(), length).ok()?.trunc();
         all.get(&outer)
@@ -275,8 +275,8 @@ pub(crate) fn hold_out(within: &[(IpNet, bool)], parts: &[IpNet]) -> BTreeMap<Ip
     let all: BTreeMap<IpNet, bool> = within.iter().copied().collect();
     let drawn: BTreeMap<IpNet, ()> = parts.iter().map(|part| (*part, ())).collect();
     let treatment = |(net, is_steered): (&IpNet, &bool)| {
-        let outer = || net.supernet().and_then(|outer| around(&all, &outer));
-        match (is_steered, around(&drawn, net)) {
+        let outer = || net.supernet().and_then(|outer| longest_match(&all, &outer));
+        match (is_steered, longest_match(&drawn, net)) {
             (false, _) => Some((*net, What::Kept)),
             (true, None) => Some((*net, What::Steered)),
             // What is around it is either held out as well or wider than the part, which is named.
@@ -285,7 +285,7 @@ pub(crate) fn hold_out(within: &[(IpNet, bool)], parts: &[IpNet]) -> BTreeMap<Ip
         }
     };
     // Of a part that is not steered as a whole, only what is steered within it is held out.
-    let whole = drawn.keys().filter(|part| around(&all, part) == Some(&true));
+    let whole = drawn.keys().filter(|part| longest_match(&all, part) == Some(&true));
     let whole = whole.map(|part| (*part, What::HeldOut));
     all.iter().filter_map(treatment).chain(whole).collect()
 }
