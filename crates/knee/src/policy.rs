@@ -24,13 +24,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Interval of lease renewals.
 const STEP: Duration = Duration::from_secs(1);
-/// Longest wait from one comparison with the host's routes to the next, unless it took longer;
-/// otherwise ten times what it took.
+/// Longest wait from one comparison with the host's routes to the next, unless it took longer.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum wait for changes of routes before the stop condition is checked.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum number of prefixes listed in text output; JSON contains all.
 const NAMED: usize = 8;
+
+/// How long to wait after a comparison with the host's routes that took this long: they may change all
+/// the time, and following them must not take most of a processor.
+pub fn pause_after(took: Duration) -> Duration {
+    (10 * took).min(INTERVAL).max(took)
+}
 
 /// Reports what applying the policy would change.
 pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
@@ -135,8 +140,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                 if let Some(published) = published.as_mut().filter(|one| !one.is_published()) {
                     published.publish(&policy, &plan, None, treated(&policy))?;
                 }
-                let took = began.elapsed();
-                next = Instant::now() + (10 * took).min(INTERVAL).max(took);
+                next = Instant::now() + pause_after(began.elapsed());
                 if applied.added + applied.removed > 0 {
                     let what = if means == Means::Routes { "made" } else { "added" };
                     screen::say(&format!(

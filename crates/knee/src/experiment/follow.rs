@@ -1,16 +1,12 @@
 //! The routes of an experiment, or the prefixes of its programs, which follow the host's routes.
 
 use crate::failure::Failure;
-use crate::policy::place;
+use crate::policy::{pause_after, place};
 use crate::screen;
 use ipnet::IpNet;
 use knee_host::RouteChanges;
 use knee_policy::{Actuator, Applied, Host, Journal, Means, Plan, Policy};
 use std::time::{Duration, Instant};
-
-/// Longest wait from one comparison with the host's routes to the next, unless it took longer;
-/// otherwise ten times what it took.
-const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Plans an experiment and refuses one that this host cannot carry out; changes nothing.
 pub fn plan(policy: &Policy, means: Means, host: &mut Host) -> Result<Plan, Failure> {
@@ -93,14 +89,13 @@ impl<'f> Follower<'f> {
         let next = Plan::for_experiment(self.means, self.policy, &main)?;
         // Programs need nothing new for most changes, and nobody else changes what they have.
         if !self.is_by_routes() && next.places == plan.places {
-            self.next = Some(Instant::now() + (10 * began.elapsed()).min(INTERVAL));
+            self.next = Some(Instant::now() + pause_after(began.elapsed()));
             return Ok(None);
         }
         *plan = next;
         let applied = actuator.apply(plan, self.journal)?;
         let is_changed = applied.added + applied.removed > 0;
-        let took = began.elapsed();
-        self.next = Some(Instant::now() + (10 * took).min(INTERVAL).max(took));
+        self.next = Some(Instant::now() + pause_after(began.elapsed()));
         if self.leave(plan, applied) {
             Ok(Some("somebody changed a route of the experiment"))
         } else {
