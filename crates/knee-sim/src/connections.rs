@@ -390,8 +390,8 @@ impl<L: PacketLog> Simulation<'_, L> {
     }
 
     /// Called on each ACK of a connection with requests to send or an end to reach.
-    #[cold]
-    pub(crate) fn go_on(&mut self, index: usize) {
+    #[inline(never)]
+    pub(crate) fn request_or_complete(&mut self, index: usize) {
         let slot = &self.slots[index];
         let connection = slot.connection as usize;
         if slot.asking {

@@ -453,7 +453,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.pump(index);
         let slot = &self.slots[index];
         if slot.asking | slot.closing {
-            self.go_on(index);
+            self.request_or_complete(index);
         }
         self.leave_network(index);
     }

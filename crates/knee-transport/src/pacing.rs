@@ -75,19 +75,21 @@ impl Pacer {
     /// [due](Self::is_due).
     #[inline]
     pub fn begin_burst(&mut self, now: Time, quantum: u32) {
+        self.begin(now, now, quantum);
+    }
+
+    /// Begins a burst of a sender whose own timer was late: it counts as sent at `from`, at most
+    /// `now`, so that the next one is due the sooner.
+    pub fn begin_burst_from(&mut self, now: Time, from: Time, quantum: u32) {
+        self.begin(now, from.max(self.next), quantum);
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Time, from: Time, quantum: u32) {
         self.burst = quantum.max(1);
         self.burst_left = self.burst;
         self.burst_at = now;
-        self.credit = (now - self.next).as_nanos();
-        self.next = now;
-    }
-
-    /// The same for a sender whose own timer was late: the burst counts as sent at `from`, at most
-    /// `now`, so that the next one is due the sooner.
-    pub fn begin_burst_from(&mut self, now: Time, from: Time, quantum: u32) {
-        let from = from.max(self.next);
-        self.begin_burst(now, quantum);
-        self.credit -= (now - from).as_nanos();
+        self.credit = (from - self.next).as_nanos();
         self.next = from;
     }
 
