@@ -4,13 +4,14 @@ use crate::LiveError;
 use crate::cells::{Cell, Cells, Kind};
 use crate::files::{CONNECTIONS, FILE_TIME, MINUTES, stamp};
 use crate::minutes::{self, MINUTE_S, Minute};
+use crate::observer::since_1970;
 use crate::report::{COLUMNS, Gathered, ReportSettings, assemble, heat_bin, list};
 use crate::row;
 use knee_record::{ObservedPoint, ObservedReport, each_connection};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The hour is kept in slots of five minutes: `SLOTS` complete ones and the current one.
 const SLOT_S: u64 = 5 * MINUTE_S;
@@ -115,9 +116,8 @@ impl Live {
     /// Reads the last hour from an observer's files, so that a page continues after a restart. Call
     /// it before the observer starts, since reports would otherwise queue up. Skips unreadable
     /// files and returns their errors.
-    #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn recent(directory: &Path) -> (Live, Vec<LiveError>) {
-        Live::before(directory, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+        Live::before(directory, since_1970())
     }
 
     /// Reads the hour before a time since 1970 (UTC).

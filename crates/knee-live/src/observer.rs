@@ -380,7 +380,7 @@ impl Observer {
 
 /// Time of the host's clock.
 #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
-fn since_1970() -> Duration {
+pub(crate) fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
