@@ -40,7 +40,7 @@ pub(crate) fn places(policy: &Policy, main: &[Route]) -> (Vec<Placed>, Vec<Kept>
         for prefix in &group.prefixes {
             let (within, kept) = within(&main, *prefix);
             left.extend(kept.into_iter().map(|(prefix, why)| Kept { group: index, prefix, why }));
-            for (net, what) in hold_out(&within, &held_out(policy, group, prefix)) {
+            for (net, what) in hold_out(within, &held_out(policy, group, prefix)) {
                 // The same within all of the prefix, as an experiment counts.
                 let part = part_length(group, prefix);
                 let place = |port| Placed { group: index, prefix: net, port, part, what };

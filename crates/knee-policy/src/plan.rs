@@ -131,7 +131,7 @@ impl Plan {
                 let ways: BTreeMap<IpNet, Option<&Route>> = routes.iter().copied().collect();
                 let within = routes.iter().map(|(net, way)| (*net, way.is_some()));
                 let parts = held_out(policy, group, prefix);
-                for (destination, what) in hold_out(&within.collect::<Vec<_>>(), &parts) {
+                for (destination, what) in hold_out(within, &parts) {
                     let way = ways.get(&destination).copied().flatten();
                     let way = way.filter(|_| what == What::Steered);
                     for port in ports(group) {
@@ -271,8 +271,11 @@ pub(crate) fn longest_match<'m, T>(all: &'m BTreeMap<IpNet, T>, net: &IpNet) -> 
 /// Treatment of the prefixes within a policy's prefix, of which some are steered (longer ones take
 /// precedence) and others are not Knee's to change, once these parts are held out. What is not
 /// steered is not held out either: held-out clients are those that would be steered but for the draw.
-pub(crate) fn hold_out(within: &[(IpNet, bool)], parts: &[IpNet]) -> BTreeMap<IpNet, What> {
-    let all: BTreeMap<IpNet, bool> = within.iter().copied().collect();
+pub(crate) fn hold_out(
+    within: impl IntoIterator<Item = (IpNet, bool)>,
+    parts: &[IpNet],
+) -> BTreeMap<IpNet, What> {
+    let all: BTreeMap<IpNet, bool> = within.into_iter().collect();
     let drawn: BTreeMap<IpNet, ()> = parts.iter().map(|part| (*part, ())).collect();
     let treatment = |(net, is_steered): (&IpNet, &bool)| {
         let outer = || net.supernet().and_then(|outer| longest_match(&all, &outer));

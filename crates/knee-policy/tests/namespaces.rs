@@ -40,6 +40,14 @@ fn policy(text: &str) -> Policy {
     Policy::parse(&format!("name = \"test\"\n{text}")).unwrap()
 }
 
+/// A policy of one group, a share of which is held out.
+fn one_group(prefix: &str, controller: &str, hold_out: &str) -> Policy {
+    policy(&format!(
+        "[[group]]\nname = \"all\"\nprefixes = [\"{prefix}\"]\n\
+         controller = \"{controller}\"\nhold_out = \"{hold_out}\"\n"
+    ))
+}
+
 /// Applies a policy to the host.
 fn applied(policy: &Policy, path: &Path) -> Plan {
     let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());
@@ -175,11 +183,7 @@ fn changes_are_followed() -> Result<(), Skipped> {
     wired(|| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("steer.journal");
-        let policy = policy(&format!(
-            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
-             controller = \"{}\"\nhold_out = \"1%\"\n",
-            other()
-        ));
+        let policy = one_group("198.51.0.0/16", &other(), "1%");
         let first = applied(&policy, &path);
         ip("route replace default via 192.0.2.9");
         ip("route add 198.51.7.0/24 via 192.0.2.8");
@@ -220,10 +224,7 @@ fn who_is_not_steered_is_not_held_out() -> Result<(), Skipped> {
         // Within the other half, one of a few parts, and in it one that is steered.
         ip("route add 198.51.16.0/20 via 192.0.2.7 congctl reno");
         ip("route add 198.51.20.0/22 via 192.0.2.8");
-        let policy = policy(
-            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
-             controller = \"cubic\"\nhold_out = \"20%\"\n",
-        );
+        let policy = one_group("198.51.0.0/16", "cubic", "20%");
         let main = Host::open().unwrap().main_table().unwrap();
         let nets = ["198.51.128.0/17", "198.51.16.0/20", "198.51.20.0/22"];
         let [chosen, inner, back]: [IpNet; 3] = nets.map(|net| net.parse().unwrap());
@@ -247,10 +248,7 @@ fn who_is_not_steered_is_not_held_out() -> Result<(), Skipped> {
 fn the_chosen_part_of_a_held_out_one() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {
-        let policy = policy(
-            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
-             controller = \"cubic\"\nhold_out = \"20%\"\n",
-        );
+        let policy = one_group("198.51.0.0/16", "cubic", "20%");
         let main = || Host::open().unwrap().main_table().unwrap();
         let before = Plan::for_programs(&policy, &main());
         let held = before.places.iter().find(|placed| placed.what == What::HeldOut).unwrap();
@@ -299,10 +297,7 @@ fn steered_routes_within_parts_are_held_out() -> Result<(), Skipped> {
             ip(&format!("route add {net} via 192.0.2.7"));
         }
         let folder = tempfile::tempdir().unwrap();
-        let policy = policy(
-            "[[group]]\nname = \"all\"\nprefixes = [\"10.0.0.0/8\"]\n\
-             controller = \"cubic\"\nhold_out = \"20%\"\n",
-        );
+        let policy = one_group("10.0.0.0/8", "cubic", "20%");
         let by_routes = applied(&policy, &folder.path().join("journal"));
         let main = Host::open().unwrap().main_table().unwrap();
         let by_programs = Plan::for_programs(&policy, &main);
@@ -328,10 +323,7 @@ fn steered_routes_within_parts_are_held_out() -> Result<(), Skipped> {
 fn a_part_with_a_route_is_planned_once() -> Result<(), Skipped> {
     let _turn = turn()?;
     wired(|| {
-        let policy = policy(
-            "[[group]]\nname = \"all\"\nprefixes = [\"10.0.0.0/22\"]\n\
-             controller = \"cubic\"\nhold_out = \"20%\"\n",
-        );
+        let policy = one_group("10.0.0.0/22", "cubic", "20%");
         let main = || Host::open().unwrap().main_table().unwrap();
         let chosen: IpNet = "10.0.1.0/24".parse().unwrap();
         let drawn = held_out(&Plan::of(&policy, &main()));
@@ -358,11 +350,7 @@ fn the_journal_does_not_grow_with_flaps() -> Result<(), Skipped> {
     wired(|| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("steer.journal");
-        let policy = policy(&format!(
-            "[[group]]\nname = \"all\"\nprefixes = [\"198.51.0.0/16\"]\n\
-             controller = \"{}\"\nhold_out = \"0%\"\n",
-            other()
-        ));
+        let policy = one_group("198.51.0.0/16", &other(), "0%");
         let first = applied(&policy, &path);
         let (mut journal, _) = Journal::hold(&path).unwrap();
         let (mut actuator, mut host) = (RouteActuator::open().unwrap(), Host::open().unwrap());

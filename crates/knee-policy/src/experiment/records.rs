@@ -321,9 +321,7 @@ impl BlockFile {
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<(), PolicyError> {
-        let path = || self.path.clone();
-        let failed = |source| PolicyError::Records { what: "write", path: path(), source };
-        let line = line_of(value).map_err(failed)?;
+        let line = line_of(value).map_err(|source| self.not_written(source))?;
         self.write(&line)
     }
 
@@ -334,8 +332,11 @@ impl BlockFile {
             part if part < lines.len() => Err(ErrorKind::StorageFull.into()),
             _ => self.file.sync_data(),
         });
-        let path = || self.path.clone();
-        written.map_err(|source| PolicyError::Records { what: "write", path: path(), source })
+        written.map_err(|source| self.not_written(source))
+    }
+
+    fn not_written(&self, source: io::Error) -> PolicyError {
+        PolicyError::Records { what: "write", path: self.path.clone(), source }
     }
 }
 
@@ -370,14 +371,18 @@ mod tests {
         Policy::parse(&text).unwrap()
     }
 
+    fn timeline() -> Timeline {
+        let block = Duration::from_secs(600);
+        Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 }
+    }
+
     /// After a kill in the second block of a triple, with a truncated line, the triple is repeated
     /// and everything before it counts.
     #[test]
     fn whole_triples_outlive_a_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("blocks");
-        let block = Duration::from_secs(600);
-        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let timeline = timeline();
         let (mut file, before) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
         assert_eq!(before, []);
         let blocks: Vec<Block> = (0..6)
@@ -396,7 +401,7 @@ mod tests {
         assert!(matches!(other, PolicyError::OtherExperiment { .. }), "{other}");
         let observed = Policy { stage: Stage::Observe, ..policy("a") };
         assert!(BlockFile::open(&path, &observed, &timeline).is_err());
-        let longer = Timeline { block: block * 2, ..timeline };
+        let longer = Timeline { block: timeline.block * 2, ..timeline };
         assert!(BlockFile::open(&path, &policy("a"), &longer).is_err());
         std::os::unix::fs::symlink(&path, folder.path().join("link")).unwrap();
         let link = BlockFile::open(&folder.path().join("link"), &policy("a"), &timeline);
@@ -409,8 +414,7 @@ mod tests {
     fn a_stop_outlives_its_block() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("blocks");
-        let block = Duration::from_secs(600);
-        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let timeline = timeline();
         let whole = |number, stopped: Option<&str>| Block {
             number,
             groups: vec![GroupBlock {
@@ -449,8 +453,7 @@ mod tests {
     fn resuming_leaves_whole_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("blocks");
-        let block = Duration::from_secs(600);
-        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let timeline = timeline();
         for broken_off in ["", "{\"number\":4,\"groups\":[{"] {
             let _ = fs::remove_file(&path);
             let (mut file, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
@@ -484,8 +487,7 @@ mod tests {
     fn other_files_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("blocks");
-        let block = Duration::from_secs(600);
-        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let timeline = timeline();
         for text in ["{\"a\":1}", "notes", "{\"a\":1}\n", "{\"schema\":\"knee-run/1\"}"] {
             fs::write(&path, text).unwrap();
             let other = BlockFile::open(&path, &policy("a"), &timeline).unwrap_err();
@@ -504,8 +506,7 @@ mod tests {
     fn one_process_writes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("blocks");
-        let block = Duration::from_secs(600);
-        let timeline = Timeline { block, burn_in: block / 10, calibration: 1, triples: 4 };
+        let timeline = timeline();
         let (first, _) = BlockFile::open(&path, &policy("a"), &timeline).unwrap();
         let second = BlockFile::open(&path, &policy("a"), &timeline).unwrap_err();
         assert!(second.to_string().contains("another process"), "{second}");
