@@ -22,6 +22,8 @@ const GROUPS: [&str; 8] =
     ["files", "failures", "hundreds", "fast", "profiles", "calls", "RTT", "long"];
 /// Runs of each row; the median is reported.
 const TIMES: usize = 3;
+/// The round trip of a datagram that did not come back.
+const NEVER: Duration = Duration::MAX;
 const ALLOW: &str = "[egress]\nallow = [\"10.99.0.0/16\"]\n";
 const BOTH: &str = "link = [{ interface = \"knee0\" }, { interface = \"knee1\" }]\n";
 const JITTER_5: &str = "jitter = { amount = \"5 ms\", reorder = true }";
@@ -258,13 +260,12 @@ fn main() {
         ] {
             let figures = times(&ways, &format!("{keys}{BOTH}"), |lab| {
                 let mut took = lab.call(1500);
-                // Datagrams that did not come back count as 1000 s.
-                took.resize(1500, Duration::from_secs(1000));
+                took.resize(1500, NEVER);
                 took.sort_unstable();
                 took[1484]
             });
-            let figures: Vec<f64> = figures.iter().map(|s| s * 1e3).collect();
-            row(what, goal, "ms", &figures);
+            let ms = |s: &f64| if *s < NEVER.as_secs_f64() { s * 1e3 } else { f64::INFINITY };
+            row(what, goal, "ms", &figures.iter().map(ms).collect::<Vec<f64>>());
         }
     }
     if !wanted.is_empty() && is_wanted("long") {

@@ -1,14 +1,12 @@
 //! Carries a client's datagrams to their targets, and back.
 
-use crate::egress::Egress;
-use crate::errand::{resolve, tell};
+use crate::errand::{Targets, tell};
 use crate::request::{Outcome, Target};
 use crate::stream::BundleStream;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
@@ -19,8 +17,8 @@ use tokio::time::sleep;
 const UDP_IDLE: Duration = Duration::from_secs(300);
 /// Maximum number of peers of a UDP flow, and of names that it knows.
 const UDP_PEERS: usize = 1024;
-/// Maximum number of names that a UDP flow looks up at a time; each holds a thread. Datagrams to
-/// further names are lost meanwhile.
+/// Maximum number of names that a UDP flow looks up at a time. Datagrams to further names are lost
+/// meanwhile.
 const UDP_LOOKUPS: usize = 4;
 /// Datagrams that are kept for a name until it is known, such as a client's first flight; further
 /// ones are lost.
@@ -30,7 +28,7 @@ type Name = (String, u16);
 
 /// Sockets of a flow, and what is known of its peers.
 struct Flow {
-    egress: Rc<Egress>,
+    targets: Targets,
     v4: UdpSocket,
     v6: Option<UdpSocket>,
     /// Only peers that were sent something may answer (RFC 4787, section 5: address-dependent
@@ -43,9 +41,9 @@ struct Flow {
 }
 
 impl Flow {
-    async fn open(egress: &Rc<Egress>) -> io::Result<Flow> {
+    async fn open(targets: Targets) -> io::Result<Flow> {
         Ok(Flow {
-            egress: egress.clone(),
+            targets,
             v4: UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?,
             // A host may lack IPv6.
             v6: UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await.ok(),
@@ -63,7 +61,7 @@ impl Flow {
         let name = match target {
             Target::Address(address, port) => {
                 let to = SocketAddr::new(address, port);
-                if self.egress.refusal(address, port).is_none() {
+                if self.targets.egress.refusal(address, port).is_none() {
                     self.send(to, &bytes).await;
                 }
                 return;
@@ -84,10 +82,10 @@ impl Flow {
     }
 
     fn look_up(&mut self, name: Name) {
-        let (egress, has_v6) = (self.egress.clone(), self.v6.is_some());
+        let (targets, has_v6) = (self.targets.clone(), self.v6.is_some());
         self.lookups.spawn_local(async move {
             let target = Target::Name(name.0.clone(), name.1);
-            let all = resolve(&egress, &target).await.unwrap_or_default();
+            let all = targets.resolve(&target).await.unwrap_or_default();
             (name, all.into_iter().find(|to| to.is_ipv4() || has_v6))
         });
     }
@@ -123,12 +121,12 @@ impl Flow {
 /// # Errors
 /// A socket cannot be opened.
 pub async fn carry(
-    egress: &Rc<Egress>,
+    targets: Targets,
     stream: &BundleStream,
     duplicate: bool,
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
-    let mut flow = Flow::open(egress).await?;
+    let mut flow = Flow::open(targets).await?;
     if !tell(stream, Outcome::Done, "").await {
         return Ok(());
     }
@@ -154,8 +152,7 @@ pub async fn carry(
             }
             () = sleep(UDP_IDLE) => break,
         }
-    } // A lookup keeps its thread to its end, and until then the flow counts towards the limit.
-    while flow.lookups.join_next().await.is_some() {}
+    }
     Ok(())
 }
 

@@ -13,11 +13,13 @@ use knee_quic::{BundleId, PublicKey};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::task::JoinSet;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit to connect to a client's target.
@@ -31,6 +33,9 @@ const ADDRESSES: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Burst of new streams, as seconds of the allowed rate.
 const BURST_S: f64 = 10.0;
+/// Maximum number of names that are looked up for a client at a time. Each holds one of the runtime's
+/// 512 threads for up to half a minute, even if nobody waits for it any more.
+const LOOKUPS: usize = 64;
 
 /// What a client uses of its limits.
 #[derive(Debug)]
@@ -40,12 +45,14 @@ pub struct Account {
     /// New streams that it may open now.
     tokens: f64,
     filled: Instant,
+    lookups: Arc<Semaphore>,
 }
 
 impl Account {
     fn new(limits: &LimitsConfig) -> Account {
         let tokens = f64::from(limits.new_streams_per_second) * BURST_S;
-        Account { streams: 0, udp_flows: 0, tokens, filled: Instant::now() }
+        let lookups = Arc::new(Semaphore::new(LOOKUPS));
+        Account { streams: 0, udp_flows: 0, tokens, filled: Instant::now(), lookups }
     }
 
     /// Counts one more stream, or returns false if the limits do not allow it.
@@ -83,18 +90,22 @@ pub async fn attend(
     owner: PublicKey,
     stream: BundleStream,
 ) {
-    let may = {
+    let (may, lookups) = {
         let mut accounts = shared.accounts.borrow_mut();
-        accounts.entry(owner).or_insert_with(|| Account::new(&shared.limits)).take(&shared.limits)
+        let account = accounts.entry(owner).or_insert_with(|| Account::new(&shared.limits));
+        (account.take(&shared.limits), account.lookups.clone())
     };
     if !may {
         let reason = "this client has reached its limit of connections, or opens them too fast";
         return refuse(stream, Outcome::TooMany, reason).await;
     }
     if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
+        let targets = Targets { egress: shared.egress.clone(), lookups };
         match request {
-            Request::Tcp(target) => connect(shared, target, stream, &rest).await,
-            Request::Udp { duplicate } => udp(engine, shared, owner, stream, duplicate).await,
+            Request::Tcp(target) => connect(&targets, target, stream, &rest).await,
+            Request::Udp { duplicate } => {
+                udp(engine, shared, owner, targets, stream, duplicate).await;
+            }
             Request::Dns => answer_question(shared, stream, rest).await,
         }
     }
@@ -130,8 +141,8 @@ async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {
     stream.finish();
 }
 
-async fn connect(shared: &Shared, target: Target, stream: BundleStream, first: &[u8]) {
-    match timeout(CONNECT, reach(&shared.egress, &target)).await {
+async fn connect(targets: &Targets, target: Target, stream: BundleStream, first: &[u8]) {
+    match timeout(CONNECT, reach(targets, &target)).await {
         Ok(Ok(connection)) => {
             if tell(&stream, Outcome::Done, "").await {
                 relay(connection, stream, first).await;
@@ -167,33 +178,46 @@ async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8
     }
 }
 
-/// Resolves a target, and returns those of its addresses that are allowed.
-pub async fn resolve(
-    egress: &Egress,
-    target: &Target,
-) -> Result<Vec<SocketAddr>, (Outcome, String)> {
-    let all: Vec<SocketAddr> = match target {
-        Target::Address(address, port) => vec![SocketAddr::new(*address, *port)],
-        Target::Name(name, port) => {
-            let found = tokio::net::lookup_host((name.as_str(), *port)).await;
-            let unknown = |_| (Outcome::NoName, format!("the name {name} has no address"));
-            found.map_err(unknown)?.collect()
+/// Targets that a client may reach.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    pub egress: Rc<Egress>,
+    lookups: Arc<Semaphore>,
+}
+
+impl Targets {
+    /// Resolves a target, and returns those of its addresses that are allowed.
+    pub async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, (Outcome, String)> {
+        let all = match target {
+            Target::Address(address, port) => vec![SocketAddr::new(*address, *port)],
+            Target::Name(name, port) => self.look_up(name, *port).await.unwrap_or_default(),
+        };
+        let mut refusal = None;
+        let mut allowed = all.clone();
+        allowed.retain(|to| {
+            let why = self.egress.refusal(to.ip(), to.port());
+            refusal = refusal.or(why);
+            why.is_none()
+        });
+        match (allowed.is_empty(), refusal) {
+            (false, _) => Ok(allowed),
+            // The reason does not name the address, which is the server's own business.
+            (true, Some(why)) => {
+                Err((Outcome::Denied, format!("the server does not connect to {target}: {why}")))
+            }
+            (true, None) => Err((Outcome::NoName, format!("{target} has no address"))),
         }
-    };
-    let mut refusal = None;
-    let mut allowed = all.clone();
-    allowed.retain(|to| {
-        let why = egress.refusal(to.ip(), to.port());
-        refusal = refusal.or(why);
-        why.is_none()
-    });
-    match (allowed.is_empty(), refusal) {
-        (false, _) => Ok(allowed),
-        // The reason does not name the address, which is the server's own business.
-        (true, Some(why)) => {
-            Err((Outcome::Denied, format!("the server does not connect to {target}: {why}")))
-        }
-        (true, None) => Err((Outcome::NoName, format!("{target} has no address"))),
+    }
+
+    /// Returns the addresses of a name as the host's programs see them.
+    async fn look_up(&self, name: &str, port: u16) -> Option<Vec<SocketAddr>> {
+        let permit = self.lookups.clone().acquire_owned().await.ok()?;
+        let name = name.to_owned();
+        let look_up = move || {
+            let _permit = permit;
+            (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
+        };
+        spawn_blocking(look_up).await.ok()?.ok()
     }
 }
 
@@ -210,9 +234,9 @@ fn alternating(all: &[SocketAddr]) -> Vec<SocketAddr> {
 
 /// Connects to the address of a target that answers first; they are tried one after another, each
 /// without waiting long for those before.
-async fn reach(egress: &Egress, target: &Target) -> Result<TcpStream, (Outcome, String)> {
+async fn reach(targets: &Targets, target: &Target) -> Result<TcpStream, (Outcome, String)> {
     let mut last = (Outcome::Failed, String::new());
-    let mut addresses = alternating(&resolve(egress, target).await?).into_iter();
+    let mut addresses = alternating(&targets.resolve(target).await?).into_iter();
     // Dropping the set ends the attempts that remain.
     let mut attempts = JoinSet::new();
     loop {
@@ -248,6 +272,7 @@ async fn udp(
     engine: &Rc<Engine>,
     shared: &Shared,
     owner: PublicKey,
+    targets: Targets,
     stream: BundleStream,
     duplicate: bool,
 ) {
@@ -264,7 +289,7 @@ async fn udp(
         return refuse(stream, Outcome::TooMany, reason).await;
     }
     let messages = engine.messages(stream.bundle(), stream.flow());
-    let result = carry(&shared.egress, &stream, duplicate, messages).await;
+    let result = carry(targets, &stream, duplicate, messages).await;
     if let Err(error) = result {
         refuse(stream, Outcome::Failed, &format!("cannot open a UDP socket: {error}")).await;
     } else {

@@ -11,10 +11,12 @@ mod lab;
 use knee_host::{HostError, Namespace};
 use knee_trials::{Skipped, trials};
 use lab::{ALLOW, BOTH, ECHO, FILES, SERVER, TWO, on};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,8 +45,8 @@ fn nameserver() -> IpAddr {
 }
 
 /// Starts the nameserver that the programs of the server's host ask. It does not answer for `slow.`
-/// names, and for `late.` names only after a second.
-fn serve_names(lab: &lab::Lab) {
+/// names, and for `late.` names only after a second. Returns the ports that asked for `slow.` names.
+fn serve_names(lab: &lab::Lab) -> Arc<Mutex<BTreeSet<u16>>> {
     let at = nameserver();
     let bind = || {
         if !at.is_loopback() {
@@ -54,6 +56,8 @@ fn serve_names(lab: &lab::Lab) {
         Ok::<_, HostError>(UdpSocket::bind((at, 53)).unwrap())
     };
     let socket = there(lab).within(bind).unwrap();
+    let unanswered = Arc::<Mutex<BTreeSet<u16>>>::default();
+    let asked = unanswered.clone();
     thread::spawn(move || {
         let mut buffer = [0; 512];
         while let Ok((count, from)) = socket.recv_from(&mut buffer) {
@@ -61,6 +65,7 @@ fn serve_names(lab: &lab::Lab) {
             let socket = socket.try_clone().unwrap();
             let name = &question[13..];
             if name.starts_with(b"slow") {
+                asked.lock().unwrap().insert(from.port());
                 continue;
             }
             let delay = Duration::from_secs(name.starts_with(b"late").into());
@@ -70,6 +75,16 @@ fn serve_names(lab: &lab::Lab) {
             });
         }
     });
+    unanswered
+}
+
+/// Asks the proxy for a connection to a port of a name.
+fn ask_for(lab: &lab::Lab, name: &str) -> TcpStream {
+    let mut connection = lab.local(1080);
+    connection.write_all(&[5, 1, 0]).unwrap();
+    connection.read_exact(&mut [0; 2]).unwrap();
+    connection.write_all(&[&[5, 1], &to_name(name, PORT)[2..]].concat()).unwrap();
+    connection
 }
 
 /// Makes an answer with the server's address, or for `two.` with one that does not answer and one
@@ -198,12 +213,8 @@ fn a_target_is_reached_at_its_second_address() -> Result<(), Skipped> {
         let route = ["ip", "route", "add", "10.99.0.2/31", "dev", "knee0"].map(str::to_owned);
         assert!(lab.start_there(&route).wait().unwrap().success());
         let _listener = lab.here(|| TcpListener::bind((HERE, PORT)).unwrap());
-        let mut connection = lab.local(1080);
-        connection.write_all(&[5, 1, 0]).unwrap();
-        connection.read_exact(&mut [0; 2]).unwrap();
         let began = Instant::now();
-        let request = [&[5, 1], &to_name("two.knee.test", PORT)[2..]].concat();
-        connection.write_all(&request).unwrap();
+        let mut connection = ask_for(lab, "two.knee.test");
         let mut reply = [0; 10];
         connection.read_exact(&mut reply).unwrap();
         println!("code {} after {:?}", reply[1], began.elapsed());
@@ -248,6 +259,20 @@ fn a_slow_name_delays_no_other_datagram() -> Result<(), Skipped> {
     })
 }
 
+/// Each name that is looked up holds a thread of the server, and so a socket from which it asks: a
+/// client gets 64 of them, and the rest of its names wait. The system repeats a question after 5 s.
+fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let unanswered = serve_names(lab);
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let _waiting: Vec<TcpStream> = (0..100).map(|_| ask_for(lab, "slow.knee.test")).collect();
+        thread::sleep(Duration::from_secs(2));
+        let asked = unanswered.lock().unwrap().len();
+        assert_eq!(asked, 64);
+    })
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         an_address_that_the_server_gets_later_is_denied,
@@ -255,5 +280,6 @@ fn main() -> ExitCode {
         a_silent_target_does_not_use_up_a_limit,
         a_target_is_reached_at_its_second_address,
         a_slow_name_delays_no_other_datagram,
+        names_of_one_client_do_not_hold_all_threads,
     ])
 }

@@ -2,14 +2,14 @@
 
 use crate::error::Error;
 use crate::experiment::check_jobs;
-use crate::ground::{Ground, KERNEL, SIMULATOR};
+use crate::ground::{Ground, KERNEL, QUIC, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
 use crate::studies::built_in_scenario;
 use crate::text::ScenarioText;
 use knee_link::{Buffer, RateModel};
 use knee_record::{NotMeasurable, Verdict, Window, measure};
-use knee_report::CurvePoint;
+use knee_report::{CurveGround, CurvePoint};
 use knee_scenario::{Errors, Link, Measure, Override, Scenario, Statistic};
 
 /// Scenario used when no file is given.
@@ -66,7 +66,7 @@ pub enum CurveError {
     #[error("the scenario has no link with a constant rate")]
     NoConstantRate,
     /// The simulator is not among the grounds; the others are compared with it.
-    #[error("the kernel needs the simulator for comparison")]
+    #[error("other grounds are compared with the simulator, which is missing")]
     WithoutSimulator,
     /// A run was too short.
     #[error("a window of {window_bytes} B has no result: {reason}")]
@@ -119,8 +119,21 @@ impl<'g> Curve<'g> {
         self.on.iter().flat_map(of_ground).collect()
     }
 
+    /// Names of the grounds other than the simulator, in the order of their runs.
+    pub fn others(&self) -> impl Iterator<Item = &'g str> {
+        self.on.iter().map(|ground| ground.name()).filter(|name| *name != SIMULATOR)
+    }
+
     /// Builds the chart of the measurements.
     pub fn picture(&self, measured: &[Measured]) -> knee_report::Curve {
+        let other = |name: &str, points| {
+            let title = match name {
+                KERNEL => "Linux TCP",
+                QUIC => "QUIC",
+                other => other,
+            };
+            CurveGround { title: title.to_string(), points }
+        };
         let on_ground = |name: &str| {
             let those = measured.iter().filter(|one| one.ground == name);
             those.map(|one| one.point).collect()
@@ -130,7 +143,7 @@ impl<'g> Curve<'g> {
             bdp_bytes: self.path.bdp_bytes,
             buffer_bytes: self.path.buffer_bytes,
             sim: on_ground(SIMULATOR),
-            kernel: on_ground(KERNEL),
+            others: self.others().map(|name| other(name, on_ground(name))).collect(),
         }
     }
 }

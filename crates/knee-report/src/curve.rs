@@ -10,6 +10,8 @@ const RIGHT: f64 = 748.0;
 /// Top and bottom of the frame of the RTT, and of the frame of the delivery rate.
 const RTT: (f64, f64) = (64.0, 230.0);
 const RATE: (f64, f64) = (268.0, 444.0);
+/// Distance between the names of grounds.
+const LEGEND_STEP: f64 = 100.0;
 
 /// Result of one window on a ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,15 +35,27 @@ pub struct Curve {
     pub buffer_bytes: Option<f64>,
     /// Simulator's points, ordered by window; drawn as a line.
     pub sim: Vec<CurvePoint>,
-    /// Kernel's points; drawn as dots.
-    pub kernel: Vec<CurvePoint>,
+    /// The other grounds, if their runs were made; drawn as dots.
+    pub others: Vec<CurveGround>,
 }
+
+/// The results of a path on a ground.
+#[derive(Clone, Debug)]
+pub struct CurveGround {
+    /// Name of the ground for the legend.
+    pub title: String,
+    /// Its points, ordered by window.
+    pub points: Vec<CurvePoint>,
+}
+
+/// Classes of the dots of the first ground and of the second.
+const DOTS: [&str; 2] = ["kernel", "k2"];
 
 /// Returns the picture as an SVG file.
 pub fn curve_svg(curve: &Curve) -> String {
     let label = "round-trip time and delivery rate against bytes in flight";
     let mut drawing = Drawing::new(HEIGHT, label);
-    let all = || curve.sim.iter().chain(&curve.kernel);
+    let all = || curve.sim.iter().chain(curve.others.iter().flat_map(|other| &other.points));
     let largest = |value: fn(&CurvePoint) -> f64| all().map(value).fold(0.0, f64::max);
     // Leave room for the third region, however little of it was measured.
     let cliff = curve.buffer_bytes.map_or(0.0, |buffer| curve.bdp_bytes + buffer);
@@ -59,9 +73,11 @@ pub fn curve_svg(curve: &Curve) -> String {
     for (frame, value) in [(&rtt, &rtt_ms as &dyn Fn(&CurvePoint) -> f64), (&rate, &mbit)] {
         let place = |point: &CurvePoint| (x.at(point.window_bytes / 1e3), frame.at(value(point)));
         drawing.line("sim", &curve.sim.iter().map(place).collect::<Vec<_>>());
-        for point in &curve.kernel {
-            let (x, y) = place(point);
-            drawing.dot("kernel", x, y, title(point));
+        for (other, class) in curve.others.iter().zip(DOTS.iter().cycle()) {
+            for point in &other.points {
+                let (x, y) = place(point);
+                drawing.dot(class, x, y, title(point));
+            }
         }
     }
     legend(&mut drawing, curve);
@@ -109,9 +125,11 @@ fn legend(drawing: &mut Drawing, curve: &Curve) {
     let y = 36.0;
     drawing.line("sim", &[(LEFT + 170.0, y - 4.0), (LEFT + 194.0, y - 4.0)]);
     drawing.words("quiet", "start", (LEFT + 200.0, y), "simulator");
-    if !curve.kernel.is_empty() {
-        drawing.dot("kernel", LEFT + 292.0, y - 4.0, String::new());
-        drawing.words("quiet", "start", (LEFT + 302.0, y), "Linux TCP");
+    let mut x = LEFT + 292.0;
+    for (other, class) in curve.others.iter().zip(DOTS.iter().cycle()) {
+        drawing.dot(class, x, y - 4.0, String::new());
+        drawing.words("quiet", "start", (x + 10.0, y), &other.title);
+        x += LEGEND_STEP;
     }
 }
 
@@ -129,7 +147,10 @@ mod tests {
             bdp_bytes: 75e3,
             buffer_bytes: Some(75e3),
             sim: vec![point(10.0), point(200.0)],
-            kernel: vec![point(100.0)],
+            others: vec![
+                CurveGround { title: "Linux TCP".to_string(), points: vec![point(100.0)] },
+                CurveGround { title: "QUIC".to_string(), points: vec![point(150.0)] },
+            ],
         };
         let svg = curve_svg(&curve);
         let at = |kb: f64| LEFT + (RIGHT - LEFT) * kb / (200.0 * 1.02);
@@ -138,8 +159,12 @@ mod tests {
             assert!(svg.contains(&line), "{line} is not in {svg}");
         }
         assert!(svg.contains("a &lt;path&gt;"), "titles are escaped");
-        assert_eq!(svg.matches("<circle class=\"kernel\"").count(), 3, "two frames and a legend");
-        let without = curve_svg(&Curve { kernel: Vec::new(), ..curve });
+        for (class, title) in [("kernel", "Linux TCP"), ("k2", "QUIC")] {
+            let dots = svg.matches(&format!("<circle class=\"{class}\"")).count();
+            assert_eq!(dots, 3, "two frames and a legend");
+            assert!(svg.contains(title), "{title}");
+        }
+        let without = curve_svg(&Curve { others: Vec::new(), ..curve });
         assert!(!without.contains("Linux TCP"));
     }
 }

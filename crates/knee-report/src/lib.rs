@@ -44,7 +44,7 @@ mod words;
 pub use advice::{AdvicePage, AdviceRow, AdviceWord, advice_page};
 pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, compared_svg};
 pub use comparison::{Comparison, ComparisonHead, comparison_report};
-pub use curve::{Curve, CurvePoint, curve_svg};
+pub use curve::{Curve, CurveGround, CurvePoint, curve_svg};
 pub use evaluation::{
     evaluation_cases, evaluation_figures, evaluation_page, evaluation_size, evaluation_values,
 };

@@ -7,7 +7,7 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
 use crate::out_file::OutFile;
 use crate::table::Table;
-use knee_lab::{CurvePath, Error, Measured, SIMULATOR, ScenarioText};
+use knee_lab::{Error, Measured, SIMULATOR, ScenarioText};
 use knee_record::Unit;
 use knee_report::curve_svg;
 
@@ -24,19 +24,22 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
     };
     out.write_bytes(curve_svg(&curve.picture(&measured)).as_bytes())?;
     let end = format!("\npicture  {}\n", arguments.out.display());
-    let document = Document::default().table(table(&curve.path, &measured)).words(end);
+    let document = Document::default().table(table(&curve, &measured)).words(end);
     document.print_tables(arguments.print.format())?;
     Ok(Ending::Done)
 }
 
-/// Returns one row for each window, with the difference between grounds.
-fn table(path: &CurvePath, measured: &[Measured]) -> Table {
-    let (sim, real): (Vec<_>, Vec<_>) = measured.iter().partition(|one| one.ground == SIMULATOR);
-    let mut heads = vec![">window", ">BDP", ">rate", ">RTT", ">retransmitted"];
-    if !real.is_empty() {
-        heads.extend([">kernel", ">difference", ">kernel RTT", ">difference", ">retransmitted"]);
-        heads.push("kernel’s run");
+/// Returns one row for each window, with the difference between the simulator and each other
+/// ground.
+fn table(curve: &knee_lab::Curve<'_>, measured: &[Measured]) -> Table {
+    let mut heads: Vec<String> =
+        [">window", ">BDP", ">rate", ">RTT", ">retransmitted"].map(String::from).into();
+    for ground in curve.others() {
+        heads.extend([format!(">{ground}"), ">difference".to_string()]);
+        heads.extend([format!(">{ground} RTT"), ">difference".to_string()]);
+        heads.extend([">retransmitted".to_string(), format!("{ground}’s run")]);
     }
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = Table::new(&heads).called("windows");
     let rate = |value| Cell::figure(Unit::BitsPerSecond, Some(value));
     let time = |value| Cell::figure(Unit::Seconds, Some(value));
@@ -44,17 +47,20 @@ fn table(path: &CurvePath, measured: &[Measured]) -> Table {
         let part = a / b - 1.0;
         Cell::shown(format!("{:+.1} %", part * 100.0), part)
     };
-    for one in sim {
+    for one in measured.iter().filter(|one| one.ground == SIMULATOR) {
         let point = one.point;
         let mut row = vec![
-            segments(point.window_bytes / path.segment_bytes, 0),
-            segments(point.window_bytes / path.bdp_bytes, 2),
+            multiple(point.window_bytes / curve.path.segment_bytes, 0),
+            multiple(point.window_bytes / curve.path.bdp_bytes, 2),
             rate(point.delivered_bps),
             time(point.rtt_s),
             Cell::figure(Unit::Fraction, Some(one.lost)),
         ];
-        let same = |other: &&&Measured| other.point.window_bytes == point.window_bytes;
-        if let Some(other) = real.iter().find(same) {
+        for ground in curve.others() {
+            let same = |other: &&Measured| {
+                other.ground == ground && other.point.window_bytes == point.window_bytes
+            };
+            let Some(other) = measured.iter().find(same) else { continue };
             row.extend([
                 rate(other.point.delivered_bps),
                 apart(point.delivered_bps, other.point.delivered_bps),
@@ -70,6 +76,6 @@ fn table(path: &CurvePath, measured: &[Measured]) -> Table {
 }
 
 /// Formats a window as a multiple of the segment size or the BDP.
-fn segments(value: f64, digits: usize) -> Cell {
+fn multiple(value: f64, digits: usize) -> Cell {
     Cell::shown(format!("{value:.digits$}"), value)
 }
