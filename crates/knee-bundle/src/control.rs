@@ -81,6 +81,12 @@ impl Controls {
         self.due.extend(told.into_iter().filter(|control| needed(*control)));
     }
 
+    /// Makes the frames of a datagram due again if `needed`, although it may still arrive.
+    pub fn repeat(&mut self, number: u64, needed: impl Fn(Control) -> bool) {
+        let told = self.under_way.get(&number).into_iter().flatten();
+        self.due.extend(told.copied().filter(|control| needed(*control)));
+    }
+
     /// Forgets all frames of a stream that is gone.
     pub fn forget(&mut self, id: StreamId) {
         for control in

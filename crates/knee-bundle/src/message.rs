@@ -22,8 +22,10 @@ pub struct Waiting {
     pub number: Option<u64>,
     /// Content.
     pub bytes: Bytes,
-    /// Paths to which it must still be given; `None` if not chosen yet.
+    /// Paths to which copies of it must still be given; `None` if not chosen yet.
     pub left: Option<PathSet>,
+    /// Whether a copy was sent.
+    pub is_sent: bool,
 }
 
 /// Flows of one end.
@@ -48,25 +50,39 @@ impl Messages {
             *next - 1
         });
         if self.waiting.len() >= WAITING_MAX {
-            self.waiting.pop_front();
-            self.dropped += 1;
+            self.remove(0);
         }
-        self.waiting.push_back(Waiting { flow, number, bytes, left: None });
+        self.waiting.push_back(Waiting { flow, number, bytes, left: None, is_sent: false });
     }
 
-    /// Returns the first waiting message.
-    pub fn first(&mut self) -> Option<&mut Waiting> {
-        self.waiting.front_mut()
+    /// Returns the waiting message at a place, in the order in which they came.
+    pub fn get(&mut self, at: usize) -> Option<&mut Waiting> {
+        self.waiting.get_mut(at)
     }
 
-    /// Removes the first message, which was sent.
-    pub fn pop(&mut self) {
-        self.waiting.pop_front();
+    /// Notes that the message at a place was sent on a path, or cannot be. It is removed unless
+    /// copies remain for other paths.
+    pub fn give(&mut self, at: usize, path: usize, is_sent: bool) {
+        let Some(waiting) = self.waiting.get_mut(at) else { return };
+        waiting.is_sent |= is_sent;
+        let left = waiting.left.get_or_insert_default();
+        left.remove(path);
+        if left.is_empty() {
+            self.remove(at);
+        }
     }
 
-    /// Drops the first message, which cannot be sent.
-    pub fn drop_first(&mut self) {
-        self.dropped += u64::from(self.waiting.pop_front().is_some());
+    /// Removes the message at a place.
+    pub fn remove(&mut self, at: usize) {
+        let removed = self.waiting.remove(at);
+        self.dropped += u64::from(removed.is_some_and(|waiting| !waiting.is_sent));
+    }
+
+    /// Forgets a flow that is over.
+    pub fn forget(&mut self, flow: u64) {
+        self.pinned.remove(&flow);
+        self.numbers.remove(&flow);
+        self.seen.remove(&flow);
     }
 
     /// Returns the path of a flow if it is usable, or assigns `choose` from now on.

@@ -145,6 +145,13 @@ fn violations_are_named() {
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains(words), "{frames:?}: {refused}");
     }
+    // Only the first ACK of a path says anything, and each costs the time of all that it covers.
+    let mut world = World::new(1, &[still(1, 48_000)], &[]);
+    world.pump(1);
+    let ranges = AckRanges::new([(0, 0)]).unwrap();
+    let twice = framed(&[Frame::Ack { path: 0, delay: Time::ZERO, ranges }; 2]);
+    let refused = world.ends[1].bundle.on_datagram(world.now, 0, &twice).unwrap_err();
+    assert!(refused.to_string().contains("a second ACK"), "{refused}");
     let mut world = World::new(1, &[still(1, 48_000)], &[]);
     for (bytes, words) in [(&[0_u8][..], "ends within"), (&[0, 0, 0x40], "no frame")] {
         let refused = world.ends[1].bundle.on_datagram(world.now, 0, bytes).unwrap_err();

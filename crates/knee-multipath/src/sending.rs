@@ -204,6 +204,13 @@ impl<S: Source> Sending<S> {
         self.strand(number);
     }
 
+    /// Called when something other than data of this layer was sent on the path and
+    /// asks for an answer.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, path: usize) {
+        self.silence.on_sent(now, path);
+    }
+
     /// Called when the path carried an acknowledgement of any kind; more data
     /// sent on it may still be waiting for one.
     #[inline]

@@ -28,13 +28,13 @@ pub struct Episode {
     period: RecoveryPeriod,
     state: Recovery,
     /// Packets sent before this belong to the last recovery.
-    begun: u32,
+    begun: u64,
     /// Once a packet from here on is acknowledged, the losses of the recovery have been repaired.
-    repeated: u32,
+    repeated: u64,
     /// Value that `repeated` takes for packets that were sent later and are lost.
-    later: Option<u32>,
+    later: Option<u64>,
     /// Successor of the highest acknowledged order.
-    acknowledged: u32,
+    acknowledged: u64,
 }
 
 impl Episode {
@@ -56,7 +56,7 @@ impl Episode {
     }
 
     /// Notes the loss of the packet sent as number `order`; `next` leaves next.
-    pub fn on_lost(&mut self, order: u32, next: u32) {
+    pub fn on_lost(&mut self, order: u64, next: u64) {
         let is_of_last = order < self.begun;
         if is_of_last && self.state != Recovery::Open {
             self.repeated = next;
@@ -66,7 +66,7 @@ impl Episode {
     }
 
     /// Returns whether a recovery begins, after all losses of an ACK were noted.
-    pub fn begin(&mut self, next: u32) -> Change {
+    pub fn begin(&mut self, next: u64) -> Change {
         let may = self.state == Recovery::Open || self.period == RecoveryPeriod::Quic;
         if !may || self.later.is_none() {
             return Change::None;
@@ -76,18 +76,18 @@ impl Episode {
     }
 
     /// Notes that everything in flight was declared lost.
-    pub fn on_timeout(&mut self, next: u32) {
+    pub fn on_timeout(&mut self, next: u64) {
         self.start(Recovery::Loss, next);
     }
 
-    fn start(&mut self, state: Recovery, next: u32) {
+    fn start(&mut self, state: Recovery, next: u64) {
         (self.state, self.begun, self.repeated) = (state, next, next);
         self.later = None;
     }
 
     /// Processes the acknowledgement of the packet sent as number `order`; `oldest` is the order of
     /// the packet that has been in flight longest.
-    pub fn on_acknowledged(&mut self, order: u32, oldest: Option<u32>, next: u32) -> Change {
+    pub fn on_acknowledged(&mut self, order: u64, oldest: Option<u64>, next: u64) -> Change {
         self.acknowledged = self.acknowledged.max(order + 1);
         if self.state == Recovery::Open {
             return Change::None;

@@ -23,6 +23,7 @@ use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
 use knee_sched::{PATHS_MAX, Path, Scheduler};
 use knee_units::Time;
 use overflow::Overflow;
+use receive::is_needed;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of a datagram that every path must carry: an ACK and the longest other frame. QUIC's
@@ -212,6 +213,8 @@ pub struct Bundle {
     pool: Pool,
     controls: Controls,
     messages: Messages,
+    /// Whether the last datagram with data carried a message.
+    message_was_last: bool,
     /// Parts of chunks that wait for their path, and the chunks that they belong to.
     parts: VecDeque<(usize, u64, Piece)>,
     cut_up: BTreeMap<u64, Piece>,
@@ -270,6 +273,7 @@ impl Bundle {
             pool: Pool::default(),
             controls: Controls::default(),
             messages: Messages::default(),
+            message_was_last: false,
             parts: VecDeque::new(),
             cut_up: BTreeMap::new(),
             opened: 0,
@@ -303,6 +307,7 @@ impl Bundle {
         (state.is_up, state.greets) = (true, true);
         state.rtt = Rtt::default();
         self.sending.on_path_up(path);
+        self.repeat_controls();
     }
 
     /// Removes a path, with everything that it held.
@@ -320,7 +325,23 @@ impl Bundle {
     /// Notes that the connection below received a packet on the path; `more_outstanding` says
     /// whether more that was sent still waits for an answer.
     pub fn on_heard(&mut self, now: Time, path: usize, more_outstanding: bool) {
+        let returns = self.sending.is_suspect(path);
         self.sending.on_heard(now, path, more_outstanding);
+        if returns {
+            self.repeat_controls();
+        }
+    }
+
+    /// Makes the control frames due that silent paths hold: they leave on another path.
+    fn repeat_controls(&mut self) {
+        for path in (0..PATHS_MAX).filter(|path| self.sending.is_suspect(*path)) {
+            let (receiving, streams) = (&self.receiving, self.sending.source());
+            for content in self.paths[path].sent.held() {
+                if let Content::Control(number) = content {
+                    self.controls.repeat(number, |control| is_needed(control, receiving, streams));
+                }
+            }
+        }
     }
 
     /// Notes that a path was added or removed, or that its status changed.

@@ -4,10 +4,12 @@ use super::{Bundle, Content, Event, Limits, PathUse, Violation};
 use crate::control::Control;
 use crate::frame::{Frame, HEADER, Malformed};
 use crate::path::{Fate, NeverSent};
-use crate::stream::{Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId};
+use crate::stream::{Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams};
 use crate::varint::Reader;
 use bytes::Bytes;
+use knee_sched::PathSet;
 use knee_units::Time;
+use std::collections::BTreeMap;
 
 impl Bundle {
     /// Processes a datagram.
@@ -23,7 +25,15 @@ impl Bundle {
         };
         let mut reader = Reader::new(rest);
         let (mut asks, mut has_room) = (false, true);
+        let mut acknowledged = PathSet::default();
         while let Some(frame) = Frame::read(&mut reader).map_err(Violation::Malformed)? {
+            // Each costs as much as what it acknowledges, however small it is.
+            if let Frame::Ack { path, .. } = frame {
+                if acknowledged.contains(path) {
+                    return Err(Violation::Malformed(Malformed::Impossible("a second ACK")));
+                }
+                acknowledged.insert(path);
+            }
             asks |= !matches!(frame, Frame::Ack { .. } | Frame::AckAck { .. });
             has_room &= self.on_frame(now, path, frame)?;
         }
@@ -49,7 +59,7 @@ impl Bundle {
                 heard.map_err(|NeverSent| Violation::NeverSent)?;
                 if !self.fates.is_empty() && state.is_up {
                     let more = state.sent.in_flight() > 0;
-                    self.sending.on_heard(now, path, more);
+                    self.on_heard(now, path, more);
                 }
                 self.on_fates(path);
             }
@@ -229,6 +239,7 @@ impl Bundle {
         }
         self.sending.source_mut().remove(id);
         self.controls.forget(id);
+        self.messages.forget(id.value());
         self.refused.remove(&id);
         if id.by_server() != self.settings.is_server {
             self.accepted_done += 1;
@@ -282,18 +293,7 @@ impl Bundle {
             }
             (Fate::Lost, Content::Control(number)) => {
                 let (receiving, streams) = (&self.receiving, self.sending.source());
-                self.controls.lost(number, |control| match control {
-                    Control::MaxStreamData(id) | Control::Stop(id) => receiving.contains_key(&id),
-                    Control::End(id) => {
-                        streams.get(id).is_some_and(|stream| stream.reset_code().is_none())
-                    }
-                    Control::Reset(id) => streams.get(id).is_some(),
-                    Control::Close
-                    | Control::GoAway
-                    | Control::MaxData
-                    | Control::MaxStreams
-                    | Control::Status(_) => true,
-                });
+                self.controls.lost(number, |control| is_needed(control, receiving, streams));
             }
             (_, Content::Control(number)) => {
                 for control in self.controls.delivered(number) {
@@ -348,5 +348,23 @@ impl Bundle {
             }
             _ => {}
         }
+    }
+}
+
+/// Returns whether a control frame is still worth sending.
+pub(super) fn is_needed(
+    control: Control,
+    receiving: &BTreeMap<StreamId, ReceiveStream>,
+    streams: &Streams,
+) -> bool {
+    match control {
+        Control::MaxStreamData(id) | Control::Stop(id) => receiving.contains_key(&id),
+        Control::End(id) => streams.get(id).is_some_and(|stream| stream.reset_code().is_none()),
+        Control::Reset(id) => streams.get(id).is_some(),
+        Control::Close
+        | Control::GoAway
+        | Control::MaxData
+        | Control::MaxStreams
+        | Control::Status(_) => true,
     }
 }

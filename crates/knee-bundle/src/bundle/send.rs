@@ -18,7 +18,11 @@ impl Bundle {
     /// Returns when [`on_timer`](Self::on_timer) and [`poll_datagram`](Self::poll_datagram) are due
     /// if nothing arrives before; [`Time::MAX`] means never.
     pub fn timer(&self, paths: &[Path]) -> Time {
-        let mut at = self.sending.timer(paths).min(self.sending.overdue_at());
+        let mut at = self.sending.timer(paths);
+        // A bundle that is closed repeats nothing.
+        if !self.is_closing() {
+            at = at.min(self.sending.overdue_at());
+        }
         let anywhere = (0..paths.len()).any(|path| carries(path, paths, &self.paths));
         for (number, state) in self.paths.iter().enumerate() {
             if anywhere {
@@ -35,6 +39,10 @@ impl Bundle {
         at
     }
 
+    fn is_closing(&self) -> bool {
+        self.closing.is_some() || self.is_closed
+    }
+
     /// Detects losses and silent paths.
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
         for path in 0..self.paths.len() {
@@ -44,7 +52,11 @@ impl Bundle {
             state.sent.on_loss_timer(now, &state.rtt, tell);
             self.on_fates(path);
         }
+        let before = self.sending.counters().suspicions;
         self.sending.on_timer(now, paths);
+        if self.sending.counters().suspicions > before {
+            self.repeat_controls();
+        }
     }
 
     /// Writes the next datagram, and returns its path; `None` until something changes or until
@@ -90,12 +102,33 @@ impl Bundle {
                 return Some(path);
             }
         }
-        if self.closing.is_some() || self.is_closed {
+        if self.is_closing() {
             return None;
         }
-        self.write_message(now, paths, fastest, max, into)
-            .or_else(|| self.write_part(now, paths, into))
-            .or_else(|| self.write_chunk(now, paths, max, into))
+        // Messages and streams take turns, so that neither starves the other.
+        let path = if self.message_was_last {
+            self.write_data(now, paths, max, into)
+                .map(|path| (path, false))
+                .or_else(|| Some((self.write_message(now, paths, fastest, max, into)?, true)))
+        } else {
+            self.write_message(now, paths, fastest, max, into)
+                .map(|path| (path, true))
+                .or_else(|| Some((self.write_data(now, paths, max, into)?, false)))
+        };
+        path.map(|(path, is_message)| {
+            self.message_was_last = is_message;
+            path
+        })
+    }
+
+    fn write_data(
+        &mut self,
+        now: Time,
+        paths: &[Path],
+        max: &[u16],
+        into: &mut BytesMut,
+    ) -> Option<usize> {
+        self.write_part(now, paths, into).or_else(|| self.write_chunk(now, paths, max, into))
     }
 
     /// Begins a datagram for a path.
@@ -106,6 +139,9 @@ impl Bundle {
 
     fn push(&mut self, now: Time, path: usize, bytes: usize, asks: bool, content: Content) {
         self.paths[path].sent.push(now, bytes as u16, asks, content);
+        if asks {
+            self.sending.on_sent(now, path);
+        }
         self.counters.sent += 1;
     }
 
@@ -197,7 +233,8 @@ impl Bundle {
         frame.write(into);
     }
 
-    /// Writes the first waiting message on its path, or a duplicated one on its next path.
+    /// Writes the first message whose path may take it, or a copy of a duplicated one on its next
+    /// such path. Others wait: messages are subject to congestion control (RFC 9221, section 5.4).
     fn write_message(
         &mut self,
         now: Time,
@@ -206,46 +243,54 @@ impl Bundle {
         max: &[u16],
         into: &mut BytesMut,
     ) -> Option<usize> {
-        loop {
-            let waiting = self.messages.first()?;
-            let there = |path: &usize| carries(*path, paths, &self.paths);
-            let usable = |path: usize| paths[path].is_usable() && there(&path);
-            let (flow, number, bytes) = (waiting.flow, waiting.number, waiting.bytes.clone());
-            let mut rest = PathSet::default();
-            let path = if number.is_some() {
-                let mut left = waiting.left.unwrap_or_else(|| {
-                    // A backup path does not carry duplicates.
-                    let active = paths.iter().any(|path| path.status == Status::Active);
-                    let waits = |path: usize| active && paths[path].status == Status::Backup;
-                    let all = (0..paths.len()).filter(|path| there(path) && !waits(*path));
-                    let mut set = PathSet::default();
-                    all.for_each(|path| set.insert(path));
-                    set
-                });
-                let path = left.iter().next();
-                path.inspect(|path| left.0 &= !(1 << path));
-                waiting.left = Some(left);
-                rest = left;
-                path
-            } else {
-                self.messages.path(flow, usable, fastest)
-            };
-            let overhead = HEADER + CONTROL_ROOM;
-            let fits = path.is_some_and(|path| bytes.len() + overhead <= usize::from(max[path]));
-            let Some(path) = path.filter(|_| fits) else {
-                if path.is_none() || rest.is_empty() {
-                    self.messages.drop_first();
+        self.messages.get(0)?;
+        let states = &self.paths;
+        let set = |is_in: &dyn Fn(usize) -> bool| {
+            let mut set = PathSet::default();
+            let all = (0..paths.len()).filter(|path| carries(*path, paths, states));
+            all.filter(|path| is_in(*path)).for_each(|path| set.insert(path));
+            set
+        };
+        let carrying = set(&|_| true);
+        let ready = set(&|path| paths[path].ready);
+        // A flow leaves its path once a better one works.
+        let is_as_good = |path, best| rank(path, paths, states) <= rank(best, paths, states);
+        let good = set(&|path| fastest.is_some_and(|best| is_as_good(path, best)));
+        // A backup path does not carry duplicates.
+        let active = paths.iter().any(|path| path.status == Status::Active);
+        let wanted = if active { Status::Active } else { Status::Backup };
+        let copied = set(&|path| paths[path].status == wanted);
+        let mut at = 0;
+        while let Some(waiting) = self.messages.get(at) {
+            let bytes = waiting.bytes.clone();
+            let (flow, number) = (waiting.flow, waiting.number);
+            let path = match waiting.number {
+                Some(_) => {
+                    let all = if copied.is_empty() { carrying } else { copied };
+                    let left = PathSet(waiting.left.get_or_insert(all).0 & carrying.0);
+                    PathSet(left.0 & ready.0).first().or(left.first())
                 }
+                None => self.messages.path(flow, |path| good.contains(path), fastest),
+            };
+            let Some(path) = path else {
+                self.messages.remove(at);
                 continue;
             };
-            if rest.is_empty() {
-                self.messages.pop();
+            if bytes.len() + HEADER + CONTROL_ROOM > usize::from(max[path]) {
+                self.messages.give(at, path, false);
+                continue;
             }
+            if !ready.contains(path) {
+                at += 1;
+                continue;
+            }
+            self.messages.give(at, path, true);
             self.begin(path, into);
             Frame::Message { flow, number, bytes: &bytes }.write(into);
             self.push(now, path, into.len(), true, Content::Message);
             return Some(path);
         }
+        None
     }
 
     /// Writes the next part of a chunk that its path cannot carry whole.
@@ -362,8 +407,11 @@ fn carries(path: usize, paths: &[Path], states: &[PathState]) -> bool {
 /// silent one rather than none, because it may be silent only in the other direction.
 fn fastest(paths: &[Path], states: &[PathState]) -> Option<usize> {
     let there = (0..paths.len()).filter(|path| carries(*path, paths, states));
-    there.min_by_key(|index| {
-        let (path, state) = (&paths[*index], &states[*index]);
-        (!path.is_usable(), state.both().quiet, path.status == Status::Backup, path.srtt)
-    })
+    there.min_by_key(|path| (rank(*path, paths, states), paths[*path].srtt))
+}
+
+/// Orders paths by how much they should be used: unusable, quiet and backup ones come last.
+fn rank(path: usize, paths: &[Path], states: &[PathState]) -> (bool, bool, bool) {
+    let view = &paths[path];
+    (!view.is_usable(), states[path].both().quiet, view.status == Status::Backup)
 }

@@ -22,8 +22,12 @@ const EIGHTHS_MAX: u64 = 16;
 pub const AHEAD_MAX: u64 = 1 << 15;
 
 /// The same distance from which on acknowledgements ask for one themselves: a path that carries
-/// nothing else would reach the maximum.
-const AHEAD_ASKED: u64 = AHEAD_MAX / 8;
+/// nothing else would reach the maximum, and its silence would not be noticed. More than one, so that
+/// two ends do not acknowledge each other's acknowledgements for ever (RFC 9000, section 13.2.4).
+const AHEAD_ASKED: u64 = 64;
+
+/// Maximum time for which a lost datagram is remembered, whatever RTT the peer feigns.
+const LATE_MAX: Time = Time::from_secs(3);
 
 /// State of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +185,8 @@ impl<C: Copy> Outstanding<C> {
                     State::Acknowledged | State::Unasked => continue,
                 };
                 sent.state = State::Acknowledged;
-                if number == ranges.largest() {
+                // The RTT of a late one is that of a path that reorders.
+                if number == ranges.largest() && fate == Fate::Acknowledged {
                     newest = Some(sent.at);
                 }
                 let (bytes, content) = (sent.bytes, sent.content);
@@ -203,7 +208,7 @@ impl<C: Copy> Outstanding<C> {
             self.timeouts = 0;
         }
         self.find_lost(now, rtt, &mut tell);
-        self.forget(now, rtt.smoothed * 2);
+        self.forget(now, (rtt.smoothed * 2).min(LATE_MAX));
         Ok(())
     }
 
@@ -259,6 +264,11 @@ impl<C: Copy> Outstanding<C> {
             self.sent.pop_front();
             self.base += 1;
         }
+    }
+
+    /// Returns the contents in flight.
+    pub fn held(&self) -> impl Iterator<Item = C> {
+        self.sent.iter().filter(|sent| sent.state == State::InFlight).map(|sent| sent.content)
     }
 
     /// Calls `tell` for everything in flight and forgets it, because the path is gone. The numbers

@@ -286,6 +286,8 @@ pub struct World {
     /// From the end that sends.
     pub links: [Vec<Link<Packet>>; 2],
     pub received: u64,
+    /// Messages that the server received, with their times.
+    pub messages: Vec<(Time, Bytes)>,
     pub ended: bool,
 }
 
@@ -330,7 +332,8 @@ impl World {
             }
             bundle
         });
-        World { now: Time::ZERO, bundles, carriers, links, received: 0, ended: false }
+        let (now, messages) = (Time::ZERO, Vec::new());
+        World { now, bundles, carriers, links, received: 0, messages, ended: false }
     }
 
     fn paths(&self, end: usize) -> Vec<Path> {
@@ -393,7 +396,9 @@ impl World {
     /// Reads everything available at the server.
     fn read(&mut self) {
         while let Some(event) = self.bundles[1].poll_event() {
-            if let Event::Readable(id) = event {
+            if let Event::Message { bytes, .. } = event {
+                self.messages.push((self.now, bytes));
+            } else if let Event::Readable(id) = event {
                 while let Some(bytes) = self.bundles[1].read(id, usize::MAX) {
                     self.received += bytes.len() as u64;
                 }

@@ -32,6 +32,7 @@ use knee_cc::{
     Selection, SelectionError, State, Transmission,
 };
 use knee_multipath::CapacityMeter;
+use knee_sched::PATHS_MAX;
 use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent};
 use knee_units::{Rate, Time};
 use noq_proto::congestion;
@@ -53,9 +54,16 @@ const LATENESS_MAX: Time = Time::from_millis(10);
 /// TCP's minimum timeout, which the RTT estimator needs.
 const MIN_RTO: Time = Time::from_millis(200);
 
-/// State that the controllers of a connection's paths share.
+/// State that the controllers of a connection's paths share, by path.
 #[derive(Clone, Debug, Default)]
-pub struct Coupling(Arc<Mutex<Vec<Peer>>>);
+pub struct Coupling(Arc<Mutex<[Peer; PATHS_MAX]>>);
+
+impl Coupling {
+    /// Forgets a path that is gone.
+    pub fn leave(&self, path: usize) {
+        lock(&self.0)[path] = Peer::default();
+    }
+}
 
 /// Congestion control settings of a path.
 #[derive(Clone, Debug)]
@@ -117,6 +125,25 @@ pub struct Observed {
     pub state: State,
 }
 
+impl Observed {
+    /// Returns the counters alone, as of a path that is gone.
+    pub fn past(&self) -> Observed {
+        Observed {
+            in_flight: 0,
+            window: 0,
+            decision: Decision::default(),
+            rtt: Time::ZERO,
+            srtt: Time::ZERO,
+            rtt_variation: Time::ZERO,
+            min_rtt: Time::ZERO,
+            rate: None,
+            capacity: None,
+            state: State::default(),
+            ..*self
+        }
+    }
+}
+
 /// What an ACK acknowledges, until it is known what it shows to be lost.
 #[derive(Debug)]
 struct Batch {
@@ -147,6 +174,8 @@ struct Inner {
     /// Time of the last call of that timer, and the time from which its packets count as sent.
     pacer_called: (Time, Time),
     quantum: u32,
+    /// Packets that the pacer has counted; they have not all left yet.
+    handed_over: u64,
     decision: Decision,
     reduction: Option<Reduction>,
     episode: Episode,
@@ -225,6 +254,7 @@ impl CongestionControl {
             pacer_due: Time::MAX,
             pacer_called: (Time::ZERO, Time::ZERO),
             quantum: 0,
+            handed_over: 0,
             decision: controller.decision(),
             reduction: None,
             episode: Episode::new(settings.recovery.unwrap_or(needs.recovery_period)),
@@ -249,12 +279,11 @@ impl CongestionControl {
         lock(&self.0)
     }
 
-    /// Couples this controller with those of the connection's other paths.
-    pub fn couple(&self, coupling: &Coupling) {
+    /// Couples this controller with those of the connection's other paths; its own has number `path`.
+    pub fn couple(&self, coupling: &Coupling, path: usize) {
         let mut inner = self.inner();
-        let mut peers = lock(&coupling.0);
-        peers.push(inner.controller.peer());
-        inner.coupling = Some((coupling.clone(), peers.len() - 1));
+        lock(&coupling.0)[path] = inner.controller.peer();
+        inner.coupling = Some((coupling.clone(), path));
     }
 
     /// Notes that the handshake is complete, with its RTT.
@@ -285,7 +314,8 @@ impl CongestionControl {
                 let quantum = inner.quantum;
                 inner.pacer.begin_burst_from(now, from, quantum);
             }
-            let before = inner.counted.sent_packets;
+            let before = inner.handed_over;
+            inner.handed_over += 1;
             inner.pacer.on_sent(bytes, before);
         }
         inner.may_send(now, waiting)
@@ -394,6 +424,12 @@ impl Inner {
     /// Returns the order of the packet that leaves next.
     fn next(&self) -> u32 {
         self.counted.sent_packets as u32
+    }
+
+    /// Returns the order of a packet that was sent, counted from the first.
+    fn order(&self, sent: &Sent) -> u64 {
+        let next = self.counted.sent_packets;
+        next - u64::from((next as u32).wrapping_sub(sent.order))
     }
 
     /// Records for one round whether the window was the limit (`tcp_cwnd_validate`).
@@ -516,7 +552,8 @@ impl Inner {
             complete: false,
         });
         batch.newly_acked += u64::from(sent.len);
-        if batch.newest.is_none_or(|newest| sent.order > newest.order) {
+        let is_newer = |newest: Sent| sent.order.wrapping_sub(newest.order) as i32 > 0;
+        if batch.newest.is_none_or(is_newer) {
             batch.newest = Some(sent);
         }
         self.sampler.delivered += u64::from(sent.len);
@@ -547,8 +584,10 @@ impl Inner {
     fn settle(&mut self, now: Time, batch: Option<Batch>, persistent: bool) {
         let newest = batch.as_ref().and_then(|batch| batch.newest);
         // First, because losses of a recovery's flight prolong it.
-        for sent in &self.losses {
-            self.episode.on_lost(sent.order, self.counted.sent_packets as u32);
+        let next = self.counted.sent_packets;
+        for index in 0..self.losses.len() {
+            let order = self.order(&self.losses[index]);
+            self.episode.on_lost(order, next);
         }
         if let Some(newest) = newest {
             let rtt = now - newest.sent_at;
@@ -559,8 +598,8 @@ impl Inner {
                 self.losses.clear();
                 return;
             }
-            let oldest = self.ring.oldest().map(|sent| sent.order);
-            match self.episode.on_acknowledged(newest.order, oldest, self.next()) {
+            let oldest = self.ring.oldest().map(|sent| self.order(sent));
+            match self.episode.on_acknowledged(self.order(&newest), oldest, next) {
                 Change::Ended => self.end_recovery(now),
                 Change::Next => {
                     self.end_recovery(now);
@@ -576,8 +615,8 @@ impl Inner {
             // Only the first timeout of an episode reduces the threshold, so it is reported outside
             // of the episode.
             self.tell(now, Event::Timeout);
-            self.episode.on_timeout(self.next());
-        } else if newly_lost > 0 && self.episode.begin(self.next()) == Change::Begun {
+            self.episode.on_timeout(next);
+        } else if newly_lost > 0 && self.episode.begin(next) == Change::Begun {
             self.begin_recovery(now);
         }
         if let Some(batch) = batch {
@@ -664,6 +703,6 @@ impl Inner {
         let Some((coupling, own)) = &self.coupling else { return };
         let mut peers = lock(&coupling.0);
         peers[*own] = Peer { srtt: self.rtt.smoothed(), ..self.controller.peer() };
-        self.controller.on_peers(&peers, *own);
+        self.controller.on_peers(&*peers, *own);
     }
 }

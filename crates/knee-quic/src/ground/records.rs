@@ -4,7 +4,7 @@
 
 use super::flow::{Exchange, RunningFlow};
 use crate::{CongestionControl, Observed};
-use knee_cc::Decision;
+use knee_cc::{Decision, State};
 use knee_multipath::MultipathCounters;
 use knee_record::{
     ConnectionRecord, ControllerSource, FlowRecord, FlowSample, ObjectRecord, PathRecord,
@@ -58,6 +58,13 @@ fn sum(one: &Observed, other: &Observed) -> Observed {
         (Some((low, high)), Some((least, most))) => Some((low.min(least), high.max(most))),
         (range, None) | (None, range) => range,
     };
+    let rates = |a: Option<Rate>, b: Option<Rate>| match (a, b) {
+        (Some(a), Some(b)) => {
+            Some(Rate::from_bits_per_second(a.as_bits_per_second() + b.as_bits_per_second()))
+        }
+        (rate, None) | (None, rate) => rate,
+    };
+    let thresholds = [one, other].map(|seen| seen.state.slow_start_threshold);
     // A path that was never used has no current values.
     let now = if other.srtt > Time::ZERO { other } else { one };
     Observed {
@@ -73,6 +80,15 @@ fn sum(one: &Observed, other: &Observed) -> Observed {
         in_flight: one.in_flight + other.in_flight,
         window: one.window.saturating_add(other.window),
         rtt_range: range,
+        decision: Decision {
+            pacing_rate: rates(one.decision.pacing_rate, other.decision.pacing_rate),
+            ..now.decision
+        },
+        state: State {
+            bandwidth: rates(one.state.bandwidth, other.state.bandwidth),
+            slow_start_threshold: thresholds.into_iter().flatten().reduce(u64::saturating_add),
+            ..now.state
+        },
         ..*now
     }
 }
@@ -111,8 +127,8 @@ fn sample(
 /// Makes the row of a flow and, if it has several paths, a row for each.
 pub fn samples(flow: &RunningFlow<'_>, now: Time) -> (FlowSample, Vec<FlowSample>) {
     let mut counted = flow.gone.clone();
-    // Connections that are gone have nothing in flight.
-    counted.paths.iter_mut().for_each(|path| (path.in_flight, path.window) = (0, 0));
+    // Of connections that are gone only what they counted remains.
+    counted.paths.iter_mut().for_each(|path| *path = path.past());
     flow.live.iter().for_each(|exchange| counted.absorb(&exchange.counted));
     let whole = sample(flow, flow.plan.paths[0], now, &counted.total(), counted.paced);
     let whole = FlowSample { delivered_bytes: flow.delivered, ..whole };

@@ -347,7 +347,7 @@ impl Host {
             return;
         }
         link.up = true;
-        link.control.couple(&bond.coupling);
+        link.control.couple(&bond.coupling, number);
         if bond.links.len() <= number {
             bond.links.resize(number + 1, None);
         }
@@ -370,6 +370,7 @@ impl Host {
         let Some(bond) = self.bonds.get_mut(&id).filter(|_| link.up) else { return };
         link.up = false;
         bond.bundle.on_path_down(number);
+        bond.coupling.leave(number);
         bond.links[number] = None;
         if bond.links.iter().all(Option::is_none) {
             bond.alone_since = now;
