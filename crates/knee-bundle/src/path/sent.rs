@@ -22,9 +22,8 @@ const EIGHTHS_MAX: u64 = 16;
 pub const AHEAD_MAX: u64 = 1 << 15;
 
 /// The same distance from which on acknowledgements ask for one themselves: a path that carries
-/// nothing else would reach the maximum, and its silence would not be noticed. More than one, so that
-/// two ends do not acknowledge each other's acknowledgements for ever (RFC 9000, section 13.2.4).
-const AHEAD_ASKED: u64 = 64;
+/// nothing else would reach the maximum.
+const AHEAD_ASKED: u64 = AHEAD_MAX / 8;
 
 /// Maximum time for which a lost datagram is remembered, whatever RTT the peer feigns.
 const LATE_MAX: Time = Time::from_secs(3);
