@@ -1,7 +1,7 @@
 //! The client: keeps its links to the server, and serves the applications of its host.
 
 use crate::BondError;
-use crate::config::{ClientConfig, LINKS_MAX, TransparentConfig};
+use crate::config::{ClientConfig, LINKS_MAX, LimitsConfig, TransparentConfig};
 use crate::engine::{Engine, Told};
 use crate::judge::Judges;
 use crate::key;
@@ -94,7 +94,9 @@ fn host(
     let keys = key::read(&config.key)?;
     let costs = |link: &usize| config.link[*link].cost > 0;
     let quiet: Vec<usize> = (0..config.link.len()).filter(costs).collect();
-    let settings = settings(false, LINKS_MAX, &config.tuning, &quiet);
+    // Servers open no streams.
+    let streams = LimitsConfig::default().streams;
+    let settings = settings(false, LINKS_MAX, &config.tuning, &quiet, streams);
     #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
     let start = std::time::Instant::now();
     let rng = rng().map_err(|_| BondError::Random)?;

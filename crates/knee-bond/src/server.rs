@@ -53,7 +53,7 @@ impl Server {
         #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
         let start = std::time::Instant::now();
         let rng = rng().map_err(|_| BondError::Random)?;
-        let settings = settings(true, 1, &config.tuning, &[]);
+        let settings = settings(true, 1, &config.tuning, &[], config.limits.streams);
         let host = Host::new(settings, &keys, &pins, start, &rng)?;
         let (engine, told) = Engine::new(host, start);
         let taken = |source| BondError::Listen { at: format!("UDP {}", config.listen), source };

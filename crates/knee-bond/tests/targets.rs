@@ -113,6 +113,25 @@ fn to_name(name: &str, port: u16) -> Vec<u8> {
     [&length[..], name.as_bytes(), &port.to_be_bytes()].concat()
 }
 
+/// The limit is that of the configuration, higher or lower than the usual one; what ended makes room
+/// at once.
+fn as_many_connections_are_open_as_the_server_allows() -> Result<(), Skipped> {
+    const MANY: usize = 300;
+    on(TWO, 2, |lab| {
+        let limits = format!("limits = {{ streams = {MANY}, new_streams_per_second = 1000 }}\n");
+        let (_server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        client.wait_for_links(2);
+        for _ in 0..2 {
+            let open = || lab.connect(SERVER, FILES);
+            let all: Vec<TcpStream> =
+                (0..MANY).map(|number| open().unwrap_or_else(|code| panic!("{number}: {code}"))).collect();
+            assert_eq!(open().unwrap_err(), 1);
+            drop(all);
+            thread::sleep(Duration::from_millis(500));
+        }
+    })
+}
+
 /// An address of the server is denied although it did not have it when it started.
 fn an_address_that_the_server_gets_later_is_denied() -> Result<(), Skipped> {
     const LATER: Ipv4Addr = Ipv4Addr::new(198, 41, 0, 4);
@@ -275,6 +294,7 @@ fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
 
 fn main() -> ExitCode {
     knee_trials::run(trials![
+        as_many_connections_are_open_as_the_server_allows,
         an_address_that_the_server_gets_later_is_denied,
         a_silent_nameserver_keeps_nothing_waiting,
         a_silent_target_does_not_use_up_a_limit,
