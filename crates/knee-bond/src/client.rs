@@ -135,7 +135,7 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     let bundle = *way.bundle.borrow();
     let found = bundle.map(|id| {
         way.engine
-            .with(|host, _| BundleStatus::of(host, &id, String::new(), &Judges::default()))
+            .with(|host, _| BundleStatus::of(host, &id, String::new(), 0, &Judges::default()))
             .links
     });
     let found = found.unwrap_or_default();
@@ -277,7 +277,7 @@ impl Shown {
         let bundle = *self.way.bundle.borrow();
         let of = |id| {
             let peer = self.server.clone();
-            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer, &self.judges))
+            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer, 0, &self.judges))
         };
         let slots = self.slots.borrow();
         let unused = slots.iter().filter_map(|slot| {

@@ -470,6 +470,15 @@ impl ServerConfig {
         if distinct.len() < keys.len() {
             return Err(wrong(path, "client: a key is repeated; each client needs its own"));
         }
+        let mut names = BTreeSet::new();
+        if let Some(again) = config.client.iter().find(|client| !names.insert(&client.name)) {
+            let problem = format!(
+                "client: the name {:?} is repeated; each client needs its own. During a change of \
+                 keys, list both: key = [\"…\", \"…\"]",
+                again.name
+            );
+            return Err(wrong(path, &problem));
+        }
         beside(path, &mut config.key);
         Ok(config)
     }

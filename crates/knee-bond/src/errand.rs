@@ -9,9 +9,9 @@ use crate::engine::Engine;
 use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::resolver;
 use crate::stream::{BundleStream, relay};
-use knee_quic::{BundleId, PublicKey};
+use knee_quic::BundleId;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
@@ -78,21 +78,39 @@ pub struct Shared {
     pub limits: LimitsConfig,
     /// Nameserver for clients; if absent, the host's own.
     pub nameserver: Option<SocketAddr>,
-    pub accounts: RefCell<BTreeMap<PublicKey, Account>>,
+    /// By the client's name: a client has one account, also while its key is being changed.
+    pub accounts: RefCell<BTreeMap<String, Account>>,
     /// Owner of each bundle.
-    pub owners: RefCell<BTreeMap<BundleId, PublicKey>>,
+    pub owners: RefCell<BTreeMap<BundleId, Owner>>,
+}
+
+/// Owner of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Name of the client.
+    pub name: String,
+    /// Tells apart the bundles of one client: the least number that none of the others has.
+    pub number: u32,
+}
+
+impl Shared {
+    /// Notes the owner of a new bundle, and returns the client's other bundles.
+    pub fn own(&self, id: BundleId, name: &str) -> Vec<BundleId> {
+        let mut owners = self.owners.borrow_mut();
+        let others = owners.iter().filter(|(_, owner)| owner.name == name);
+        let (ids, taken): (Vec<_>, BTreeSet<_>) =
+            others.map(|(id, owner)| (*id, owner.number)).unzip();
+        let number = (0..).find(|number| !taken.contains(number)).unwrap_or_default();
+        owners.insert(id, Owner { name: name.to_owned(), number });
+        ids
+    }
 }
 
 /// Serves a stream, then releases what it took of the client's limits.
-pub async fn attend(
-    engine: &Rc<Engine>,
-    shared: &Rc<Shared>,
-    owner: PublicKey,
-    stream: BundleStream,
-) {
+pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, stream: BundleStream) {
     let (may, lookups) = {
         let mut accounts = shared.accounts.borrow_mut();
-        let account = accounts.entry(owner).or_insert_with(|| Account::new(&shared.limits));
+        let account = accounts.entry(owner.clone()).or_insert_with(|| Account::new(&shared.limits));
         (account.take(&shared.limits), account.lookups.clone())
     };
     if !may {
@@ -104,7 +122,7 @@ pub async fn attend(
         match request {
             Request::Tcp(target) => connect(&targets, target, stream, &rest).await,
             Request::Udp { duplicate } => {
-                udp(engine, shared, owner, targets, stream, duplicate).await;
+                udp(engine, shared, &owner, targets, stream, duplicate).await;
             }
             Request::Dns => answer_question(shared, stream, rest).await,
         }
@@ -271,14 +289,14 @@ fn failed(target: &Target, error: &io::Error) -> (Outcome, String) {
 async fn udp(
     engine: &Rc<Engine>,
     shared: &Shared,
-    owner: PublicKey,
+    owner: &str,
     targets: Targets,
     stream: BundleStream,
     duplicate: bool,
 ) {
     let may = {
         let mut accounts = shared.accounts.borrow_mut();
-        accounts.get_mut(&owner).is_some_and(|account| {
+        accounts.get_mut(owner).is_some_and(|account| {
             let may = account.udp_flows < shared.limits.udp_flows;
             account.udp_flows += u32::from(may);
             may
@@ -295,7 +313,7 @@ async fn udp(
     } else {
         stream.finish();
     }
-    if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
+    if let Some(account) = shared.accounts.borrow_mut().get_mut(owner) {
         account.udp_flows -= 1;
     }
 }

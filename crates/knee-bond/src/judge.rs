@@ -173,7 +173,8 @@ impl Judge {
             return Some(format!("it loses {:.0} % of its packets", loss * 100.0));
         }
         if let Some(srtt) = record.srtt(now).filter(|srtt| *srtt >= SLOW)
-            && others().any(|(_, other)| other.srtt(now).is_some_and(|least| least * SLOWER <= srtt))
+            && others()
+                .any(|(_, other)| other.srtt(now).is_some_and(|least| least * SLOWER <= srtt))
         {
             return Some(format!("its round trips take {:.1} s", srtt.as_secs_f64()));
         }

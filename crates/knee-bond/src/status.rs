@@ -42,6 +42,10 @@ pub struct Status {
 pub struct BundleStatus {
     /// Name of the other end.
     pub peer: String,
+    /// Tells apart bundles with one peer: a server has two of a restarted client until the first one
+    /// ends.
+    #[serde(default)]
+    pub number: u32,
     /// Links of the bundle.
     pub links: Vec<LinkStatus>,
     /// Bytes that wait or are in flight.
@@ -95,13 +99,19 @@ pub struct Unused {
 
 impl BundleStatus {
     /// Returns the state of a bundle.
-    pub fn of(host: &mut Host, id: &BundleId, peer: String, judges: &Judges) -> BundleStatus {
+    pub fn of(
+        host: &mut Host,
+        id: &BundleId,
+        peer: String,
+        number: u32,
+        judges: &Judges,
+    ) -> BundleStatus {
         let held_bytes = host.bundle(id).map(|bundle| bundle.held()).unwrap_or_default();
         let of = |(number, path): (usize, Option<PathState>)| {
             Some(LinkStatus::of(&path?, judges.why(id, number)))
         };
         let links = host.paths(id).into_iter().enumerate().filter_map(of).collect();
-        BundleStatus { peer, links, held_bytes }
+        BundleStatus { peer, number, links, held_bytes }
     }
 }
 
@@ -225,6 +235,13 @@ impl Drop for StatusSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Returns whether an error says more than that of another socket: any does, except that there is no
+/// such socket.
+pub fn says_more(error: &io::Error, than: Option<&io::Error>) -> bool {
+    let is_absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    than.is_none_or(|than| is_absent(than) && !is_absent(error))
 }
 
 /// Asks an end for its state.

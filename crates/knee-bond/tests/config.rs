@@ -100,9 +100,11 @@ fn a_client_is_told_what_is_wrong_and_where() {
 fn a_server_is_told_what_is_wrong_and_where() {
     let public = public();
     let client = format!("[[client]]\nname = \"a\"\nkey = \"{public}\"\n");
+    let again = format!("[[client]]\nname = \"a\"\nkey = \"{}\"\n", self::public());
     for (text, wanted) in [
         ("key = \"k\"\nclient = []\n".to_owned(), "at least one"),
-        (format!("key = \"k\"\n{client}{client}"), "is repeated"),
+        (format!("key = \"k\"\n{client}{client}"), "a key is repeated"),
+        (format!("key = \"k\"\n{client}{again}"), "the name \"a\" is repeated"),
         (format!("key = \"k\"\n{client}[egress]\nallow = [\"10.0.0.0/40\"]\n"), "is not a prefix"),
         (format!("key = \"k\"\nlisten = \"anywhere\"\n{client}"), "line 2"),
     ] {

@@ -8,6 +8,8 @@
 #[allow(dead_code, reason = "the bench uses the rest")]
 mod lab;
 
+use knee_bond::key;
+use knee_bond::status::Status;
 use knee_host::{HostError, Namespace};
 use knee_trials::{Skipped, trials};
 use lab::{ALLOW, BOTH, ECHO, FILES, SERVER, TWO, on};
@@ -123,12 +125,61 @@ fn as_many_connections_are_open_as_the_server_allows() -> Result<(), Skipped> {
         client.wait_for_links(2);
         for _ in 0..2 {
             let open = || lab.connect(SERVER, FILES);
-            let all: Vec<TcpStream> =
-                (0..MANY).map(|number| open().unwrap_or_else(|code| panic!("{number}: {code}"))).collect();
+            let all: Vec<TcpStream> = (0..MANY)
+                .map(|number| open().unwrap_or_else(|code| panic!("{number}: {code}")))
+                .collect();
             assert_eq!(open().unwrap_err(), 1);
             drop(all);
             thread::sleep(Duration::from_millis(500));
         }
+    })
+}
+
+/// A client that was killed and started again has its limits back once its old bundle does not
+/// answer. A bundle that answers stays, whoever uses its key.
+fn a_client_that_was_killed_does_not_keep_its_limits() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let limits = "limits = { streams = 4 }\n";
+        let (server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        client.wait_for_links(2);
+        let key = key::to_text(&key::read(&lab.path("server.key")).unwrap().public());
+        let _open: Vec<TcpStream> = (0..4).map(|_| lab.connect(SERVER, FILES).unwrap()).collect();
+        // Its end does not reach the server, whose address is gone meanwhile.
+        let namespace = there(lab);
+        let address = |what: &str| {
+            let change = || {
+                let at = format!("{SERVER}/32");
+                let changed = Command::new("ip").args(["addr", what, &at, "dev", "lo"]).status();
+                assert!(changed.unwrap().success());
+                Ok::<_, HostError>(())
+            };
+            namespace.within(change).unwrap();
+        };
+        address("del");
+        drop(client);
+        address("add");
+        let began = Instant::now();
+        let client = lab.client(&key, BOTH);
+        client.wait_for_links(2);
+        assert_eq!(lab.connect(SERVER, FILES).unwrap_err(), 1);
+        let numbers = |status: &Status| -> BTreeSet<u32> {
+            status.bundles.iter().map(|bundle| bundle.number).collect()
+        };
+        assert_eq!(numbers(&server.status()), BTreeSet::from([0, 1]));
+        while server.status().bundles.len() > 1 {
+            assert!(began.elapsed() < Duration::from_secs(25), "{:?}", server.status());
+            thread::sleep(Duration::from_millis(100));
+        }
+        println!("its old bundle ended after {:?}", began.elapsed());
+        assert_eq!(numbers(&server.status()), BTreeSet::from([1]));
+        let mut open = lab.connect(SERVER, FILES).unwrap();
+        let more = format!("listen = \"127.0.0.1:1081\"\n{BOTH}");
+        let other = lab.client_with("other.sock", &format!("{SERVER}:4433"), &key, &more);
+        other.wait_for_links(2);
+        thread::sleep(Duration::from_secs(17));
+        assert_eq!(numbers(&server.status()), BTreeSet::from([0, 1]));
+        open.write_all(&10_u64.to_be_bytes()).unwrap();
+        open.read_exact(&mut [0; 10]).unwrap();
     })
 }
 
@@ -295,6 +346,7 @@ fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
 fn main() -> ExitCode {
     knee_trials::run(trials![
         as_many_connections_are_open_as_the_server_allows,
+        a_client_that_was_killed_does_not_keep_its_limits,
         an_address_that_the_server_gets_later_is_denied,
         a_silent_nameserver_keeps_nothing_waiting,
         a_silent_target_does_not_use_up_a_limit,

@@ -47,7 +47,7 @@ mod bonding {
     use crate::screen;
     use crate::table::{Mood, Table};
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
-    use knee_bond::status::{LinkStatus, Status, ask, socket_paths};
+    use knee_bond::status::{BundleStatus, LinkStatus, Status, ask, says_more, socket_paths};
     use knee_bond::{
         BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried,
         check_transparent, key, try_links,
@@ -309,7 +309,9 @@ mod bonding {
         let mut table = Table::new(&heads).called("links");
         let seconds = (now.running_s - before.running_s).max(1e-3);
         for bundle in &now.bundles {
-            let earlier = before.bundles.iter().find(|old| old.peer == bundle.peer);
+            let is_it =
+                |old: &&BundleStatus| (&old.peer, old.number) == (&bundle.peer, bundle.number);
+            let earlier = before.bundles.iter().find(is_it);
             for link in &bundle.links {
                 let earlier =
                     earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));

@@ -387,7 +387,12 @@ impl Lab {
 
     /// Starts a client of the server at this address.
     pub fn client_of(&self, address: &str, server: &str, more: &str) -> End {
-        let socket = self.path("client.sock");
+        self.client_with("client.sock", address, server, more)
+    }
+
+    /// The same, with its status at another socket.
+    pub fn client_with(&self, socket: &str, address: &str, server: &str, more: &str) -> End {
+        let socket = self.path(socket);
         let text = format!(
             "server = \"{address}\"\nserver_key = \"{server}\"\nkey = \"client.key\"\n\
              status = \"{}\"\n{more}",
