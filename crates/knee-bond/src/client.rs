@@ -14,6 +14,7 @@ use crate::request::Target;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, socket_path};
 use crate::transparent::Transparent;
+use knee_host::raise_open_files_limit;
 use knee_quic::{BundleId, Host};
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -214,6 +215,8 @@ impl Client {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
+        // Each connection takes a descriptor; the usual limit is for programs that use select(2).
+        let _ = raise_open_files_limit();
         let running = spawn_local(self.way.engine.clone().run());
         let login = Rc::new(self.config.login.take());
         let listen = self.proxy.local_addr().map(|at| at.to_string()).unwrap_or_default();

@@ -101,6 +101,8 @@ impl Server {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
+        // Each connection takes a descriptor; the usual limit is for programs that use select(2).
+        let _ = raise_open_files_limit();
         let running = spawn_local(self.engine.clone().run());
         let shared = Rc::new(Shared {
             egress: self.egress.clone(),

@@ -1,6 +1,7 @@
 //! Status of an end: JSON over a Unix socket, for whoever may open it.
 
 use crate::judge::{Judges, LEFT_OUT};
+use crate::proxy::RESPITE;
 use crate::quota::CapStatus;
 use crate::record::shot::{self, Shooting};
 use knee_quic::{BundleId, Host, PathState};
@@ -196,7 +197,12 @@ impl StatusSocket {
     /// Serves the state to each process that asks, and shots to a recorder for as long as it
     /// listens.
     pub async fn serve(self, state: impl Fn() -> Status, shooting: Rc<Shooting>) {
-        while let Ok((mut asker, _)) = self.listener.accept().await {
+        loop {
+            let Ok((mut asker, _)) = self.listener.accept().await else {
+                // Such as for lack of file descriptors, which others give back.
+                tokio::time::sleep(RESPITE).await;
+                continue;
+            };
             // Earlier versions send nothing when they ask.
             let mut said = [0; REQUEST_MAX];
             let asked = timeout(PATIENCE, asker.read(&mut said)).await;

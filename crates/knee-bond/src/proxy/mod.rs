@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a request waits for the first link.
 const FIRST_LINK: Duration = Duration::from_secs(10);
 /// Pause after `accept` failed for lack of file descriptors.
-const RESPITE: Duration = Duration::from_millis(100);
+pub(crate) const RESPITE: Duration = Duration::from_millis(100);
 
 /// Serves connections of applications for as long as the client runs.
 pub async fn serve(listener: TcpListener, way: Rc<Way>, login: Rc<Option<Login>>) {
