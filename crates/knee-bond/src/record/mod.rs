@@ -18,7 +18,7 @@ pub mod shot;
 use crate::status::{self, socket_paths};
 use knee_record::{Manifest, Meter, Records, Summary, write_run};
 use knee_scenario::{Embedded, Scenario, Source, parse};
-use replay::scenario_text;
+use replay::{make_names_usable, scenario_text};
 use series::records;
 use shot::Shot;
 use std::fs;
@@ -150,6 +150,7 @@ pub async fn record(
     if !settings.names {
         forget_names(&mut shots);
     }
+    make_names_usable(&mut shots);
     let scenario = scenario(&scenario_text(&shots))?;
     let run = records(&shots, &scenario);
     write(settings, meter, &scenario, &run)?;
