@@ -249,6 +249,8 @@ impl Client {
                 let (way, server) = (self.way.clone(), self.config.server.to_string());
                 move |_: &str| way.bundle.borrow().map(|id| (id, server.clone()))
             }),
+            names: Vec::new(),
+            taped: RefCell::default(),
             tuning: self.config.tuning.texts(),
         });
         let status = spawn_local(self.status.serve(move || shown.status(), shooting));

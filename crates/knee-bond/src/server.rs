@@ -130,6 +130,8 @@ impl Server {
                 let (engine, shared) = (self.engine.clone(), shared.clone());
                 move |of: &str| chosen(&engine, &shared, of)
             }),
+            names: config.client.iter().map(|client| client.name.clone()).collect(),
+            taped: RefCell::default(),
             tuning: config.tuning.texts(),
         });
         let shown = spawn_local(self.status.serve(state, shooting));

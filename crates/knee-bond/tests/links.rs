@@ -465,6 +465,42 @@ fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
     })
 }
 
+/// A recording that fails says why and leaves no folder. One that is under way keeps its decisions.
+fn a_recording_that_cannot_be_made_is_refused() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let recorded = |peer: &str, out: &str, time: u64| {
+            let settings = RecordSettings {
+                socket: Some(lab.path("server.sock")),
+                peer: peer.to_owned(),
+                out: lab.path(out),
+                ..RecordSettings::default()
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let recorded = runtime.unwrap().block_on(async {
+                record(&settings, tokio::time::sleep(Duration::from_millis(time))).await
+            });
+            recorded.map_err(|error| (error.to_string(), settings.out.exists()))
+        };
+        let (said, stays) = recorded("laptpo", "none", 60_000).unwrap_err();
+        assert!(said.contains("\"laptpo\"") && said.contains("names are laptop"), "{said}");
+        assert!(!stays);
+        let (said, stays) = recorded("laptop", "short", 300).unwrap_err();
+        assert!(said.contains("nothing was recorded") && !stays, "{said}");
+        thread::scope(|scope| {
+            let first = scope.spawn(|| recorded("laptop", "first", 4000));
+            thread::sleep(Duration::from_millis(700));
+            let (said, stays) = recorded("", "second", 60_000).unwrap_err();
+            assert!(said.contains("another recording is under way") && !stays, "{said}");
+            lab.load(1_000_000);
+            assert!(first.join().unwrap().unwrap().decisions > 100);
+        });
+        // The first one is over.
+        recorded("", "third", 1500).unwrap();
+    })
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         one_connection_uses_both_links,
@@ -482,5 +518,6 @@ fn main() -> ExitCode {
         all_that_programs_send_goes_over_the_links_or_nowhere,
         a_link_that_harms_is_left_out,
         a_recorded_evening_is_replayed_in_the_laboratory,
+        a_recording_that_cannot_be_made_is_refused,
     ])
 }
