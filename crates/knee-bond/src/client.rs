@@ -16,7 +16,7 @@ use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, sock
 use crate::transparent::Transparent;
 use knee_host::raise_open_files_limit;
 use knee_quic::{BundleId, Host};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -49,6 +49,8 @@ pub struct Way {
     /// Sends each datagram over all links.
     pub duplicate_udp: bool,
     bundle: RefCell<Option<BundleId>>,
+    /// The bundle in which the server accepts no more streams.
+    left: Cell<Option<BundleId>>,
     changed: Notify,
 }
 
@@ -62,6 +64,16 @@ impl Way {
             }
             changed.await;
         }
+    }
+
+    /// Notes that the server accepts no more streams in a bundle, because it is stopping.
+    pub(crate) fn leave(&self, bundle: BundleId) {
+        self.left.set(Some(bundle));
+    }
+
+    /// Returns whether the server accepts no more streams in a bundle.
+    pub(crate) fn is_left(&self, bundle: &BundleId) -> bool {
+        self.left.get() == Some(*bundle)
     }
 
     pub(crate) fn set(&self, bundle: Option<BundleId>) {
@@ -103,9 +115,9 @@ fn host(
     let rng = rng().map_err(|_| BondError::Random)?;
     let host = Host::new(settings, &keys, &config.server_key.0, start, &rng)?;
     let (engine, told) = Engine::new(host, start);
-    let (duplicate_udp, bundle, changed) =
-        (config.duplicate_udp, RefCell::default(), Notify::new());
-    let way = Rc::new(Way { engine, duplicate_udp, bundle, changed });
+    let (duplicate_udp, bundle, left, changed) =
+        (config.duplicate_udp, RefCell::default(), Cell::default(), Notify::new());
+    let way = Rc::new(Way { engine, duplicate_udp, bundle, left, changed });
     let links = Links::new(config, way.clone())?;
     Ok((way, links, told))
 }

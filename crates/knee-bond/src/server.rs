@@ -91,8 +91,8 @@ impl Server {
         self.listen
     }
 
-    /// Runs until `stop` completes; streams then have ten seconds to end. `say` receives each event
-    /// as a line of text.
+    /// Runs until `stop` completes; streams then have at most ten seconds to end. `say` receives each
+    /// event as a line of text.
     ///
     /// # Errors
     /// The system lacks a resource. Errors of clients are not errors.
@@ -139,9 +139,9 @@ impl Server {
         let mut until = None;
         loop {
             let end = async {
-                match until {
-                    Some(until) => tokio::time::sleep_until(until).await,
-                    None => std::future::pending().await,
+                let Some(until) = until else { return std::future::pending().await };
+                while Instant::now() < until && !is_drained(&self.engine, &shared) {
+                    tokio::time::sleep(DRAIN_STEP).await;
                 }
             };
             tokio::select! {
@@ -154,13 +154,11 @@ impl Server {
                             }
                         }
                     });
-                    let open: u32 =
-                        shared.accounts.borrow().values().map(|account| account.streams).sum();
-                    let drain = if open == 0 { Duration::ZERO } else { DRAIN };
+                    let open = open_streams(&shared);
                     if open > 0 {
                         say(&format!("Stopping: {open} connections have {} s to finish.", DRAIN.as_secs()));
                     }
-                    until = Some(Instant::now() + drain);
+                    until = Some(Instant::now() + DRAIN);
                 }
                 () = end => break,
                 told = self.told.recv() => match told {

@@ -195,6 +195,32 @@ fn a_socket_outlives_its_server() -> Result<(), Skipped> {
     })
 }
 
+/// What is open ends in peace, and the server then stops at once; new connections are told why they are
+/// refused.
+fn a_server_that_stops_waits_only_for_what_is_open() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        thread::scope(|scope| {
+            let load = scope.spawn(|| lab.load(4_000_000));
+            thread::sleep(Duration::from_millis(500));
+            let began = Instant::now();
+            let stop = scope.spawn(move || drop(server));
+            let is_told = || client.said().iter().any(|line| line.contains("server is stopping"));
+            while !is_told() {
+                assert!(began.elapsed() < Duration::from_secs(2), "{:?}", client.said());
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(lab.connect(SERVER, FILES).unwrap_err(), 3);
+            load.join().unwrap();
+            let loaded = began.elapsed();
+            stop.join().unwrap();
+            println!("the load ended after {loaded:?}, the server after {:?}", began.elapsed());
+            assert!(began.elapsed() < loaded + Duration::from_secs(1));
+        });
+    })
+}
+
 /// Returns what a link has carried, as the kernel counts it.
 fn passed(lab: &lab::Lab, device: &str) -> u64 {
     let shown = lab.run(&["ip", "-json", "-statistics", "link", "show", "dev", device]);
@@ -512,6 +538,7 @@ fn main() -> ExitCode {
         connect_of_http_wants_the_password,
         a_server_that_was_restarted_is_found_again,
         a_socket_outlives_its_server,
+        a_server_that_stops_waits_only_for_what_is_open,
         at_its_cap_a_link_carries_nothing_more,
         dearer_links_wait_until_no_cheaper_one_works,
         a_dearer_link_helps_when_the_cheaper_one_is_full,
