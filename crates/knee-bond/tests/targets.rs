@@ -329,6 +329,31 @@ fn a_slow_name_delays_no_other_datagram() -> Result<(), Skipped> {
     })
 }
 
+/// Only the address that an application declared may send, if it declared one (RFC 1928, section 7);
+/// without an address, that of its connection.
+fn datagrams_of_others_are_not_relayed() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let [a, b, c, d] = SERVER.octets();
+        let datagram = |byte| [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8, byte];
+        for declared in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
+            let (other, own) = (lab.datagrams(), lab.datagrams());
+            let port = own.local_addr().unwrap().port();
+            let (_control, relay) = lab.associate_from(declared, port);
+            for socket in [&other, &own] {
+                socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            }
+            other.send_to(&datagram(1), relay).unwrap();
+            let mut buffer = [0; 64];
+            assert!(other.recv_from(&mut buffer).is_err(), "{declared}");
+            own.send_to(&datagram(2), relay).unwrap();
+            let (count, _) = own.recv_from(&mut buffer).unwrap();
+            assert_eq!(buffer[..count], datagram(2), "{declared}");
+        }
+    })
+}
+
 /// Each name that is looked up holds a thread of the server, and so a socket from which it asks: a
 /// client gets 64 of them, and the rest of its names wait. The system repeats a question after 5 s.
 fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
@@ -352,6 +377,7 @@ fn main() -> ExitCode {
         a_silent_target_does_not_use_up_a_limit,
         a_target_is_reached_at_its_second_address,
         a_slow_name_delays_no_other_datagram,
+        datagrams_of_others_are_not_relayed,
         names_of_one_client_do_not_hold_all_threads,
     ])
 }

@@ -117,9 +117,9 @@ async fn attend_socks(
             }
             Ok(())
         }
-        socks::Command::Associate(_) => {
+        socks::Command::Associate(target) => {
             match ask(way, &Request::Udp { duplicate: way.duplicate_udp }, &[]).await {
-                Ok(stream) => udp::associate(connection, stream, way).await,
+                Ok(stream) => udp::associate(connection, &target, stream, way).await,
                 Err(answer) => {
                     let code = socks::code(answer.outcome);
                     connection.write_all(&socks::reply(code, None)).await
