@@ -18,12 +18,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit to connect to a client's target.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Time for which a name waits until fewer of the client's names are being looked up.
+const QUEUE: Duration = Duration::from_secs(5);
 /// Pause before the next address of a target is tried while one does not answer (RFC 8305, section
 /// 5).
 const STAGGER: Duration = Duration::from_millis(250);
@@ -160,7 +162,11 @@ async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {
 }
 
 async fn connect(targets: &Targets, target: Target, stream: BundleStream, first: &[u8]) {
-    match timeout(CONNECT, reach(targets, &target)).await {
+    let turn = match targets.turn(&target).await {
+        Ok(turn) => turn,
+        Err((outcome, reason)) => return refuse(stream, outcome, &reason).await,
+    };
+    match timeout(CONNECT, reach(targets, &target, turn)).await {
         Ok(Ok(connection)) => {
             if tell(&stream, Outcome::Done, "").await {
                 relay(connection, stream, first).await;
@@ -196,6 +202,9 @@ async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8
     }
 }
 
+/// Permission to look up a target's name; an address needs none.
+pub type Turn = Option<OwnedSemaphorePermit>;
+
 /// Targets that a client may reach.
 #[derive(Clone, Debug)]
 pub struct Targets {
@@ -204,11 +213,25 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Resolves a target, and returns those of its addresses that are allowed.
-    pub async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, (Outcome, String)> {
+    /// Waits until one more of the client's names may be looked up.
+    pub async fn turn(&self, target: &Target) -> Result<Turn, (Outcome, String)> {
+        let Target::Name(..) = target else { return Ok(None) };
+        let permit = timeout(QUEUE, self.lookups.clone().acquire_owned()).await;
+        permit.ok().and_then(Result::ok).map(Some).ok_or_else(|| {
+            let reason = "too many names of this client are being looked up";
+            (Outcome::TooMany, reason.to_owned())
+        })
+    }
+
+    /// Resolves a target whose turn it is, and returns those of its addresses that are allowed.
+    pub async fn resolve(
+        &self,
+        target: &Target,
+        turn: Turn,
+    ) -> Result<Vec<SocketAddr>, (Outcome, String)> {
         let all = match target {
             Target::Address(address, port) => vec![SocketAddr::new(*address, *port)],
-            Target::Name(name, port) => self.look_up(name, *port).await.unwrap_or_default(),
+            Target::Name(name, port) => look_up(name, *port, turn).await.unwrap_or_default(),
         };
         let mut refusal = None;
         let mut allowed = all.clone();
@@ -226,17 +249,16 @@ impl Targets {
             (true, None) => Err((Outcome::NoName, format!("{target} has no address"))),
         }
     }
+}
 
-    /// Returns the addresses of a name as the host's programs see them.
-    async fn look_up(&self, name: &str, port: u16) -> Option<Vec<SocketAddr>> {
-        let permit = self.lookups.clone().acquire_owned().await.ok()?;
-        let name = name.to_owned();
-        let look_up = move || {
-            let _permit = permit;
-            (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
-        };
-        spawn_blocking(look_up).await.ok()?.ok()
-    }
+/// Returns the addresses of a name as the host's programs see them.
+async fn look_up(name: &str, port: u16, turn: Turn) -> Option<Vec<SocketAddr>> {
+    let name = name.to_owned();
+    let look_up = move || {
+        let _turn = turn;
+        (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
+    };
+    spawn_blocking(look_up).await.ok()?.ok()
 }
 
 /// Alternates between the families of addresses, beginning with that of the first (RFC 8305, section
@@ -252,9 +274,13 @@ fn alternating(all: &[SocketAddr]) -> Vec<SocketAddr> {
 
 /// Connects to the address of a target that answers first; they are tried one after another, each
 /// without waiting long for those before.
-async fn reach(targets: &Targets, target: &Target) -> Result<TcpStream, (Outcome, String)> {
+async fn reach(
+    targets: &Targets,
+    target: &Target,
+    turn: Turn,
+) -> Result<TcpStream, (Outcome, String)> {
     let mut last = (Outcome::Failed, String::new());
-    let mut addresses = alternating(&targets.resolve(target).await?).into_iter();
+    let mut addresses = alternating(&targets.resolve(target, turn).await?).into_iter();
     // Dropping the set ends the attempts that remain.
     let mut attempts = JoinSet::new();
     loop {

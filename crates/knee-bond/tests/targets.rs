@@ -361,10 +361,16 @@ fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
         let unanswered = serve_names(lab);
         let (_server, client) = lab.pair(ALLOW, BOTH);
         client.wait_for_links(2);
-        let _waiting: Vec<TcpStream> = (0..100).map(|_| ask_for(lab, "slow.knee.test")).collect();
+        let mut waiting: Vec<TcpStream> =
+            (0..100).map(|_| ask_for(lab, "slow.knee.test")).collect();
         thread::sleep(Duration::from_secs(2));
         let asked = unanswered.lock().unwrap().len();
         assert_eq!(asked, 64);
+        // A name that did not get its turn is no silent target, which would be code 6.
+        let mut reply = [0; 2];
+        waiting[99].set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+        waiting[99].read_exact(&mut reply).unwrap();
+        assert_eq!(reply, [5, 1]);
     })
 }
 
