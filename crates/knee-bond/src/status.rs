@@ -7,7 +7,7 @@ use crate::record::shot::{self, Shooting};
 use knee_quic::{BundleId, Host, PathState};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -180,14 +180,20 @@ impl StatusSocket {
     /// Binds a socket that only its owner may open.
     ///
     /// # Errors
-    /// Another process serves its status there, or the system fails.
+    /// Another process serves its status there, another file is there, or the system fails.
     pub fn bind(path: &Path) -> io::Result<StatusSocket> {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        match std::fs::symlink_metadata(path) {
+            // Of an end that was killed.
+            Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
+            Ok(_) => {
+                let problem = "there is a file that is not a socket: choose another place";
+                return Err(io::Error::other(problem));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
