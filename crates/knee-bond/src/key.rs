@@ -24,7 +24,7 @@ pub enum KeyFileError {
     #[error("{} exists already: remove it first to replace it", .0.display())]
     Exists(PathBuf),
     /// The file cannot be read or written.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), advice(what, path))]
     Io {
         /// `read` or `write`.
         what: &'static str,
@@ -50,6 +50,16 @@ pub enum KeyFileError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// Returns what to do about a file whose folder does not exist.
+fn advice(what: &str, path: &Path) -> String {
+    match path.parent() {
+        Some(folder) if what == "write" && !folder.as_os_str().is_empty() && !folder.exists() => {
+            format!("; make its folder first: mkdir -p {}", folder.display())
+        }
+        _ => String::new(),
+    }
 }
 
 /// Generates a key pair, and writes it to a file that only its owner can read.
