@@ -1,7 +1,7 @@
 //! The client: keeps its links to the server, and serves the applications of its host.
 
 use crate::BondError;
-use crate::config::{ClientConfig, LINKS_MAX, TransparentConfig};
+use crate::config::{ClientConfig, LINKS_MAX, LimitsConfig, TransparentConfig};
 use crate::engine::{Engine, Told};
 use crate::judge::Judges;
 use crate::key;
@@ -14,8 +14,9 @@ use crate::request::Target;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, socket_path};
 use crate::transparent::Transparent;
+use knee_host::raise_open_files_limit;
 use knee_quic::{BundleId, Host};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -48,6 +49,8 @@ pub struct Way {
     /// Sends each datagram over all links.
     pub duplicate_udp: bool,
     bundle: RefCell<Option<BundleId>>,
+    /// The bundle in which the server accepts no more streams.
+    left: Cell<Option<BundleId>>,
     changed: Notify,
 }
 
@@ -61,6 +64,16 @@ impl Way {
             }
             changed.await;
         }
+    }
+
+    /// Notes that the server accepts no more streams in a bundle, because it is stopping.
+    pub(crate) fn leave(&self, bundle: BundleId) {
+        self.left.set(Some(bundle));
+    }
+
+    /// Returns whether the server accepts no more streams in a bundle.
+    pub(crate) fn is_left(&self, bundle: &BundleId) -> bool {
+        self.left.get() == Some(*bundle)
     }
 
     pub(crate) fn set(&self, bundle: Option<BundleId>) {
@@ -94,15 +107,17 @@ fn host(
     let keys = key::read(&config.key)?;
     let costs = |link: &usize| config.link[*link].cost > 0;
     let quiet: Vec<usize> = (0..config.link.len()).filter(costs).collect();
-    let settings = settings(false, LINKS_MAX, &config.tuning, &quiet);
+    // Servers open no streams.
+    let streams = LimitsConfig::default().streams;
+    let settings = settings(false, LINKS_MAX, &config.tuning, &quiet, streams);
     #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
     let start = std::time::Instant::now();
     let rng = rng().map_err(|_| BondError::Random)?;
     let host = Host::new(settings, &keys, &config.server_key.0, start, &rng)?;
     let (engine, told) = Engine::new(host, start);
-    let (duplicate_udp, bundle, changed) =
-        (config.duplicate_udp, RefCell::default(), Notify::new());
-    let way = Rc::new(Way { engine, duplicate_udp, bundle, changed });
+    let (duplicate_udp, bundle, left, changed) =
+        (config.duplicate_udp, RefCell::default(), Cell::default(), Notify::new());
+    let way = Rc::new(Way { engine, duplicate_udp, bundle, left, changed });
     let links = Links::new(config, way.clone())?;
     Ok((way, links, told))
 }
@@ -133,7 +148,7 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
     let bundle = *way.bundle.borrow();
     let found = bundle.map(|id| {
         way.engine
-            .with(|host, _| BundleStatus::of(host, &id, String::new(), &Judges::default()))
+            .with(|host, _| BundleStatus::of(host, &id, String::new(), 0, &Judges::default()))
             .links
     });
     let found = found.unwrap_or_default();
@@ -212,6 +227,8 @@ impl Client {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
+        // Each connection takes a descriptor; the usual limit is for programs that use select(2).
+        let _ = raise_open_files_limit();
         let running = spawn_local(self.way.engine.clone().run());
         let login = Rc::new(self.config.login.take());
         let listen = self.proxy.local_addr().map(|at| at.to_string()).unwrap_or_default();
@@ -244,6 +261,8 @@ impl Client {
                 let (way, server) = (self.way.clone(), self.config.server.to_string());
                 move |_: &str| way.bundle.borrow().map(|id| (id, server.clone()))
             }),
+            names: Vec::new(),
+            taped: RefCell::default(),
             tuning: self.config.tuning.texts(),
         });
         let status = spawn_local(self.status.serve(move || shown.status(), shooting));
@@ -275,7 +294,7 @@ impl Shown {
         let bundle = *self.way.bundle.borrow();
         let of = |id| {
             let peer = self.server.clone();
-            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer, &self.judges))
+            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer, 0, &self.judges))
         };
         let slots = self.slots.borrow();
         let unused = slots.iter().filter_map(|slot| {

@@ -194,8 +194,10 @@ impl Default for Tuning {
 #[serde(deny_unknown_fields)]
 pub struct Login {
     /// User name.
+    #[serde(deserialize_with = "user")]
     pub user: String,
     /// Password.
+    #[serde(deserialize_with = "password")]
     pub password: zeroize::Zeroizing<String>,
 }
 
@@ -283,6 +285,32 @@ fn loopback<'de, D: Deserializer<'de>>(from: D) -> Result<SocketAddr, D::Error> 
     } else {
         Err(D::Error::custom("this port must be on loopback: write 127.0.0.1 and the port"))
     }
+}
+
+/// Checks the length of a user name or password: SOCKS5 has a byte for it (RFC 1929), and an empty one
+/// protects nothing.
+fn check_length<E: Error>(what: &str, text: &str) -> Result<(), E> {
+    if (1..=255).contains(&text.len()) {
+        Ok(())
+    } else {
+        Err(E::custom(format!("a {what} has 1 to 255 bytes, this one {}", text.len())))
+    }
+}
+
+fn user<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let user = String::deserialize(from)?;
+    check_length("user", &user)?;
+    // In HTTP the first colon ends the user (RFC 7617, section 2).
+    if user.contains(':') {
+        return Err(D::Error::custom("a user has no colon"));
+    }
+    Ok(user)
+}
+
+fn password<'de, D: Deserializer<'de>>(from: D) -> Result<zeroize::Zeroizing<String>, D::Error> {
+    let password = zeroize::Zeroizing::new(String::deserialize(from)?);
+    check_length("password", &password)?;
+    Ok(password)
 }
 
 fn page<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
@@ -440,8 +468,9 @@ impl ClientConfig {
     /// Turns the transparent mode on, if it is not on already.
     ///
     /// # Errors
-    /// The configuration gives the server by name, which could not be resolved in this mode. `path`
-    /// is the configuration's and appears in the error.
+    /// The configuration gives the server by name, which could not be resolved in this mode, or lets
+    /// other machines use the proxy, whose prefix is not excepted. `path` is the configuration's and
+    /// appears in the error.
     pub fn take_all(&mut self, path: &Path) -> Result<(), ConfigError> {
         if let Target::Name(name, port) = &self.server {
             let problem = format!(
@@ -450,7 +479,21 @@ impl ClientConfig {
             );
             return Err(wrong(path, &problem));
         }
-        self.transparent.get_or_insert_default();
+        let except = &self.transparent.get_or_insert_default().except;
+        let at = self.listen.ip();
+        // Which machines use the proxy is not known; without any exception none of them could.
+        let may_reply = except.iter().any(|prefix| {
+            at.is_unspecified() || prefix.addr().is_ipv4() == at.to_canonical().is_ipv4()
+        });
+        if !at.is_loopback() && !may_reply {
+            let problem = format!(
+                "listen: in transparent mode, replies to other machines would be refused: use \
+                 127.0.0.1, or except the prefix of those that use the proxy at {}, as in \
+                 transparent = {{ except = [\"192.168.1.0/24\"] }}",
+                self.listen
+            );
+            return Err(wrong(path, &problem));
+        }
         Ok(())
     }
 }
@@ -469,6 +512,15 @@ impl ServerConfig {
         }
         if distinct.len() < keys.len() {
             return Err(wrong(path, "client: a key is repeated; each client needs its own"));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(again) = config.client.iter().find(|client| !names.insert(&client.name)) {
+            let problem = format!(
+                "client: the name {:?} is repeated; each client needs its own. During a change of \
+                 keys, list both: key = [\"…\", \"…\"]",
+                again.name
+            );
+            return Err(wrong(path, &problem));
         }
         beside(path, &mut config.key);
         Ok(config)

@@ -85,7 +85,10 @@ impl Flow {
         let (targets, has_v6) = (self.targets.clone(), self.v6.is_some());
         self.lookups.spawn_local(async move {
             let target = Target::Name(name.0.clone(), name.1);
-            let all = targets.resolve(&target).await.unwrap_or_default();
+            let all = match targets.turn(&target).await {
+                Ok(turn) => targets.resolve(&target, turn).await.unwrap_or_default(),
+                Err(_) => Vec::new(),
+            };
             (name, all.into_iter().find(|to| to.is_ipv4() || has_v6))
         });
     }

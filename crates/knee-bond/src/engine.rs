@@ -240,6 +240,14 @@ impl Engine {
         self.with(|host, _| host.bundle(id).map(work))
     }
 
+    /// Ends a bundle whose peer is gone, and tells the owner of the engine.
+    pub(crate) fn close(&self, id: &BundleId, reason: &str) {
+        self.with(|host, now| host.close(now, id));
+        let mut state = self.state.borrow_mut();
+        state.end(id);
+        let _ = state.told.send(Told::Closed(*id, reason.to_owned()));
+    }
+
     /// Forgets a stream that its user is done with.
     pub(crate) fn forget(&self, id: BundleId, stream: StreamId) {
         self.state.borrow_mut().streams.remove(&(id, stream));

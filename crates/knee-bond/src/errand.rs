@@ -9,21 +9,23 @@ use crate::engine::Engine;
 use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::resolver;
 use crate::stream::{BundleStream, relay};
-use knee_quic::{BundleId, PublicKey};
+use knee_quic::BundleId;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Time limit to connect to a client's target.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Time for which a name waits until fewer of the client's names are being looked up.
+const QUEUE: Duration = Duration::from_secs(5);
 /// Pause before the next address of a target is tried while one does not answer (RFC 8305, section
 /// 5).
 const STAGGER: Duration = Duration::from_millis(250);
@@ -78,21 +80,39 @@ pub struct Shared {
     pub limits: LimitsConfig,
     /// Nameserver for clients; if absent, the host's own.
     pub nameserver: Option<SocketAddr>,
-    pub accounts: RefCell<BTreeMap<PublicKey, Account>>,
+    /// By the client's name: a client has one account, also while its key is being changed.
+    pub accounts: RefCell<BTreeMap<String, Account>>,
     /// Owner of each bundle.
-    pub owners: RefCell<BTreeMap<BundleId, PublicKey>>,
+    pub owners: RefCell<BTreeMap<BundleId, Owner>>,
+}
+
+/// Owner of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Name of the client.
+    pub name: String,
+    /// Tells apart the bundles of one client: the least number that none of the others has.
+    pub number: u32,
+}
+
+impl Shared {
+    /// Notes the owner of a new bundle, and returns the client's other bundles.
+    pub fn own(&self, id: BundleId, name: &str) -> Vec<BundleId> {
+        let mut owners = self.owners.borrow_mut();
+        let others = owners.iter().filter(|(_, owner)| owner.name == name);
+        let (ids, taken): (Vec<_>, BTreeSet<_>) =
+            others.map(|(id, owner)| (*id, owner.number)).unzip();
+        let number = (0..).find(|number| !taken.contains(number)).unwrap_or_default();
+        owners.insert(id, Owner { name: name.to_owned(), number });
+        ids
+    }
 }
 
 /// Serves a stream, then releases what it took of the client's limits.
-pub async fn attend(
-    engine: &Rc<Engine>,
-    shared: &Rc<Shared>,
-    owner: PublicKey,
-    stream: BundleStream,
-) {
+pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, stream: BundleStream) {
     let (may, lookups) = {
         let mut accounts = shared.accounts.borrow_mut();
-        let account = accounts.entry(owner).or_insert_with(|| Account::new(&shared.limits));
+        let account = accounts.entry(owner.clone()).or_insert_with(|| Account::new(&shared.limits));
         (account.take(&shared.limits), account.lookups.clone())
     };
     if !may {
@@ -104,7 +124,7 @@ pub async fn attend(
         match request {
             Request::Tcp(target) => connect(&targets, target, stream, &rest).await,
             Request::Udp { duplicate } => {
-                udp(engine, shared, owner, targets, stream, duplicate).await;
+                udp(engine, shared, &owner, targets, stream, duplicate).await;
             }
             Request::Dns => answer_question(shared, stream, rest).await,
         }
@@ -142,7 +162,11 @@ async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {
 }
 
 async fn connect(targets: &Targets, target: Target, stream: BundleStream, first: &[u8]) {
-    match timeout(CONNECT, reach(targets, &target)).await {
+    let turn = match targets.turn(&target).await {
+        Ok(turn) => turn,
+        Err((outcome, reason)) => return refuse(stream, outcome, &reason).await,
+    };
+    match timeout(CONNECT, reach(targets, &target, turn)).await {
         Ok(Ok(connection)) => {
             if tell(&stream, Outcome::Done, "").await {
                 relay(connection, stream, first).await;
@@ -178,6 +202,9 @@ async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8
     }
 }
 
+/// Permission to look up a target's name; an address needs none.
+pub type Turn = Option<OwnedSemaphorePermit>;
+
 /// Targets that a client may reach.
 #[derive(Clone, Debug)]
 pub struct Targets {
@@ -186,11 +213,25 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Resolves a target, and returns those of its addresses that are allowed.
-    pub async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, (Outcome, String)> {
+    /// Waits until one more of the client's names may be looked up.
+    pub async fn turn(&self, target: &Target) -> Result<Turn, (Outcome, String)> {
+        let Target::Name(..) = target else { return Ok(None) };
+        let permit = timeout(QUEUE, self.lookups.clone().acquire_owned()).await;
+        permit.ok().and_then(Result::ok).map(Some).ok_or_else(|| {
+            let reason = "too many names of this client are being looked up";
+            (Outcome::TooMany, reason.to_owned())
+        })
+    }
+
+    /// Resolves a target whose turn it is, and returns those of its addresses that are allowed.
+    pub async fn resolve(
+        &self,
+        target: &Target,
+        turn: Turn,
+    ) -> Result<Vec<SocketAddr>, (Outcome, String)> {
         let all = match target {
             Target::Address(address, port) => vec![SocketAddr::new(*address, *port)],
-            Target::Name(name, port) => self.look_up(name, *port).await.unwrap_or_default(),
+            Target::Name(name, port) => look_up(name, *port, turn).await.unwrap_or_default(),
         };
         let mut refusal = None;
         let mut allowed = all.clone();
@@ -208,17 +249,16 @@ impl Targets {
             (true, None) => Err((Outcome::NoName, format!("{target} has no address"))),
         }
     }
+}
 
-    /// Returns the addresses of a name as the host's programs see them.
-    async fn look_up(&self, name: &str, port: u16) -> Option<Vec<SocketAddr>> {
-        let permit = self.lookups.clone().acquire_owned().await.ok()?;
-        let name = name.to_owned();
-        let look_up = move || {
-            let _permit = permit;
-            (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
-        };
-        spawn_blocking(look_up).await.ok()?.ok()
-    }
+/// Returns the addresses of a name as the host's programs see them.
+async fn look_up(name: &str, port: u16, turn: Turn) -> Option<Vec<SocketAddr>> {
+    let name = name.to_owned();
+    let look_up = move || {
+        let _turn = turn;
+        (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
+    };
+    spawn_blocking(look_up).await.ok()?.ok()
 }
 
 /// Alternates between the families of addresses, beginning with that of the first (RFC 8305, section
@@ -234,9 +274,13 @@ fn alternating(all: &[SocketAddr]) -> Vec<SocketAddr> {
 
 /// Connects to the address of a target that answers first; they are tried one after another, each
 /// without waiting long for those before.
-async fn reach(targets: &Targets, target: &Target) -> Result<TcpStream, (Outcome, String)> {
+async fn reach(
+    targets: &Targets,
+    target: &Target,
+    turn: Turn,
+) -> Result<TcpStream, (Outcome, String)> {
     let mut last = (Outcome::Failed, String::new());
-    let mut addresses = alternating(&targets.resolve(target).await?).into_iter();
+    let mut addresses = alternating(&targets.resolve(target, turn).await?).into_iter();
     // Dropping the set ends the attempts that remain.
     let mut attempts = JoinSet::new();
     loop {
@@ -271,14 +315,14 @@ fn failed(target: &Target, error: &io::Error) -> (Outcome, String) {
 async fn udp(
     engine: &Rc<Engine>,
     shared: &Shared,
-    owner: PublicKey,
+    owner: &str,
     targets: Targets,
     stream: BundleStream,
     duplicate: bool,
 ) {
     let may = {
         let mut accounts = shared.accounts.borrow_mut();
-        accounts.get_mut(&owner).is_some_and(|account| {
+        accounts.get_mut(owner).is_some_and(|account| {
             let may = account.udp_flows < shared.limits.udp_flows;
             account.udp_flows += u32::from(may);
             may
@@ -295,7 +339,7 @@ async fn udp(
     } else {
         stream.finish();
     }
-    if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
+    if let Some(account) = shared.accounts.borrow_mut().get_mut(owner) {
         account.udp_flows -= 1;
     }
 }

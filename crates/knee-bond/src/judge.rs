@@ -47,6 +47,8 @@ pub struct Seen {
     pub lost: u64,
     /// Smoothed RTT.
     pub srtt: Time,
+    /// Cost of the link, as both ends want it.
+    pub cost: u8,
 }
 
 /// What to do about a link.
@@ -153,19 +155,26 @@ impl Judge {
     /// Returns the harm that a link does, or `None` if there is none or no other link does better.
     fn harm(&self, now: Time, number: usize, links: &[Seen]) -> Option<String> {
         let record = self.records.get(&number).filter(|record| record.out_until.is_none())?;
+        let cost = links.iter().find(|seen| seen.number == number)?.cost;
         let others = || {
             let others = links.iter().filter(move |seen| seen.number != number);
             others
-                .filter_map(|seen| self.records.get(&seen.number))
-                .filter(|record| record.out_until.is_none())
+                .filter_map(|seen| Some((seen.cost, self.records.get(&seen.number)?)))
+                .filter(|(_, record)| record.out_until.is_none())
+        };
+        // An idle link may be as lossy: it gets the benefit of the doubt only if it costs no more.
+        let does_better = |loss: f64, (its_cost, other): (u8, &Record)| match other.loss() {
+            Some(its_loss) => its_loss <= loss * BETTER,
+            None => its_cost <= cost,
         };
         if let Some(loss) = record.loss().filter(|loss| *loss >= LOSS)
-            && others().any(|other| other.loss().unwrap_or(0.0) <= loss * BETTER)
+            && others().any(|other| does_better(loss, other))
         {
             return Some(format!("it loses {:.0} % of its packets", loss * 100.0));
         }
         if let Some(srtt) = record.srtt(now).filter(|srtt| *srtt >= SLOW)
-            && others().any(|other| other.srtt(now).is_some_and(|least| least * SLOWER <= srtt))
+            && others()
+                .any(|(_, other)| other.srtt(now).is_some_and(|least| least * SLOWER <= srtt))
         {
             return Some(format!("its round trips take {:.1} s", srtt.as_secs_f64()));
         }
@@ -236,6 +245,7 @@ impl Court {
                 sent: observed.sent_packets,
                 lost: observed.lost_packets,
                 srtt: observed.srtt,
+                cost: path.path_use.cost,
             })
         };
         let links: Vec<Seen> = paths.iter().enumerate().filter_map(seen).collect();
@@ -271,6 +281,7 @@ mod tests {
             sent: 100 * second,
             lost: lost * second,
             srtt: Time::from_millis(20),
+            cost: 0,
         };
         for second in 0..=10 {
             let links = [seen(0, second, 0), seen(1, second, 50)];

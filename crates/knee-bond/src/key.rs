@@ -24,7 +24,7 @@ pub enum KeyFileError {
     #[error("{} exists already: remove it first to replace it", .0.display())]
     Exists(PathBuf),
     /// The file cannot be read or written.
-    #[error("cannot {what} {}: {source}", path.display())]
+    #[error("cannot {what} {}: {source}{}", path.display(), advice(what, path))]
     Io {
         /// `read` or `write`.
         what: &'static str,
@@ -50,6 +50,16 @@ pub enum KeyFileError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// Returns what to do about a file whose folder does not exist.
+fn advice(what: &str, path: &Path) -> String {
+    match path.parent() {
+        Some(folder) if what == "write" && !folder.as_os_str().is_empty() && !folder.exists() => {
+            format!("; make its folder first: mkdir -p {}", folder.display())
+        }
+        _ => String::new(),
+    }
 }
 
 /// Generates a key pair, and writes it to a file that only its owner can read.
@@ -91,8 +101,11 @@ pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
     let mut file = File::open(path).map_err(call)?;
     let mode = file.metadata().map_err(call)?.mode() & 0o777;
-    // A service manager passes keys with mode 0440 or 0400, in a directory of their own.
-    if mode & 0o037 != 0 {
+    // A service manager passes keys with mode 0440 or 0400, in a directory that only the service can
+    // enter (systemd.exec(5), "Credentials").
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty());
+    let is_passed = credentials.is_some_and(|folder| path.starts_with(folder));
+    if mode & if is_passed { 0o037 } else { 0o077 } != 0 {
         return Err(KeyFileError::Open { path: path.to_owned(), mode });
     }
     let mut text = Zeroizing::new(String::with_capacity(FILE_MAX as usize));

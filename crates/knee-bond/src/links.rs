@@ -422,6 +422,7 @@ impl Links {
                 self.begin_anew()?;
             }
             Told::GoAway(bundle) if bundle == self.bundle => {
+                self.way.leave(bundle);
                 say("The server is stopping and accepts no new connections.");
             }
             _ => {}

@@ -4,14 +4,15 @@ use crate::BondError;
 use crate::config::{EgressConfig, ServerConfig};
 use crate::egress::Egress;
 use crate::engine::{Engine, Told};
-use crate::errand::{Shared, attend};
+use crate::errand::{Owner, Shared, attend};
 use crate::judge::Judges;
 use crate::key;
 use crate::page;
 use crate::record::shot::Shooting;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
-use knee_host::{LinkChanges, Routing};
+use bytes::Bytes;
+use knee_host::{LinkChanges, Routing, raise_open_files_limit};
 use knee_quic::{BundleId, Host, HostEvent, PublicKey};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,6 +27,14 @@ use tokio::time::Instant;
 
 /// Time for streams to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
+/// Interval at which a server that is stopping looks whether all streams have ended.
+const DRAIN_STEP: Duration = Duration::from_millis(50);
+/// Time in which the last packets of a client that was killed arrive, and in which a living one
+/// answers.
+const ARRIVAL: Duration = Duration::from_secs(2);
+const ANSWERS: Duration = Duration::from_secs(13);
+/// A flow that no stream has.
+const NO_FLOW: u64 = (1 << 62) - 1;
 
 /// A server, ready to run.
 #[derive(Debug)]
@@ -53,7 +62,7 @@ impl Server {
         #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
         let start = std::time::Instant::now();
         let rng = rng().map_err(|_| BondError::Random)?;
-        let settings = settings(true, 1, &config.tuning, &[]);
+        let settings = settings(true, 1, &config.tuning, &[], config.limits.streams);
         let host = Host::new(settings, &keys, &pins, start, &rng)?;
         let (engine, told) = Engine::new(host, start);
         let taken = |source| BondError::Listen { at: format!("UDP {}", config.listen), source };
@@ -82,8 +91,8 @@ impl Server {
         self.listen
     }
 
-    /// Runs until `stop` completes; streams then have ten seconds to end. `say` receives each event
-    /// as a line of text.
+    /// Runs until `stop` completes; streams then have at most ten seconds to end. `say` receives each
+    /// event as a line of text.
     ///
     /// # Errors
     /// The system lacks a resource. Errors of clients are not errors.
@@ -92,6 +101,8 @@ impl Server {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
+        // Each connection takes a descriptor; the usual limit is for programs that use select(2).
+        let _ = raise_open_files_limit();
         let running = spawn_local(self.engine.clone().run());
         let shared = Rc::new(Shared {
             egress: self.egress.clone(),
@@ -104,10 +115,10 @@ impl Server {
         let judges = Rc::<Judges>::default();
         let judging = spawn_local(judges.clone().sit(self.engine.clone()));
         let state = {
-            let (engine, shared, config) = (self.engine.clone(), shared.clone(), config.clone());
+            let (engine, shared) = (self.engine.clone(), shared.clone());
             let (listen, started) = (self.listen.to_string(), self.started);
             let judges = judges.clone();
-            move || status(&engine, &shared, &config, &judges, &listen, started)
+            move || status(&engine, &shared, &judges, &listen, started)
         };
         if let Some(listener) = self.page {
             spawn_local(page::serve(listener, state.clone()));
@@ -116,15 +127,11 @@ impl Server {
             engine: self.engine.clone(),
             role: "server",
             bundle: Box::new({
-                let (shared, config) = (shared.clone(), config.clone());
-                move |of: &str| {
-                    let owners = shared.owners.borrow();
-                    let mut names = owners
-                        .iter()
-                        .filter_map(|(id, key)| Some((*id, config.name_of(key)?.to_owned())));
-                    names.find(|(_, name)| of.is_empty() || name == of)
-                }
+                let (engine, shared) = (self.engine.clone(), shared.clone());
+                move |of: &str| chosen(&engine, &shared, of)
             }),
+            names: config.client.iter().map(|client| client.name.clone()).collect(),
+            taped: RefCell::default(),
             tuning: config.tuning.texts(),
         });
         let shown = spawn_local(self.status.serve(state, shooting));
@@ -132,9 +139,9 @@ impl Server {
         let mut until = None;
         loop {
             let end = async {
-                match until {
-                    Some(until) => tokio::time::sleep_until(until).await,
-                    None => std::future::pending().await,
+                let Some(until) = until else { return std::future::pending().await };
+                while Instant::now() < until && !is_drained(&self.engine, &shared) {
+                    tokio::time::sleep(DRAIN_STEP).await;
                 }
             };
             tokio::select! {
@@ -147,13 +154,11 @@ impl Server {
                             }
                         }
                     });
-                    let open: u32 =
-                        shared.accounts.borrow().values().map(|account| account.streams).sum();
-                    let drain = if open == 0 { Duration::ZERO } else { DRAIN };
+                    let open = open_streams(&shared);
                     if open > 0 {
                         say(&format!("Stopping: {open} connections have {} s to finish.", DRAIN.as_secs()));
                     }
-                    until = Some(Instant::now() + drain);
+                    until = Some(Instant::now() + DRAIN);
                 }
                 () = end => break,
                 told = self.told.recv() => match told {
@@ -173,6 +178,66 @@ impl Server {
         running.abort();
         judging.abort();
         Ok(())
+    }
+}
+
+/// Number of streams that are being served.
+fn open_streams(shared: &Shared) -> u32 {
+    shared.accounts.borrow().values().map(|account| account.streams).sum()
+}
+
+/// Returns whether all streams have ended, and every client that answers has what they sent.
+fn is_drained(engine: &Engine, shared: &Shared) -> bool {
+    open_streams(shared) == 0
+        && engine.with(|host, _| {
+            let ids: Vec<BundleId> = host.bundles().copied().collect();
+            ids.iter().all(|id| {
+                let answers =
+                    host.paths(id).iter().flatten().any(|path| path.is_up && !path.is_suspect);
+                !answers || host.bundle(id).is_none_or(|bundle| bundle.is_drained())
+            })
+        })
+}
+
+/// Returns a client's bundle to record, or any client's if `of` is empty: preferably one with a link
+/// that is up, since a restarted client's old bundle has none.
+fn chosen(engine: &Engine, shared: &Shared, of: &str) -> Option<(BundleId, String)> {
+    let owners = shared.owners.borrow();
+    let its = owners.iter().filter(|(_, owner)| of.is_empty() || owner.name == of);
+    let is_up = |id: &BundleId| {
+        let paths = engine.with(|host, _| host.paths(id));
+        paths.iter().flatten().any(|path| path.is_up && !path.is_suspect)
+    };
+    let (id, owner) = its.max_by_key(|(id, _)| is_up(id))?;
+    Some((*id, owner.name.clone()))
+}
+
+/// Bytes received over each link of a bundle.
+fn heard(engine: &Engine, id: &BundleId) -> Vec<Option<u64>> {
+    let paths = engine.with(|host, _| host.paths(id));
+    paths.iter().map(|path| path.as_ref().map(|path| path.received)).collect()
+}
+
+/// Ends those of a client's earlier bundles that it has no more because it was killed: their streams
+/// would count as its own until they time out. A bundle is dead if nothing answers an empty message
+/// over all of its links for longer than [`try_links`](crate::try_links) takes, whose bundle
+/// replaces no other.
+async fn end_dead(engine: Rc<Engine>, shared: Rc<Shared>, new: BundleId, others: Vec<BundleId>) {
+    // What the old process has sent arrives first.
+    tokio::time::sleep(ARRIVAL).await;
+    let others: Vec<_> = others.into_iter().map(|id| (id, heard(&engine, &id))).collect();
+    for (id, _) in &others {
+        engine.with_bundle(id, |bundle| bundle.send(NO_FLOW, Bytes::new(), true));
+    }
+    tokio::time::sleep(ANSWERS).await;
+    for (id, before) in others {
+        let is_replaced = shared.owners.borrow().contains_key(&new);
+        let now = heard(&engine, &id);
+        let is_silent =
+            |(link, now): (usize, &Option<u64>)| now.is_none() || before.get(link) == Some(now);
+        if is_replaced && now.iter().enumerate().all(is_silent) {
+            engine.close(&id, "a new one has replaced it");
+        }
     }
 }
 
@@ -205,19 +270,18 @@ fn on_told(
 ) {
     let name = |id: &BundleId| {
         let owners = shared.owners.borrow();
-        let name = owners.get(id).and_then(|key| config.name_of(key));
-        name.unwrap_or("a client").to_owned()
+        owners.get(id).map_or_else(|| "a client".to_owned(), |owner| owner.name.clone())
     };
     match told {
         Told::Host(HostEvent::Accepted(id, key)) => {
-            let others = shared.owners.borrow().values().filter(|owner| **owner == key).count();
-            shared.owners.borrow_mut().insert(id, key);
+            let others = shared.own(id, config.name_of(&key).unwrap_or("a client"));
             say(&format!("{} connected.", name(&id)));
-            if others > 0 {
+            if !others.is_empty() {
                 say(&format!(
                     "{} connected twice: it was restarted, or two machines use one key.",
                     name(&id)
                 ));
+                spawn_local(end_dead(engine.clone(), shared.clone(), id, others));
             }
         }
         Told::Host(HostEvent::Joined(id, number)) => {
@@ -240,7 +304,7 @@ fn on_told(
             shared.owners.borrow_mut().remove(&id);
         }
         Told::Opened(id, stream) => {
-            let owner = shared.owners.borrow().get(&id).copied();
+            let owner = shared.owners.borrow().get(&id).map(|owner| owner.name.clone());
             if let (Some(owner), Some(stream)) = (owner, engine.accept(id, stream)) {
                 let (engine, shared) = (engine.clone(), shared.clone());
                 spawn_local(async move { attend(&engine, &shared, owner, stream).await });
@@ -254,16 +318,14 @@ fn on_told(
 fn status(
     engine: &Engine,
     shared: &Shared,
-    config: &ServerConfig,
     judges: &Judges,
     listen: &str,
     started: Instant,
 ) -> Status {
     let owners = shared.owners.borrow();
     let bundles = engine.with(|host, _| {
-        let of = |(id, key): (&BundleId, &PublicKey)| {
-            let name = config.name_of(key).unwrap_or("a client").to_owned();
-            BundleStatus::of(host, id, name, judges)
+        let of = |(id, owner): (&BundleId, &Owner)| {
+            BundleStatus::of(host, id, owner.name.clone(), owner.number, judges)
         };
         owners.iter().map(of).collect()
     });

@@ -29,8 +29,6 @@ const STREAM_WINDOW: u64 = 64 << 10;
 /// Bytes of a stream that may be written and not acknowledged, or twice those in flight if that is
 /// more.
 const BUFFER: u64 = 4 << 20;
-/// Maximum number of concurrent streams, unless the server says otherwise.
-const STREAMS: u64 = 256;
 /// Lateness of timers on a busy host.
 const LATENESS: Time = Time::from_millis(2);
 /// Packets of the initial window (RFC 6928).
@@ -38,12 +36,20 @@ const INITIAL_WINDOW: u32 = 10;
 /// Maximum burst, bytes.
 const BURST: u32 = 1 << 16;
 
-/// Returns the settings of an end with `endpoints` sockets; those in `quiet` send few keep-alives.
+/// Returns how many streams a bundle announces so that the peer can have `streams` at a time: the
+/// bundle gives the numbers of ended streams back once they are a quarter of those announced.
+fn announced(streams: u32) -> u64 {
+    (u64::from(streams) * 4).div_ceil(3)
+}
+
+/// Returns the settings of an end with `endpoints` sockets, whose peer may have `streams` streams at
+/// a time; endpoints in `quiet` send few keep-alives.
 pub fn settings(
     is_server: bool,
     endpoints: usize,
     tuning: &Tuning,
     quiet: &[usize],
+    streams: u32,
 ) -> HostSettings {
     let path = |endpoint: usize| {
         let wait = if quiet.contains(&endpoint) { KEEP_ALIVE_QUIET } else { KEEP_ALIVE };
@@ -68,7 +74,11 @@ pub fn settings(
             max_burst: BURST,
         },
         scheduler: tuning.scheduler.clone(),
-        limits: Limits { window: WINDOW, stream_window: STREAM_WINDOW, streams: STREAMS },
+        limits: Limits {
+            window: WINDOW,
+            stream_window: STREAM_WINDOW,
+            streams: announced(streams),
+        },
         buffer: BUFFER,
         reinjection: true,
         lateness: LATENESS,

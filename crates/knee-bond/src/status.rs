@@ -1,12 +1,13 @@
 //! Status of an end: JSON over a Unix socket, for whoever may open it.
 
 use crate::judge::{Judges, LEFT_OUT};
+use crate::proxy::RESPITE;
 use crate::quota::CapStatus;
 use crate::record::shot::{self, Shooting};
 use knee_quic::{BundleId, Host, PathState};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -42,6 +43,10 @@ pub struct Status {
 pub struct BundleStatus {
     /// Name of the other end.
     pub peer: String,
+    /// Tells apart bundles with one peer: a server has two of a restarted client until the first one
+    /// ends.
+    #[serde(default)]
+    pub number: u32,
     /// Links of the bundle.
     pub links: Vec<LinkStatus>,
     /// Bytes that wait or are in flight.
@@ -95,13 +100,19 @@ pub struct Unused {
 
 impl BundleStatus {
     /// Returns the state of a bundle.
-    pub fn of(host: &mut Host, id: &BundleId, peer: String, judges: &Judges) -> BundleStatus {
+    pub fn of(
+        host: &mut Host,
+        id: &BundleId,
+        peer: String,
+        number: u32,
+        judges: &Judges,
+    ) -> BundleStatus {
         let held_bytes = host.bundle(id).map(|bundle| bundle.held()).unwrap_or_default();
         let of = |(number, path): (usize, Option<PathState>)| {
             Some(LinkStatus::of(&path?, judges.why(id, number)))
         };
         let links = host.paths(id).into_iter().enumerate().filter_map(of).collect();
-        BundleStatus { peer, links, held_bytes }
+        BundleStatus { peer, number, links, held_bytes }
     }
 }
 
@@ -169,14 +180,20 @@ impl StatusSocket {
     /// Binds a socket that only its owner may open.
     ///
     /// # Errors
-    /// Another process serves its status there, or the system fails.
+    /// Another process serves its status there, another file is there, or the system fails.
     pub fn bind(path: &Path) -> io::Result<StatusSocket> {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        match std::fs::symlink_metadata(path) {
+            // Of an end that was killed.
+            Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
+            Ok(_) => {
+                let problem = "there is a file that is not a socket: choose another place";
+                return Err(io::Error::other(problem));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -186,7 +203,12 @@ impl StatusSocket {
     /// Serves the state to each process that asks, and shots to a recorder for as long as it
     /// listens.
     pub async fn serve(self, state: impl Fn() -> Status, shooting: Rc<Shooting>) {
-        while let Ok((mut asker, _)) = self.listener.accept().await {
+        loop {
+            let Ok((mut asker, _)) = self.listener.accept().await else {
+                // Such as for lack of file descriptors, which others give back.
+                tokio::time::sleep(RESPITE).await;
+                continue;
+            };
             // Earlier versions send nothing when they ask.
             let mut said = [0; REQUEST_MAX];
             let asked = timeout(PATIENCE, asker.read(&mut said)).await;
@@ -225,6 +247,13 @@ impl Drop for StatusSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Returns whether an error says more than that of another socket: any does, except that there is no
+/// such socket.
+pub fn says_more(error: &io::Error, than: Option<&io::Error>) -> bool {
+    let is_absent = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    than.is_none_or(|than| is_absent(than) && !is_absent(error))
 }
 
 /// Asks an end for its state.

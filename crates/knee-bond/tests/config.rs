@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use knee_bond::status::StatusSocket;
 use knee_bond::{ClientConfig, ServerConfig, key};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -61,6 +62,13 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (right.replace("example.org:4433", "example.org"), "line 1"),
         (right.replace("example.org:4433", "example.org"), "a colon and a port"),
         (format!("{right}listen = \"0.0.0.0:1080\"\n"), "login"),
+        (format!("{right}login = {{ user = \"\", password = \"b\" }}\n"), "1 to 255 bytes"),
+        (format!("{right}login = {{ user = \"a\", password = \"\" }}\n"), "1 to 255 bytes"),
+        (
+            format!("{right}login = {{ user = \"a\", password = \"{}\" }}\n", "b".repeat(256)),
+            "1 to 255 bytes",
+        ),
+        (format!("{right}login = {{ user = \"a:b\", password = \"c\" }}\n"), "no colon"),
         (format!("{right}liste = \"0.0.0.0:1080\"\n"), "unknown field `liste`"),
         (format!("{right}[[link]]\ninterface = \"an interface\"\n"), "no interface is named"),
         (
@@ -96,13 +104,64 @@ fn a_client_is_told_what_is_wrong_and_where() {
     }
 }
 
+/// Replies to the house of a router would be refused.
+#[test]
+fn a_proxy_for_others_needs_an_exception_in_transparent_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bond.toml");
+    let config = |listen: &str, except: &str| {
+        let text = format!(
+            "server = \"192.0.2.1:4433\"\nserver_key = \"{}\"\nkey = \"k\"\n\
+             listen = \"{listen}:1080\"\nlogin = {{ user = \"a\", password = \"b\" }}\n\
+             transparent = {{ except = [{except}] }}\n",
+            public()
+        );
+        fs::write(&path, text).unwrap();
+        ClientConfig::read(&path).map(|config| config.listen.ip().to_string())
+    };
+    for (listen, except, is_right) in [
+        ("127.0.0.1", "", true),
+        ("192.168.1.1", "", false),
+        ("192.168.1.1", "\"fd00::/8\"", false),
+        ("192.168.1.1", "\"192.168.1.0/24\"", true),
+        ("0.0.0.0", "", false),
+        ("0.0.0.0", "\"192.168.1.0/24\"", true),
+    ] {
+        let read = config(listen, except);
+        assert_eq!(read.is_ok(), is_right, "{listen} {except}");
+        if let Err(error) = read {
+            assert!(error.to_string().contains("except the prefix"), "{error}");
+        }
+    }
+}
+
+/// Only a socket of an end that was killed is removed.
+#[test]
+fn a_status_socket_replaces_no_other_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    fs::write(&path, "notes").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let said = StatusSocket::bind(&path).unwrap_err().to_string();
+    assert!(said.contains("not a socket"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "notes");
+    let path = folder.path().join("bond.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    drop(StatusSocket::bind(&path).unwrap());
+    assert!(!path.exists());
+}
+
 #[test]
 fn a_server_is_told_what_is_wrong_and_where() {
     let public = public();
     let client = format!("[[client]]\nname = \"a\"\nkey = \"{public}\"\n");
+    let again = format!("[[client]]\nname = \"a\"\nkey = \"{}\"\n", self::public());
     for (text, wanted) in [
         ("key = \"k\"\nclient = []\n".to_owned(), "at least one"),
-        (format!("key = \"k\"\n{client}{client}"), "is repeated"),
+        (format!("key = \"k\"\n{client}{client}"), "a key is repeated"),
+        (format!("key = \"k\"\n{client}{again}"), "the name \"a\" is repeated"),
         (format!("key = \"k\"\n{client}[egress]\nallow = [\"10.0.0.0/40\"]\n"), "is not a prefix"),
         (format!("key = \"k\"\nlisten = \"anywhere\"\n{client}"), "line 2"),
     ] {
@@ -121,9 +180,11 @@ fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
     assert_eq!(key::from_text(&key::to_text(&public)), Ok(public));
     assert!(key::generate(&path).unwrap_err().to_string().contains("exists already"));
 
-    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-    let said = key::read(&path).unwrap_err().to_string();
-    assert!(said.contains("chmod 600") && said.contains("644"), "{said}");
+    for mode in [0o644, 0o640, 0o610, 0o604] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let said = key::read(&path).unwrap_err().to_string();
+        assert!(said.contains("chmod 600") && said.contains(&format!("{mode:o}")), "{said}");
+    }
     fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
 
     let text = fs::read_to_string(&path).unwrap();

@@ -4,18 +4,19 @@
 use knee_bond::judge::{Judge, Seen, Verdict};
 use knee_units::Time;
 
-/// A link that loses this many of a hundred packets, with its RTT in ms.
+/// A link that loses this many of a hundred packets, with its RTT in ms and its cost.
 #[derive(Clone, Copy)]
 struct Course {
     per_second: u64,
     lost_percent: u64,
     srtt_ms: u64,
+    cost: u8,
 }
 
 fn seen(number: usize, course: Course, second: u64) -> Seen {
     let sent = course.per_second * second;
     let lost = sent * course.lost_percent / 100;
-    Seen { number, sent, lost, srtt: Time::from_millis(course.srtt_ms) }
+    Seen { number, sent, lost, srtt: Time::from_millis(course.srtt_ms), cost: course.cost }
 }
 
 /// Returns the verdicts on these links, with the second of each.
@@ -37,8 +38,8 @@ fn judged(
     said
 }
 
-const GOOD: Course = Course { per_second: 500, lost_percent: 0, srtt_ms: 20 };
-const LOSSY: Course = Course { per_second: 500, lost_percent: 43, srtt_ms: 20 };
+const GOOD: Course = Course { per_second: 500, lost_percent: 0, srtt_ms: 20, cost: 0 };
+const LOSSY: Course = Course { per_second: 500, lost_percent: 43, srtt_ms: 20, cost: 0 };
 
 #[test]
 fn a_link_that_loses_two_fifths_is_left_out_and_tried_again() {
@@ -87,9 +88,9 @@ fn links_that_are_as_bad_as_each_other_are_used() {
 fn what_profiles_of_links_have_is_no_harm() {
     // Loss, RTT and rate of the links of the benchmark that lose most and differ most.
     let unlike = [
-        Course { per_second: 30, lost_percent: 2, srtt_ms: 200 },
-        Course { per_second: 9000, lost_percent: 0, srtt_ms: 4 },
-        Course { per_second: 900, lost_percent: 10, srtt_ms: 90 },
+        Course { per_second: 30, lost_percent: 2, srtt_ms: 200, cost: 0 },
+        Course { per_second: 9000, lost_percent: 0, srtt_ms: 4, cost: 0 },
+        Course { per_second: 900, lost_percent: 10, srtt_ms: 90, cost: 0 },
     ];
     assert_eq!(judged(&mut Judge::default(), &unlike, 0..300), []);
 }
@@ -104,6 +105,20 @@ fn a_link_whose_round_trips_take_seconds_is_left_out() {
 
 #[test]
 fn a_few_packets_say_nothing() {
-    let few = Course { per_second: 5, lost_percent: 60, srtt_ms: 20 };
+    let few = Course { per_second: 5, lost_percent: 60, srtt_ms: 20, cost: 0 };
     assert_eq!(judged(&mut Judge::default(), &[few, GOOD], 0..120), []);
+}
+
+/// A link that nobody has used says nothing of its loss, and one with a cost is not used merely
+/// because of that.
+#[test]
+fn an_idle_link_with_a_cost_does_not_replace_a_lossy_one() {
+    let idle = Course { per_second: 1, ..GOOD };
+    let metered = Course { cost: 1, ..idle };
+    assert_eq!(judged(&mut Judge::default(), &[LOSSY, metered], 0..120), []);
+    // The same link without a cost does, and so does one with a cost that carries packets.
+    for other in [idle, Course { cost: 1, ..GOOD }] {
+        let said = judged(&mut Judge::default(), &[LOSSY, other], 0..30);
+        let [(_, Verdict::LeaveOut(0, _))] = &said[..] else { panic!("{said:?}") };
+    }
 }

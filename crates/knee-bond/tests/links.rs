@@ -195,6 +195,32 @@ fn a_socket_outlives_its_server() -> Result<(), Skipped> {
     })
 }
 
+/// What is open ends in peace, and the server then stops at once; new connections are told why they are
+/// refused.
+fn a_server_that_stops_waits_only_for_what_is_open() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        thread::scope(|scope| {
+            let load = scope.spawn(|| lab.load(4_000_000));
+            thread::sleep(Duration::from_millis(500));
+            let began = Instant::now();
+            let stop = scope.spawn(move || drop(server));
+            let is_told = || client.said().iter().any(|line| line.contains("server is stopping"));
+            while !is_told() {
+                assert!(began.elapsed() < Duration::from_secs(2), "{:?}", client.said());
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(lab.connect(SERVER, FILES).unwrap_err(), 3);
+            load.join().unwrap();
+            let loaded = began.elapsed();
+            stop.join().unwrap();
+            println!("the load ended after {loaded:?}, the server after {:?}", began.elapsed());
+            assert!(began.elapsed() < loaded + Duration::from_secs(1));
+        });
+    })
+}
+
 /// Returns what a link has carried, as the kernel counts it.
 fn passed(lab: &lab::Lab, device: &str) -> u64 {
     let shown = lab.run(&["ip", "-json", "-statistics", "link", "show", "dev", device]);
@@ -465,6 +491,42 @@ fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
     })
 }
 
+/// A recording that fails says why and leaves no folder. One that is under way keeps its decisions.
+fn a_recording_that_cannot_be_made_is_refused() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let recorded = |peer: &str, out: &str, time: u64| {
+            let settings = RecordSettings {
+                socket: Some(lab.path("server.sock")),
+                peer: peer.to_owned(),
+                out: lab.path(out),
+                ..RecordSettings::default()
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let recorded = runtime.unwrap().block_on(async {
+                record(&settings, tokio::time::sleep(Duration::from_millis(time))).await
+            });
+            recorded.map_err(|error| (error.to_string(), settings.out.exists()))
+        };
+        let (said, stays) = recorded("laptpo", "none", 60_000).unwrap_err();
+        assert!(said.contains("\"laptpo\"") && said.contains("names are laptop"), "{said}");
+        assert!(!stays);
+        let (said, stays) = recorded("laptop", "short", 300).unwrap_err();
+        assert!(said.contains("nothing was recorded") && !stays, "{said}");
+        thread::scope(|scope| {
+            let first = scope.spawn(|| recorded("laptop", "first", 4000));
+            thread::sleep(Duration::from_millis(700));
+            let (said, stays) = recorded("", "second", 60_000).unwrap_err();
+            assert!(said.contains("another recording is under way") && !stays, "{said}");
+            lab.load(1_000_000);
+            assert!(first.join().unwrap().unwrap().decisions > 100);
+        });
+        // The first one is over.
+        recorded("", "third", 1500).unwrap();
+    })
+}
+
 fn main() -> ExitCode {
     knee_trials::run(trials![
         one_connection_uses_both_links,
@@ -476,11 +538,13 @@ fn main() -> ExitCode {
         connect_of_http_wants_the_password,
         a_server_that_was_restarted_is_found_again,
         a_socket_outlives_its_server,
+        a_server_that_stops_waits_only_for_what_is_open,
         at_its_cap_a_link_carries_nothing_more,
         dearer_links_wait_until_no_cheaper_one_works,
         a_dearer_link_helps_when_the_cheaper_one_is_full,
         all_that_programs_send_goes_over_the_links_or_nowhere,
         a_link_that_harms_is_left_out,
         a_recorded_evening_is_replayed_in_the_laboratory,
+        a_recording_that_cannot_be_made_is_refused,
     ])
 }

@@ -7,7 +7,7 @@ use knee_bond::page::{families, serve};
 use knee_bond::quota::CapStatus;
 use knee_bond::status::{BundleStatus, LinkStatus, Status, Unused};
 use knee_page::written;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread;
@@ -39,6 +39,7 @@ fn state() -> Status {
         listen: "127.0.0.1:1080".to_owned(),
         bundles: vec![BundleStatus {
             peer: "a \"peer\" with \\ and\na line".to_owned(),
+            number: 0,
             links: vec![link("eth0", 700), link("wwan0", 300)],
             held_bytes: 0,
         }],
@@ -153,6 +154,15 @@ fn the_metrics_say_what_the_state_says() {
         ("knee_bond_bundles", 1.0),
     ] {
         assert!((sums[name] - sum).abs() < 1e-9, "{name}: {text}");
+    }
+    // OpenMetrics, section "Label": the labels of samples of a family must differ.
+    let mut twice = state();
+    twice.bundles.push(BundleStatus { number: 1, ..twice.bundles[0].clone() });
+    let text = written(families(&twice));
+    let named = |line: &str| line.rsplit_once(' ').unwrap().0.to_owned();
+    let mut samples = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        assert!(samples.insert(named(line)), "{line} comes twice");
     }
     assert!(!text.contains("192.0.2.1"), "an address is nobody's business: {text}");
 }

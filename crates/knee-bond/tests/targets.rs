@@ -8,6 +8,8 @@
 #[allow(dead_code, reason = "the bench uses the rest")]
 mod lab;
 
+use knee_bond::key;
+use knee_bond::status::Status;
 use knee_host::{HostError, Namespace};
 use knee_trials::{Skipped, trials};
 use lab::{ALLOW, BOTH, ECHO, FILES, SERVER, TWO, on};
@@ -111,6 +113,74 @@ fn resolved(question: &[u8]) -> Vec<u8> {
 fn to_name(name: &str, port: u16) -> Vec<u8> {
     let length = [0, 0, 0, 3, name.len() as u8];
     [&length[..], name.as_bytes(), &port.to_be_bytes()].concat()
+}
+
+/// The limit is that of the configuration, higher or lower than the usual one; what ended makes room
+/// at once.
+fn as_many_connections_are_open_as_the_server_allows() -> Result<(), Skipped> {
+    const MANY: usize = 300;
+    on(TWO, 2, |lab| {
+        let limits = format!("limits = {{ streams = {MANY}, new_streams_per_second = 1000 }}\n");
+        let (_server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        client.wait_for_links(2);
+        for _ in 0..2 {
+            let open = || lab.connect(SERVER, FILES);
+            let all: Vec<TcpStream> = (0..MANY)
+                .map(|number| open().unwrap_or_else(|code| panic!("{number}: {code}")))
+                .collect();
+            assert_eq!(open().unwrap_err(), 1);
+            drop(all);
+            thread::sleep(Duration::from_millis(500));
+        }
+    })
+}
+
+/// A client that was killed and started again has its limits back once its old bundle does not
+/// answer. A bundle that answers stays, whoever uses its key.
+fn a_client_that_was_killed_does_not_keep_its_limits() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let limits = "limits = { streams = 4 }\n";
+        let (server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        client.wait_for_links(2);
+        let key = key::to_text(&key::read(&lab.path("server.key")).unwrap().public());
+        let _open: Vec<TcpStream> = (0..4).map(|_| lab.connect(SERVER, FILES).unwrap()).collect();
+        // Its end does not reach the server, whose address is gone meanwhile.
+        let namespace = there(lab);
+        let address = |what: &str| {
+            let change = || {
+                let at = format!("{SERVER}/32");
+                let changed = Command::new("ip").args(["addr", what, &at, "dev", "lo"]).status();
+                assert!(changed.unwrap().success());
+                Ok::<_, HostError>(())
+            };
+            namespace.within(change).unwrap();
+        };
+        address("del");
+        drop(client);
+        address("add");
+        let began = Instant::now();
+        let client = lab.client(&key, BOTH);
+        client.wait_for_links(2);
+        assert_eq!(lab.connect(SERVER, FILES).unwrap_err(), 1);
+        let numbers = |status: &Status| -> BTreeSet<u32> {
+            status.bundles.iter().map(|bundle| bundle.number).collect()
+        };
+        assert_eq!(numbers(&server.status()), BTreeSet::from([0, 1]));
+        while server.status().bundles.len() > 1 {
+            assert!(began.elapsed() < Duration::from_secs(25), "{:?}", server.status());
+            thread::sleep(Duration::from_millis(100));
+        }
+        println!("its old bundle ended after {:?}", began.elapsed());
+        assert_eq!(numbers(&server.status()), BTreeSet::from([1]));
+        let mut open = lab.connect(SERVER, FILES).unwrap();
+        let more = format!("listen = \"127.0.0.1:1081\"\n{BOTH}");
+        let other = lab.client_with("other.sock", &format!("{SERVER}:4433"), &key, &more);
+        other.wait_for_links(2);
+        thread::sleep(Duration::from_secs(17));
+        assert_eq!(numbers(&server.status()), BTreeSet::from([0, 1]));
+        open.write_all(&10_u64.to_be_bytes()).unwrap();
+        open.read_exact(&mut [0; 10]).unwrap();
+    })
 }
 
 /// An address of the server is denied although it did not have it when it started.
@@ -259,6 +329,31 @@ fn a_slow_name_delays_no_other_datagram() -> Result<(), Skipped> {
     })
 }
 
+/// Only the address that an application declared may send, if it declared one (RFC 1928, section 7);
+/// without an address, that of its connection.
+fn datagrams_of_others_are_not_relayed() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let (_server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        let [a, b, c, d] = SERVER.octets();
+        let datagram = |byte| [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8, byte];
+        for declared in [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED] {
+            let (other, own) = (lab.datagrams(), lab.datagrams());
+            let port = own.local_addr().unwrap().port();
+            let (_control, relay) = lab.associate_from(declared, port);
+            for socket in [&other, &own] {
+                socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+            }
+            other.send_to(&datagram(1), relay).unwrap();
+            let mut buffer = [0; 64];
+            assert!(other.recv_from(&mut buffer).is_err(), "{declared}");
+            own.send_to(&datagram(2), relay).unwrap();
+            let (count, _) = own.recv_from(&mut buffer).unwrap();
+            assert_eq!(buffer[..count], datagram(2), "{declared}");
+        }
+    })
+}
+
 /// Each name that is looked up holds a thread of the server, and so a socket from which it asks: a
 /// client gets 64 of them, and the rest of its names wait. The system repeats a question after 5 s.
 fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
@@ -266,20 +361,29 @@ fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
         let unanswered = serve_names(lab);
         let (_server, client) = lab.pair(ALLOW, BOTH);
         client.wait_for_links(2);
-        let _waiting: Vec<TcpStream> = (0..100).map(|_| ask_for(lab, "slow.knee.test")).collect();
+        let mut waiting: Vec<TcpStream> =
+            (0..100).map(|_| ask_for(lab, "slow.knee.test")).collect();
         thread::sleep(Duration::from_secs(2));
         let asked = unanswered.lock().unwrap().len();
         assert_eq!(asked, 64);
+        // A name that did not get its turn is no silent target, which would be code 6.
+        let mut reply = [0; 2];
+        waiting[99].set_read_timeout(Some(Duration::from_secs(8))).unwrap();
+        waiting[99].read_exact(&mut reply).unwrap();
+        assert_eq!(reply, [5, 1]);
     })
 }
 
 fn main() -> ExitCode {
     knee_trials::run(trials![
+        as_many_connections_are_open_as_the_server_allows,
+        a_client_that_was_killed_does_not_keep_its_limits,
         an_address_that_the_server_gets_later_is_denied,
         a_silent_nameserver_keeps_nothing_waiting,
         a_silent_target_does_not_use_up_a_limit,
         a_target_is_reached_at_its_second_address,
         a_slow_name_delays_no_other_datagram,
+        datagrams_of_others_are_not_relayed,
         names_of_one_client_do_not_hold_all_threads,
     ])
 }

@@ -47,7 +47,7 @@ mod bonding {
     use crate::screen;
     use crate::table::{Mood, Table};
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
-    use knee_bond::status::{LinkStatus, Status, ask, socket_paths};
+    use knee_bond::status::{BundleStatus, LinkStatus, Status, ask, says_more, socket_paths};
     use knee_bond::{
         BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried,
         check_transparent, key, try_links,
@@ -261,10 +261,23 @@ mod bonding {
             Some(socket) => vec![socket.to_owned()],
             None => ["client", "server"].into_iter().flat_map(socket_paths).collect(),
         };
-        let found = sockets.iter().filter_map(|path| Some((path, ask(path).ok()?)));
-        let mut found: Vec<(&PathBuf, Status)> = found.collect();
-        if found.is_empty() {
-            let error = ask(&sockets[0]).err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
+        let mut found: Vec<(&PathBuf, Status)> = Vec::new();
+        let mut problem: Option<(&PathBuf, io::Error)> = None;
+        for path in &sockets {
+            match ask(path) {
+                Ok(status) => found.push((path, status)),
+                Err(error) => {
+                    if says_more(&error, problem.as_ref().map(|(_, error)| error)) {
+                        problem = Some((path, error));
+                    }
+                }
+            }
+        }
+        if let Some((path, error)) = problem.filter(|_| found.is_empty()) {
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                let what = format!("the knee bond at {} belongs to another user", path.display());
+                return Err(Failure::Host(what, "run this with sudo".to_owned()));
+            }
             let named: Vec<String> =
                 sockets.iter().map(|path| path.display().to_string()).collect();
             let what = format!("no running knee bond found at {}: {error}", named.join(" or "));
@@ -309,7 +322,9 @@ mod bonding {
         let mut table = Table::new(&heads).called("links");
         let seconds = (now.running_s - before.running_s).max(1e-3);
         for bundle in &now.bundles {
-            let earlier = before.bundles.iter().find(|old| old.peer == bundle.peer);
+            let is_it =
+                |old: &&BundleStatus| (&old.peer, old.number) == (&bundle.peer, bundle.number);
+            let earlier = before.bundles.iter().find(is_it);
             for link in &bundle.links {
                 let earlier =
                     earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));

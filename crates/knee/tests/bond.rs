@@ -26,6 +26,7 @@ fn bond_names_what_is_wrong_and_what_to_do() {
         ("bond serve server.toml", 2, "name at least one"),
         ("bond connect client.toml", 2, "cannot read client.toml"),
         ("bond keys nowhere/bond.key", 3, "cannot write nowhere/bond.key"),
+        ("bond keys nowhere/bond.key", 3, "mkdir -p nowhere"),
         ("bond status --socket nothing.sock", 3, "no running knee bond found at nothing.sock"),
     ] {
         let said = complaint(folder.path(), line, code);

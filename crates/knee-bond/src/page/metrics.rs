@@ -97,8 +97,11 @@ pub fn families(status: &Status) -> Vec<Family> {
         let mut samples = Vec::new();
         for bundle in &status.bundles {
             samples.extend(bundle.links.iter().map(|link| {
-                let labels: Labels =
-                    vec![("peer", bundle.peer.clone()), ("link", link.name.clone())];
+                let labels: Labels = vec![
+                    ("peer", bundle.peer.clone()),
+                    ("bundle", bundle.number.to_string()),
+                    ("link", link.name.clone()),
+                ];
                 Sample { labels, value: value(link) }
             }));
         }

@@ -7,7 +7,7 @@ const SECONDS = 120;
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d00", "#777777"];
 const SVG = "http://www.w3.org/2000/svg";
 
-/** The colour, counts and past rates ([time, bit/s]) of each link, by peer and name. */
+/** The colour, counts and past rates ([time, bit/s]) of each link, by peer, bundle and name. */
 const links = new Map();
 let before = null;
 
@@ -66,7 +66,7 @@ function show(status) {
   rows.id = "links";
   for (const bundle of status.bundles) {
     for (const link of bundle.links) {
-      const of = known(`${bundle.peer} ${link.name}`);
+      const of = known(`${bundle.peer} ${bundle.number} ${link.name}`);
       const grown = (name) => {
         // A link that was not there before, or began anew, has no rate yet.
         const is_known = of.counts !== null && of.counts[name] <= link[name] && now > before;

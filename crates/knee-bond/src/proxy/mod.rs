@@ -7,7 +7,7 @@ mod udp;
 use crate::client::Way;
 use crate::config::Login;
 use crate::request::{Answer, Malformed, Outcome, Partial, REQUEST_MAX, Request, Target};
-use crate::stream::{BundleStream, relay};
+use crate::stream::{Broken, BundleStream, relay};
 use knee_bundle::Class;
 use std::io;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a request waits for the first link.
 const FIRST_LINK: Duration = Duration::from_secs(10);
 /// Pause after `accept` failed for lack of file descriptors.
-const RESPITE: Duration = Duration::from_millis(100);
+pub(crate) const RESPITE: Duration = Duration::from_millis(100);
 
 /// Serves connections of applications for as long as the client runs.
 pub async fn serve(listener: TcpListener, way: Rc<Way>, login: Rc<Option<Login>>) {
@@ -117,9 +117,9 @@ async fn attend_socks(
             }
             Ok(())
         }
-        socks::Command::Associate(_) => {
+        socks::Command::Associate(target) => {
             match ask(way, &Request::Udp { duplicate: way.duplicate_udp }, &[]).await {
-                Ok(stream) => udp::associate(connection, stream, way).await,
+                Ok(stream) => udp::associate(connection, &target, stream, way).await,
                 Err(answer) => {
                     let code = socks::code(answer.outcome);
                     connection.write_all(&socks::reply(code, None)).await
@@ -191,13 +191,20 @@ pub(crate) async fn ask(
     let Ok(bundle) = timeout(FIRST_LINK, way.bundle()).await else {
         return Err(failed(Outcome::Unreachable, "no link to the server is up: knee bond status"));
     };
+    let stopping =
+        || failed(Outcome::Unreachable, "the server is stopping: try again once it is back");
     let Some(stream) = way.engine.open(bundle, Class::Normal) else {
-        return Err(failed(Outcome::TooMany, "the server's limit of connections is reached"));
+        let full = || failed(Outcome::TooMany, "the server's limit of connections is reached");
+        return Err(if way.is_left(&bundle) { stopping() } else { full() });
     };
     let mut bytes = Vec::with_capacity(REQUEST_MAX);
     request.write(&mut bytes);
     bytes.extend_from_slice(first);
-    let broken = |error: crate::stream::Broken| failed(Outcome::Failed, &error.to_string());
+    // A server that is stopping resets what it was asked meanwhile.
+    let broken = |error: Broken| match error {
+        Broken::Reset if way.is_left(&bundle) => stopping(),
+        _ => failed(Outcome::Failed, &error.to_string()),
+    };
     stream.write(&bytes).await.map_err(broken)?;
     let mut said = Vec::new();
     loop {

@@ -15,14 +15,14 @@ mod replay;
 mod series;
 pub mod shot;
 
-use crate::status::{self, socket_paths};
+use crate::status::{record_request, says_more, socket_paths};
 use knee_record::{Manifest, Meter, Records, Summary, write_run};
 use knee_scenario::{Embedded, Scenario, Source, parse};
-use replay::scenario_text;
+use replay::{make_names_usable, scenario_text};
 use series::records;
-use shot::Shot;
+use shot::{Refusal, Shot};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -48,6 +48,12 @@ pub enum RecordError {
         /// Error of the system.
         source: std::io::Error,
     },
+    /// The end on the socket belongs to another user.
+    #[error("the knee bond at {} belongs to another user: run this with sudo", .0.display())]
+    Denied(PathBuf),
+    /// The end has no such links.
+    #[error("nothing was recorded: {0}")]
+    Refused(String),
     /// The output folder exists already.
     #[error("{} exists already: choose another folder with --out", .0.display())]
     Exists(PathBuf),
@@ -116,7 +122,26 @@ pub async fn record(
     let decisions = settings.out.join(DECISIONS);
     let wrong = |source| RecordError::Decisions { path: decisions.clone(), source };
     fs::create_dir_all(&settings.out).map_err(wrong)?;
-    let mut file = fs::File::create(&decisions).map(std::io::BufWriter::new).map_err(wrong)?;
+    let result = record_into(settings, &decisions, asked, meter, stop).await;
+    if let Err(error) = &result {
+        if matches!(error, RecordError::Nothing | RecordError::Refused(_)) {
+            let _ = fs::remove_file(&decisions);
+        }
+        // Fails if something was written, which stays.
+        let _ = fs::remove_dir(&settings.out);
+    }
+    result
+}
+
+async fn record_into(
+    settings: &RecordSettings,
+    decisions: &Path,
+    asked: UnixStream,
+    meter: Meter,
+    stop: impl Future<Output = ()>,
+) -> Result<Recorded, RecordError> {
+    let wrong = |source| RecordError::Decisions { path: decisions.to_owned(), source };
+    let mut file = fs::File::create(decisions).map(std::io::BufWriter::new).map_err(wrong)?;
     let mut recorded =
         Recorded { seconds: 0.0, links: 0, bytes: 0, decisions: 0, decisions_lost: 0 };
     let mut shots: Vec<Shot> = Vec::new();
@@ -128,7 +153,12 @@ pub async fn record(
             line = lines.next_line() => line,
         };
         let Ok(Some(line)) = line else { break };
-        let Ok(mut shot) = serde_json::from_str::<Shot>(&line) else { break };
+        let Ok(mut shot) = serde_json::from_str::<Shot>(&line) else {
+            match serde_json::from_str::<Refusal>(&line) {
+                Ok(refusal) => return Err(RecordError::Refused(refusal.refused)),
+                Err(_) => break,
+            }
+        };
         recorded.decisions_lost += shot.decisions_lost;
         for text in shot.decisions.drain(..) {
             // One file is one trace, so its first line appears once.
@@ -150,6 +180,7 @@ pub async fn record(
     if !settings.names {
         forget_names(&mut shots);
     }
+    make_names_usable(&mut shots);
     let scenario = scenario(&scenario_text(&shots))?;
     let run = records(&shots, &scenario);
     write(settings, meter, &scenario, &run)?;
@@ -164,19 +195,29 @@ async fn connect(settings: &RecordSettings) -> Result<UnixStream, RecordError> {
         Some(path) => vec![path.clone()],
         None => ["client", "server"].into_iter().flat_map(socket_paths).collect(),
     };
-    let mut last = None;
+    let mut problem: Option<(PathBuf, io::Error)> = None;
     for path in paths {
         let asked = async {
             let mut stream = UnixStream::connect(&path).await?;
-            stream.write_all(status::record_request(&settings.peer).as_bytes()).await?;
+            stream.write_all(record_request(&settings.peer).as_bytes()).await?;
             Ok(stream)
         };
         match asked.await {
             Ok(stream) => return Ok(stream),
-            Err(source) => last = last.or(Some(RecordError::Silent { path, source })),
+            Err(error) => {
+                if says_more(&error, problem.as_ref().map(|(_, error)| error)) {
+                    problem = Some((path, error));
+                }
+            }
         }
     }
-    Err(last.unwrap_or(RecordError::Nothing))
+    Err(match problem {
+        Some((path, error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            RecordError::Denied(path)
+        }
+        Some((path, source)) => RecordError::Silent { path, source },
+        None => RecordError::Nothing,
+    })
 }
 
 /// Renames the links to numbers, in the order in which they appeared.

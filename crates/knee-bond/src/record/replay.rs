@@ -11,6 +11,8 @@
 use super::series::{Course, Way, courses, way};
 use super::shot::{STEP, Shot};
 use crate::settings::WINDOW;
+use knee_units::printable;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Shots per second.
@@ -27,7 +29,31 @@ const LOSS_LEAST: f64 = 0.001;
 /// Minimum size of a buffer, bytes.
 const BUFFER_LEAST: f64 = 64e3;
 
-/// Returns the scenario of a recording.
+/// Maximum length of a link's name. A scenario allows 64 characters, and "-there" follows.
+const NAME_MAX: usize = 40;
+
+/// Gives each link a name that scenarios allow, such as `eth0_100` for `eth0.100`, and no two links
+/// the same.
+pub fn make_names_usable(shots: &mut [Shot]) {
+    let mut given: BTreeMap<String, String> = BTreeMap::new();
+    for link in shots.iter_mut().flat_map(|shot| &mut shot.links) {
+        if !given.contains_key(&link.name) {
+            let usable = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            let letters = link.name.chars().take(NAME_MAX);
+            let mut name: String = letters.map(|c| if usable(c) { c } else { '_' }).collect();
+            if name.is_empty() {
+                name.push_str("link");
+            }
+            let numbered = (2..).map(|number| format!("{name}_{number}"));
+            let mut all = std::iter::once(name.clone()).chain(numbered);
+            let is_free = |name: &String| !given.values().any(|other| other == name);
+            given.insert(link.name.clone(), all.find(is_free).unwrap_or_default());
+        }
+        link.name.clone_from(&given[&link.name]);
+    }
+}
+
+/// Returns the scenario of a recording, whose names are usable.
 pub fn scenario_text(shots: &[Shot]) -> String {
     let courses = courses(shots);
     let main = way(&courses);
@@ -36,7 +62,9 @@ pub fn scenario_text(shots: &[Shot]) -> String {
     let first = shots.first().cloned().unwrap_or_default();
     let mut text = String::new();
     let peer = if first.peer.is_empty() { String::new() } else { format!(", {}", first.peer) };
-    let _ = writeln!(text, "name = \"Links as recorded{peer}\"");
+    let name = format!("Links as recorded{peer}");
+    let name = toml::Value::from(&*printable(&name, |_| false));
+    let _ = writeln!(text, "name = {name}");
     let _ = writeln!(text, "duration = \"{} ms\"", (end_s * 1e3).ceil().max(1000.0));
     // QUIC's, not those of Multipath TCP, whose window grows as data arrives in order.
     let window = WINDOW >> 20;
@@ -177,4 +205,39 @@ fn absences(shots: &[Shot], course: &Course) -> Vec<String> {
     }
     spans.extend(since.map(|from| format!("{{ from = \"{from} ms\" }}")));
     spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::shot::LinkShot;
+
+    #[test]
+    fn links_and_peers_of_any_name_are_recorded() {
+        let names = ["eth0.100", "eth0_100", "wlan\"0", "a b", "", "dot=[]", "eth0*100"];
+        let link = |name: &&str| LinkShot {
+            name: (*name).to_owned(),
+            min_rtt_ns: 20_000_000,
+            ..LinkShot::default()
+        };
+        let shot = |number: u64| Shot {
+            time_ns: number * 100_000_000,
+            peer: "Ann's \"laptop\"\\\n".to_owned(),
+            controller: "\"bbr\"".to_owned(),
+            scheduler: "\"minrtt\"".to_owned(),
+            links: names.iter().map(link).collect(),
+            ..Shot::default()
+        };
+        let mut shots: Vec<Shot> = (0..20).map(shot).collect();
+        make_names_usable(&mut shots);
+        let text = scenario_text(&shots);
+        let scenario = crate::record::scenario(&text).unwrap_or_else(|why| panic!("{why}: {text}"));
+        assert_eq!(scenario.paths.len(), names.len(), "{text}");
+        for link in &shots[0].links {
+            assert!(scenario.paths.iter().any(|path| path.name == link.name), "{}", link.name);
+        }
+        assert_eq!(shots[0].links[0].name, "eth0_100");
+        assert_eq!(shots[0].links[1].name, "eth0_100_2");
+        assert!(scenario.name.contains("Ann's \"laptop\""), "{}", scenario.name);
+    }
 }

@@ -4,6 +4,8 @@ use crate::engine::Engine;
 use knee_quic::{BundleId, PathState};
 use knee_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -98,6 +100,13 @@ impl LinkShot {
 /// Returns the bundle of the named client, and the name of the other end.
 pub type Chosen = dyn Fn(&str) -> Option<(BundleId, String)>;
 
+/// What an end answers instead of shots to a recorder that it cannot serve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Why there are none.
+    pub refused: String,
+}
+
 /// What an end needs to take shots.
 pub struct Shooting {
     /// Runs the end.
@@ -107,40 +116,98 @@ pub struct Shooting {
     /// Selects the bundle to record, by the requested client or else the first, and names the other
     /// end.
     pub bundle: Box<Chosen>,
+    /// Names of the clients of a server.
+    pub names: Vec<String>,
     /// Controller and scheduler, as they are written.
     pub tuning: (String, String),
+    /// Bundles whose decisions a recorder takes. Another one of the same bundle would get the rest of
+    /// them, and neither a complete trace.
+    pub taped: RefCell<BTreeSet<BundleId>>,
+}
+
+impl Shooting {
+    /// Returns why there are no shots of this client, or `None` if there may be some.
+    async fn refusal(&self, of: &str) -> Option<String> {
+        if self.role == "server" && !of.is_empty() && !self.names.iter().any(|name| name == of) {
+            let names = self.names.join(", ");
+            return Some(format!("no client is named {of:?}: the names are {names}"));
+        }
+        let is_taped = || {
+            let now = (self.bundle)(of);
+            now.is_some_and(|(id, _)| self.taped.borrow().contains(&id))
+        };
+        // A recorder that has just ended is noticed at its next shot.
+        for _ in 0..3 {
+            if !is_taped() {
+                return None;
+            }
+            tokio::time::sleep(STEP).await;
+        }
+        is_taped().then(|| "another recording is under way: it must end first".to_owned())
+    }
+
+    /// Begins to record the decisions of a bundle, unless another recorder does.
+    fn begin(&self, id: BundleId) -> bool {
+        let is_mine = self.taped.borrow_mut().insert(id);
+        if is_mine {
+            want(&self.engine, id, true);
+        }
+        is_mine
+    }
+
+    fn end(&self, id: BundleId) {
+        self.taped.borrow_mut().remove(&id);
+        want(&self.engine, id, false);
+    }
 }
 
 /// Sends shots to a recorder until it closes the connection.
 pub async fn tell(mut asker: UnixStream, shooting: &Shooting, of: &str) {
+    let mut of = of.to_owned();
+    if let Some(refused) = shooting.refusal(&of).await {
+        // Fails if the recorder has gone away.
+        let _ = asker.write_all(&line(&Refusal { refused })).await;
+        return;
+    }
     let began = shooting.engine.now();
-    let mut taped = None;
+    let mut taped: Option<BundleId> = None;
     let mut tick = tokio::time::interval(STEP);
     loop {
         tick.tick().await;
-        let now = (shooting.bundle)(of);
-        // A client's bundle may end, and another one begin.
-        if taped != now.as_ref().map(|(id, _)| *id) {
-            want(&shooting.engine, taped, false);
-            taped = now.as_ref().map(|(id, _)| *id);
-            want(&shooting.engine, taped, true);
+        let now = (shooting.bundle)(&of);
+        // The first client stays the one that is recorded.
+        if let Some((_, peer)) = now.as_ref().filter(|_| of.is_empty()) {
+            of.clone_from(peer);
         }
-        let mut line = serde_json::to_vec(&shot(shooting, now, began)).unwrap_or_default();
-        line.push(b'\n');
-        if asker.write_all(&line).await.is_err() {
+        // A client's bundle may end, and another one begin.
+        let id = now.as_ref().map(|(id, _)| *id);
+        if taped != id {
+            if let Some(old) = taped {
+                shooting.end(old);
+            }
+            taped = id.filter(|id| shooting.begin(*id));
+        }
+        if asker.write_all(&line(&shot(shooting, now, taped.is_some(), began))).await.is_err() {
             break;
         }
     }
-    want(&shooting.engine, taped, false);
-}
-
-fn want(engine: &Engine, id: Option<BundleId>, wanted: bool) {
-    if let Some(id) = id {
-        engine.with(|host, _| host.tape(&id).inspect(|tape| tape.want(wanted)));
+    if let Some(id) = taped {
+        shooting.end(id);
     }
 }
 
-fn shot(shooting: &Shooting, now: Option<(BundleId, String)>, began: Time) -> Shot {
+/// Formats a value as a line.
+fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+fn want(engine: &Engine, id: BundleId, wanted: bool) {
+    engine.with(|host, _| host.tape(&id).inspect(|tape| tape.want(wanted)));
+}
+
+fn shot(shooting: &Shooting, now: Option<(BundleId, String)>, is_taped: bool, began: Time) -> Shot {
     let (controller, scheduler) = shooting.tuning.clone();
     let mut shot = Shot {
         time_ns: (shooting.engine.now() - began).as_nanos(),
@@ -155,7 +222,8 @@ fn shot(shooting: &Shooting, now: Option<(BundleId, String)>, began: Time) -> Sh
         shot.held_bytes = host.bundle(&id).map(|bundle| bundle.held()).unwrap_or_default();
         let paths = host.paths(&id);
         shot.links = paths.iter().flatten().filter(|path| path.is_up).map(LinkShot::of).collect();
-        let waiting = host.tape(&id).map(|tape| tape.take()).unwrap_or_default();
+        let tape = host.tape(&id).filter(|_| is_taped);
+        let waiting = tape.map(|tape| tape.take()).unwrap_or_default();
         shot.decisions = waiting.traces.iter().map(ToString::to_string).collect();
         shot.decisions_lost = waiting.lost;
     });

@@ -200,10 +200,16 @@ impl Lab {
     /// Asks the proxy for a flow of datagrams (UDP ASSOCIATE, RFC 1928, section 7). Returns the
     /// connection, with which the flow ends, and the address for its datagrams.
     pub fn associate(&self) -> (TcpStream, SocketAddr) {
+        self.associate_from(Ipv4Addr::UNSPECIFIED, 0)
+    }
+
+    /// The same, for datagrams from an address that the application declares.
+    pub fn associate_from(&self, from: Ipv4Addr, port: u16) -> (TcpStream, SocketAddr) {
         let mut control = self.local(1080);
         control.write_all(&[5, 1, 0]).unwrap();
         control.read_exact(&mut [0; 2]).unwrap();
-        control.write_all(&[5, 3, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        let declared = [&from.octets()[..], &port.to_be_bytes()].concat();
+        control.write_all(&[&[5, 3, 0, 1], &declared[..]].concat()).unwrap();
         let mut reply = [0; 10];
         control.read_exact(&mut reply).unwrap();
         assert_eq!(reply[..2], [5, 0]);
@@ -387,7 +393,12 @@ impl Lab {
 
     /// Starts a client of the server at this address.
     pub fn client_of(&self, address: &str, server: &str, more: &str) -> End {
-        let socket = self.path("client.sock");
+        self.client_with("client.sock", address, server, more)
+    }
+
+    /// The same, with its status at another socket.
+    pub fn client_with(&self, socket: &str, address: &str, server: &str, more: &str) -> End {
+        let socket = self.path(socket);
         let text = format!(
             "server = \"{address}\"\nserver_key = \"{server}\"\nkey = \"client.key\"\n\
              status = \"{}\"\n{more}",
