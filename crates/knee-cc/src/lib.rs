@@ -368,6 +368,7 @@ mod held_back;
 mod hystart_plus_plus;
 mod ledbat;
 mod lia;
+mod linux;
 mod loss_based;
 pub mod model;
 mod olia;
@@ -385,6 +386,7 @@ mod window;
 pub use held_back::HeldBack;
 pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
 pub use knee_units::Ecn;
+pub use linux::{is_in_bpf, is_in_linux};
 pub use phase::intern as intern_phase;
 pub use registry::{
     Build, Entry, Prepared, Registry, build, check, controllers, not_in_kernel, settings,

@@ -1,12 +1,9 @@
 //! Controllers by name: a table with one line for each.
 //!
-//! To add a controller to this crate, add its file and its line in [`ENTRIES`];
-//! a program adds its own to a [`Registry`].
+//! To add a controller to this crate, add its file, its `mod` in `lib.rs` and its line in
+//! [`ENTRIES`]; a program adds its own to a [`Registry`].
 
-use crate::{
-    Controller, Init, balia, bbr, bbr3, copa, cubic, dctcp, fixed, gcc, ledbat, lia, olia, prague,
-    remycc, reno, vegas, vivace,
-};
+use crate::{Controller, Init, bbr};
 use knee_registry::{Given, Selection, SelectionError, Settings};
 
 /// How the registry builds a controller.
@@ -14,6 +11,11 @@ use knee_registry::{Given, Selection, SelectionError, Settings};
 pub enum Build {
     /// A controller of this crate.
     BuiltIn(fn(&Settings, Init) -> Box<dyn Controller>),
+    /// One of this crate whose parameters may contradict each other: checked, then built.
+    Checked(
+        fn(&Settings) -> Result<(), SelectionError>,
+        fn(&Settings, Init) -> Box<dyn Controller>,
+    ),
     /// A controller that a program provides.
     Given(Given<Build>),
 }
@@ -27,30 +29,30 @@ pub type Prepared<'a> = knee_registry::Prepared<'a, Build>;
 /// Controllers by name: those of this crate, and those that a program registers.
 pub type Registry = knee_registry::Registry<Build>;
 
-static ENTRIES: [Entry; 16] = [
-    balia::ENTRY,
-    bbr::ENTRY,
-    bbr3::ENTRY,
-    copa::ENTRY,
-    cubic::ENTRY,
-    dctcp::ENTRY,
-    fixed::ENTRY,
-    gcc::ENTRY,
-    ledbat::ENTRY,
-    lia::ENTRY,
-    olia::ENTRY,
-    prague::ENTRY,
-    remycc::ENTRY,
-    reno::ENTRY,
-    vegas::ENTRY,
-    vivace::ENTRY,
+static ENTRIES: &[Entry] = &[
+    crate::balia::ENTRY,
+    crate::bbr::ENTRY,
+    crate::bbr3::ENTRY,
+    crate::copa::ENTRY,
+    crate::cubic::ENTRY,
+    crate::dctcp::ENTRY,
+    crate::fixed::ENTRY,
+    crate::gcc::ENTRY,
+    crate::ledbat::ENTRY,
+    crate::lia::ENTRY,
+    crate::olia::ENTRY,
+    crate::prague::ENTRY,
+    crate::remycc::ENTRY,
+    crate::reno::ENTRY,
+    crate::vegas::ENTRY,
+    crate::vivace::ENTRY,
 ];
 
 static BUILT_IN: Registry = Registry::built_in();
 
 impl knee_registry::Build for Build {
     const NOUN: &'static str = "controller";
-    const BUILT_IN: &'static [Entry] = &ENTRIES;
+    const BUILT_IN: &'static [Entry] = ENTRIES;
     type Built = Box<dyn Controller>;
     type Init = Init;
 
@@ -59,11 +61,9 @@ impl knee_registry::Build for Build {
     }
 
     fn check(entry: &Entry, settings: &Settings) -> Result<(), SelectionError> {
-        match entry.name {
-            name if name == remycc::ENTRY.name => remycc::check(settings),
-            name if name == bbr::ENTRY.name => bbr::check(settings),
-            name if name == gcc::ENTRY.name => gcc::check(settings),
-            _ => Ok(()),
+        match &entry.build {
+            Build::Checked(check, _) => check(settings),
+            Build::BuiltIn(_) | Build::Given(_) => Ok(()),
         }
     }
 
@@ -81,7 +81,7 @@ impl knee_registry::Build for Build {
             });
         }
         match &entry.build {
-            Build::BuiltIn(build) => Ok(build(settings, init)),
+            Build::BuiltIn(build) | Build::Checked(_, build) => Ok(build(settings, init)),
             Build::Given(factory) => factory.build(entry, settings, init),
         }
     }
@@ -89,7 +89,7 @@ impl knee_registry::Build for Build {
 
 /// Returns all controllers of this crate, by name in ascending order.
 pub fn controllers() -> &'static [Entry] {
-    &ENTRIES
+    ENTRIES
 }
 
 /// Returns the first changed parameter of `selection` that BBR has neither in

@@ -24,26 +24,23 @@ use std::path::Path;
 /// # Errors
 /// A directory with none of these, or a page that cannot be written.
 pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
-    if directory.join(FIDELITY).is_file() && !both::are_in(directory).is_empty() {
-        both::compare(directory, "")?;
-        return Ok(None);
-    }
-    let (page, summary) = if directory.join(REPEAT).is_file() {
-        let repeats: RepeatSummary = read_json(&directory.join(REPEAT), "knee-repeat/1")?;
-        (repeat_page(&repeats, saved_answers(directory)?.as_ref(), "")?, None)
-    } else if directory.join(STUDIES).is_file() {
-        (StudyRecords::read(directory)?.saved_page(directory)?, None)
-    } else if directory.join(SWEEP).is_file() {
-        (sweep_page(&read_sweep(&directory.join(SWEEP))?)?, None)
-    } else if directory.join(RANK).is_file() {
-        (rank_page(&read_rank(&directory.join(RANK))?)?, None)
-    } else if directory.join(EVALUATION).is_file() {
-        (evaluation_page(&read_evaluation(&directory.join(EVALUATION))?)?, None)
-    } else if directory.join(COMPARISON).is_file() {
-        (compare::saved_page(&read_comparison(directory)?)?, None)
-    } else {
-        let run = read_run(directory)?;
-        (page_of_run(directory, &run)?, Some(run.summary))
+    let (page, summary) = match saved(directory)? {
+        Saved::Grounds(_) => {
+            both::compare(directory, "")?;
+            return Ok(None);
+        }
+        Saved::Repeats(repeats) => {
+            (repeat_page(&repeats, saved_answers(directory)?.as_ref(), "")?, None)
+        }
+        Saved::Studies(studies) => (studies.saved_page(directory)?, None),
+        Saved::Sweep(sweep) => (sweep_page(&sweep)?, None),
+        Saved::Ranking(ranking) => (rank_page(&ranking)?, None),
+        Saved::Evaluation(evaluation) => (evaluation_page(&evaluation)?, None),
+        Saved::Comparison(comparison) => (compare::saved_page(&comparison)?, None),
+        Saved::Run(_) => {
+            let run = read_run(directory)?;
+            (page_of_run(directory, &run)?, Some(run.summary))
+        }
     };
     write_text(&directory.join(REPORT), &page)?;
     Ok(summary)

@@ -73,28 +73,30 @@ pub fn named(name: &str, value: f64) -> String {
     }
 }
 
+/// Ends of the names of headline numbers, and what people call them.
+const TITLES: [(&str, &str); 17] = [
+    ("page.load_us", "page load time"),
+    ("video.bitrate_bps", "video, bitrate"),
+    ("video.stall_us", "video, stalled"),
+    ("video.startup_us", "video, start-up time"),
+    ("completion_over_best_path", "completion over that of the best path"),
+    ("transfers.all.completion_us.mean", "transfers, mean time"),
+    ("transfers.all.completion_us.p95", "transfers, 95th percentile of the time"),
+    ("goodput_bps", "goodput"),
+    ("rtt_us.p50", "RTT, median"),
+    ("rtt_us.p95", "RTT, 95th percentile"),
+    ("standing_queue_us", "standing queue"),
+    ("queueing_delay_us.p95", "queueing delay, 95th percentile"),
+    ("retransmit_ratio", "retransmitted"),
+    ("utilisation", "utilisation"),
+    ("drops", "packets dropped"),
+    ("jain", "fairness (Jain's index)"),
+    ("completion_us", "completion time"),
+];
+
 /// Returns the name of a number of a summary for people: `bbr[0]: RTT, median` for
 /// `flow.bbr[0].rtt_us.p50`. Names that are not known stay.
 pub fn titled(name: &str) -> String {
-    const TITLES: [(&str, &str); 17] = [
-        ("page.load_us", "page load time"),
-        ("video.bitrate_bps", "video, bitrate"),
-        ("video.stall_us", "video, stalled"),
-        ("video.startup_us", "video, start-up time"),
-        ("completion_over_best_path", "completion over that of the best path"),
-        ("transfers.all.completion_us.mean", "transfers, mean time"),
-        ("transfers.all.completion_us.p95", "transfers, 95th percentile of the time"),
-        ("goodput_bps", "goodput"),
-        ("rtt_us.p50", "RTT, median"),
-        ("rtt_us.p95", "RTT, 95th percentile"),
-        ("standing_queue_us", "standing queue"),
-        ("queueing_delay_us.p95", "queueing delay, 95th percentile"),
-        ("retransmit_ratio", "retransmitted"),
-        ("utilisation", "utilisation"),
-        ("drops", "packets dropped"),
-        ("jain", "fairness (Jain's index)"),
-        ("completion_us", "completion time"),
-    ];
     for (end, title) in TITLES {
         let Some(of) = name.strip_suffix(end) else { continue };
         let parts = ["group.", "flow.", "link."];
@@ -127,25 +129,6 @@ pub fn is_part(name: &str) -> bool {
 
 /// Whether a number of a summary is a headline number.
 pub fn is_headline(name: &str) -> bool {
-    const ENDS: [&str; 17] = [
-        "page.load_us",
-        "video.bitrate_bps",
-        "video.stall_us",
-        "video.startup_us",
-        "completion_over_best_path",
-        "transfers.all.completion_us.mean",
-        "transfers.all.completion_us.p95",
-        "goodput_bps",
-        "rtt_us.p50",
-        "rtt_us.p95",
-        "standing_queue_us",
-        "queueing_delay_us.p95",
-        "retransmit_ratio",
-        "utilisation",
-        "drops",
-        "jain",
-        "completion_us",
-    ];
     let plain = |end: &str| {
         let before = name.strip_suffix(end);
         before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -156,7 +139,7 @@ pub fn is_headline(name: &str) -> bool {
         class.is_some_and(|class| classes.contains(&class))
     };
     let small = ["under 100 kB", "100 kB to 1 MB", "1 to 3 MB"];
-    ENDS.iter().any(|end| plain(end))
+    TITLES.iter().any(|(end, _)| plain(end))
         || of_class(&small, ".completion_us.mean")
         || of_class(&["3 to 30 MB", "30 MB and more"], ".throughput_bps.mean")
 }

@@ -63,4 +63,4 @@ pub use policy::{Policy, PolicyFile, PolicyGroup, Stage, TABLE};
 pub use programs::ProgramActuator;
 pub use publication::{Announcing, Publication, treated};
 pub use routes::RouteActuator;
-pub use signed::{SignatureError, SigningKey, TrustedKeys, Versions, write_signed};
+pub use signed::{FILE_BYTES_MAX, SignatureError, SigningKey, TrustedKeys, Versions, write_signed};

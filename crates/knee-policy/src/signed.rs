@@ -7,6 +7,7 @@
 
 use crate::{Policy, Problem};
 use ed25519_compact::{KeyPair, PublicKey, Seed, Signature};
+use knee_scenario::read_text_file;
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -16,6 +17,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+/// Largest policy, key or list of keys; a larger file is a mistake.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
 const MARK: &str = "# signed ed25519 ";
 /// Domain separator, so that a signature of something else is not valid for a policy.
@@ -135,7 +139,7 @@ impl SigningKey {
     ///
     /// Errors of the system; `InvalidData` if it is not a key.
     pub fn read(path: &Path) -> io::Result<SigningKey> {
-        let text = fs::read_to_string(path)?;
+        let text = read_text_file(path, FILE_BYTES_MAX)?;
         SigningKey::parse(&text).ok_or_else(|| ErrorKind::InvalidData.into())
     }
 }
@@ -211,7 +215,7 @@ impl Versions {
     ///
     /// Errors of the system; `InvalidData` for a file that is not Knee's.
     pub fn read(path: &Path) -> io::Result<Versions> {
-        match fs::read_to_string(path) {
+        match read_text_file(path, FILE_BYTES_MAX) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Versions::default()),
             text => serde_json::from_str(&text?).map_err(io::Error::from),
         }

@@ -130,7 +130,12 @@ impl Recording {
         let Recording { mut connections, beside, .. } = self;
         write_inputs(&dir, scenario)?;
         write_text(&dir.join(run::SCENARIO), &scenario.resolved)?;
-        table::write(&dir.join(run::FLOWS), tables::flows(), &names, &records.flows)?;
+        table::write(
+            &dir.join(run::FLOWS),
+            tables::flows_of(&records.flows),
+            &names,
+            &records.flows,
+        )?;
         samples.finish(&names)?;
         links.finish(&names)?;
         match path_samples {

@@ -260,13 +260,15 @@ pub struct FlowRecord {
     pub marked_bytes: u64,
     /// Payload bytes assigned to a path that had already been assigned to another.
     pub reinjected_bytes: u64,
-    /// Payload bytes that the receiver got more than once, over different paths.
-    pub duplicate_bytes: u64,
+    /// Payload bytes that the receiver got more than once, over different paths; `None` if the
+    /// ground does not know.
+    pub duplicate_bytes: Option<u64>,
     /// Time that bytes waited at the receiver for preceding data on another path, mean over all
-    /// bytes, nanoseconds.
-    pub head_of_line_ns: u64,
-    /// Largest number of bytes that waited in this way at one time.
-    pub reassembly_peak_bytes: u64,
+    /// bytes, nanoseconds; `None` if the ground does not know.
+    pub head_of_line_ns: Option<u64>,
+    /// Largest number of bytes that waited in this way at one time; `None` if the ground does not
+    /// know.
+    pub reassembly_peak_bytes: Option<u64>,
     /// Times that a path was found silent.
     pub suspicions: u64,
 }

@@ -442,7 +442,11 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
         completion_over_perfect: finite(this.completion_over_perfect()),
         aggregation_ratio: this.aggregation_ratio().ok(),
         head_of_line_blocking_us: us(this.head_of_line_blocking()).filter(|_| several),
-        receive_buffer_peak_bytes: several.then(|| this.receive_buffer_peak() as u64),
+        receive_buffer_peak_bytes: this
+            .receive_buffer_peak()
+            .ok()
+            .map(|bytes| bytes as u64)
+            .filter(|_| several),
         duplicate_ratio: this.duplicate_ratio().ok().filter(|_| several),
         paths: sections::paths(&this, flow),
         page: sections::page(&this, flow),

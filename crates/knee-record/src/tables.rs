@@ -91,7 +91,31 @@ macro_rules! texts {
     };
 }
 
-pub(crate) fn flow_columns() -> Vec<Column<FlowRecord>> {
+/// Integer columns of optional fields, which may be null only if `nullable` is set: a file without
+/// unknown values keeps columns without nulls.
+macro_rules! known_integers {
+    ($row:ty: $nullable:expr; $($field:ident),+) => {
+        [$(Column::Integer {
+            name: stringify!($field),
+            nullable: $nullable,
+            append: |rows: &[$row], values, present| match present {
+                None => add_integers(rows, values, |row| row.$field.unwrap_or(0)),
+                present => {
+                    let get = |row: &$row| row.$field.map(to_signed);
+                    add_optional(rows, get, values, present);
+                }
+            },
+            set: |row, value| {
+                row.$field = value;
+                true
+            },
+        }),+]
+    };
+}
+
+/// Columns of `flows.parquet`; `nullable`: whether what the receiver of several paths counts may be
+/// unknown.
+pub(crate) fn flow_columns(nullable: bool) -> Vec<Column<FlowRecord>> {
     let mut columns = integers!(FlowRecord:
         flow, index, start_ns, end_ns, delivered_bytes, delivered_packets, sent_bytes,
         retransmitted_bytes, base_rtt_ns, timeouts, recoveries, spurious_recoveries, marked_bytes;
@@ -103,10 +127,11 @@ pub(crate) fn flow_columns() -> Vec<Column<FlowRecord>> {
         get: |row| row.header_overhead,
         set: |row, value| row.header_overhead = value,
     });
-    let added = integers!(FlowRecord:
-        reinjected_bytes, duplicate_bytes, head_of_line_ns, reassembly_peak_bytes, suspicions;
-        or_null:);
     columns.extend(texts!(FlowRecord: scheduler).map(Column::added));
+    let mut added = integers!(FlowRecord: reinjected_bytes; or_null:);
+    added.extend(known_integers!(FlowRecord: nullable;
+        duplicate_bytes, head_of_line_ns, reassembly_peak_bytes));
+    added.extend(integers!(FlowRecord: suspicions; or_null:));
     columns.extend(added.into_iter().map(Column::added));
     columns.extend(optional_integers!(FlowRecord: perfect_completion_ns).map(Column::added));
     columns
@@ -302,8 +327,19 @@ macro_rules! flow_name {
     };
 }
 
+/// For reading.
 pub(crate) fn flows() -> Layout<FlowRecord> {
-    Layout::new(FLOWS, flow_columns(), Vec::new())
+    Layout::new(FLOWS, flow_columns(true), Vec::new())
+}
+
+/// For writing these rows.
+pub(crate) fn flows_of(rows: &[FlowRecord]) -> Layout<FlowRecord> {
+    let is_known = |row: &FlowRecord| {
+        row.duplicate_bytes.is_some()
+            && row.head_of_line_ns.is_some()
+            && row.reassembly_peak_bytes.is_some()
+    };
+    Layout::new(FLOWS, flow_columns(!rows.iter().all(is_known)), Vec::new())
 }
 
 pub(crate) fn samples() -> Layout<FlowSample> {
@@ -392,7 +428,7 @@ mod tests {
             columns.iter().map(Column::name).collect()
         }
         [
-            ("## flows.parquet", names(&flow_columns())),
+            ("## flows.parquet", names(&flow_columns(true))),
             ("## samples.parquet", names(&sample_columns())),
             ("## links.parquet", names(&link_columns())),
             ("## classes.parquet", names(&class_columns())),

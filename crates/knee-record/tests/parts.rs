@@ -51,9 +51,9 @@ fn two_paths() -> Records {
     row.size_bytes = 1_000_000;
     row.completion_ns = Some(SECOND);
     row.scheduler = "minrtt".to_string();
-    row.head_of_line_ns = 7 * MILLISECOND;
-    row.reassembly_peak_bytes = 64_000;
-    row.duplicate_bytes = 20_000;
+    row.head_of_line_ns = Some(7 * MILLISECOND);
+    row.reassembly_peak_bytes = Some(64_000);
+    row.duplicate_bytes = Some(20_000);
     records.rates = rates(&[WIFI, LTE], &[&[0, 1], &[0, 1]]);
     records.paths = vec![path(0, "wifi", 10, 5, 900_000), path(1, "lte", 1, 100, 100_000)];
     records
@@ -92,9 +92,9 @@ fn a_group_over_several_paths() {
         flow: 1,
         index: 1,
         delivered_bytes: 250_000,
-        head_of_line_ns: 2 * MILLISECOND,
-        reassembly_peak_bytes: 10_000,
-        duplicate_bytes: 0,
+        head_of_line_ns: Some(2 * MILLISECOND),
+        reassembly_peak_bytes: Some(10_000),
+        duplicate_bytes: Some(0),
         completion_ns: None,
         ..records.flows[0].clone()
     };
@@ -108,6 +108,28 @@ fn a_group_over_several_paths() {
     // Without samples, goodput is taken over the whole life: 1.25 MB in 1 s.
     records.samples.clear();
     close(value(&records, Measure::AggregationRatio), 10.0 / 11.0);
+}
+
+/// Linux's MPTCP and QUIC do not tell what their receivers count: no value is not zero, which would
+/// meet any bound.
+#[test]
+fn what_a_ground_does_not_know_is_not_measured() {
+    let measures =
+        [Measure::HeadOfLineBlocking, Measure::ReceiveBufferPeak, Measure::DuplicateRatio];
+    let mut records = two_paths();
+    let row = &mut records.flows[0];
+    (row.head_of_line_ns, row.reassembly_peak_bytes, row.duplicate_bytes) = (None, None, None);
+    for measure in &measures {
+        assert_eq!(value(&records, measure.clone()), None, "{measure:?}");
+    }
+    let flow = first(&records);
+    assert_eq!((flow.head_of_line_blocking_us, flow.duplicate_ratio), (None, None));
+    assert_eq!(flow.receive_buffer_peak_bytes, None);
+    // Over one path, nothing waits for another.
+    records.paths.clear();
+    for measure in &measures {
+        assert_eq!(value(&records, measure.clone()), Some(0.0), "{measure:?}");
+    }
 }
 
 /// Headers of a quarter leave 8 and 0.8 Mbit/s for payload.

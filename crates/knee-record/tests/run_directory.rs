@@ -347,7 +347,8 @@ prop_compose! {
 prop_compose! {
     fn flow_record()(
         flow in any::<u32>(), index in any::<u32>(), texts in prop::collection::vec("[a-zé\"-]{0,8}", 4),
-        numbers in prop::collection::vec(count(), 20), completion_ns in prop::option::of(count()),
+        numbers in prop::collection::vec(count(), 17),
+        at_receiver in prop::collection::vec(prop::option::of(count()), 3), completion_ns in prop::option::of(count()),
         perfect_completion_ns in prop::option::of(count()),
         header_overhead in 1.0..2.0_f64,
     ) -> FlowRecord {
@@ -359,8 +360,8 @@ prop_compose! {
             base_rtt_ns: numbers[9], path_rate_bps: numbers[10], header_overhead,
             timeouts: numbers[11], recoveries: numbers[12], spurious_recoveries: numbers[13],
             marked_bytes: numbers[14], scheduler: texts[3].clone(), reinjected_bytes: numbers[15],
-            duplicate_bytes: numbers[16], head_of_line_ns: numbers[17],
-            reassembly_peak_bytes: numbers[18], suspicions: numbers[19], perfect_completion_ns,
+            duplicate_bytes: at_receiver[0], head_of_line_ns: at_receiver[1],
+            reassembly_peak_bytes: at_receiver[2], suspicions: numbers[16], perfect_completion_ns,
         }
     }
 }

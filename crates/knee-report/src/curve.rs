@@ -76,7 +76,7 @@ pub fn curve_svg(curve: &Curve) -> String {
         for (other, class) in curve.others.iter().zip(DOTS.iter().cycle()) {
             for point in &other.points {
                 let (x, y) = place(point);
-                drawing.dot(class, x, y, title(point));
+                drawing.dot(*class, x, y, title(point));
             }
         }
     }
@@ -127,7 +127,7 @@ fn legend(drawing: &mut Drawing, curve: &Curve) {
     drawing.words("quiet", "start", (LEFT + 200.0, y), "simulator");
     let mut x = LEFT + 292.0;
     for (other, class) in curve.others.iter().zip(DOTS.iter().cycle()) {
-        drawing.dot(class, x, y - 4.0, String::new());
+        drawing.dot(*class, x, y - 4.0, String::new());
         drawing.words("quiet", "start", (x + 10.0, y), &other.title);
         x += LEGEND_STEP;
     }

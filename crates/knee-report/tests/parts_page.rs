@@ -56,7 +56,7 @@ fn two_paths() -> Records {
     record.path = "wifi+lte".to_string();
     record.scheduler = "minrtt".to_string();
     (record.size_bytes, record.completion_ns) = (20_000_000, Some(15_000 * MILLI));
-    (record.head_of_line_ns, record.reassembly_peak_bytes) = (12 * MILLI, 240_000);
+    (record.head_of_line_ns, record.reassembly_peak_bytes) = (Some(12 * MILLI), Some(240_000));
     let mut records = Records { end_ns: 15_000 * MILLI, flows: vec![record], ..Records::default() };
     let path =
         |path: u16, name: &str, rate_bps: u64, delay: u64, delivered_bytes: u64| PathRecord {

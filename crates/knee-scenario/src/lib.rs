@@ -24,14 +24,17 @@ mod workload;
 pub use algorithms::Algorithms;
 pub use check::{INPUTS, placeholders};
 pub use error::{Errors, Problem, SourceText};
+pub use knee_statistics::Statistic;
 pub use knee_workload::Workload;
-pub use measure::{Measure, SizeRange, Statistic};
+pub use measure::{Measure, SizeRange};
 pub use model::{
     Claim, Flow, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path, Reverse,
     Scenario, Study, StudyRun,
 };
 pub use overrides::{Override, OverrideError};
-pub use source::{Embedded, Folder, Loader, Source, load_file, open_file, read_file};
+pub use source::{
+    Embedded, Folder, Loader, Source, load_file, open_file, read_file, read_text_file,
+};
 pub use streams::{ControllerStreams, application_stream, link_stream, tunnel_hash};
 
 use check::parse_document;

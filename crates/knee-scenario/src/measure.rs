@@ -3,6 +3,7 @@
 
 mod table;
 
+use knee_statistics::Statistic;
 use knee_units::Time;
 
 macro_rules! declare {
@@ -251,25 +252,6 @@ impl SizeRange {
     pub fn contains(self, bytes: u64) -> bool {
         bytes >= self.at_least && self.below.is_none_or(|below| bytes < below)
     }
-}
-
-/// How a distribution is condensed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Statistic {
-    /// Smallest value.
-    Min,
-    /// 5th percentile.
-    P5,
-    /// Median.
-    P50,
-    /// 95th percentile.
-    P95,
-    /// 99th percentile.
-    P99,
-    /// Largest value.
-    Max,
-    /// Arithmetic mean over time.
-    Mean,
 }
 
 /// Unit of a measure's values.

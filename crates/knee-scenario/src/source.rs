@@ -57,6 +57,15 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a regular file of UTF-8 text; see [`read_file`].
+///
+/// # Errors
+/// Those of [`read_file`], and if it is not UTF-8.
+pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let not_utf8 = |_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text");
+    String::from_utf8(read_file(path, bytes_max)?).map_err(not_utf8)
+}
+
 /// Opens a regular file; see [`read_file`].
 ///
 /// # Errors

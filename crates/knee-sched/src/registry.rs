@@ -1,12 +1,9 @@
 //! Schedulers by name: a table with one line for each.
 //!
-//! To add a scheduler to this crate, add its file and its line in [`ENTRIES`];
-//! a program adds its own to a [`Registry`].
+//! To add a scheduler to this crate, add its file, its `mod` in `lib.rs` and its line in
+//! [`ENTRIES`]; a program adds its own to a [`Registry`].
 
-use crate::{
-    PATHS_MAX, Scheduler, blest, capacity, daps, dems, ecf, just_in_time, minrtt,
-    opportunistic_redundant, redundant, round_robin, sctc,
-};
+use crate::{PATHS_MAX, Scheduler};
 use knee_registry::{Given, Selection, SelectionError, Settings};
 
 /// Creates a scheduler.
@@ -34,25 +31,25 @@ pub type Entry = knee_registry::Entry<Build>;
 /// for any number of paths.
 pub type Registry = knee_registry::Registry<Build>;
 
-static ENTRIES: [Entry; 11] = [
-    blest::ENTRY,
-    capacity::ENTRY,
-    daps::ENTRY,
-    dems::ENTRY,
-    ecf::ENTRY,
-    just_in_time::ENTRY,
-    minrtt::ENTRY,
-    opportunistic_redundant::ENTRY,
-    redundant::ENTRY,
-    round_robin::ENTRY,
-    sctc::ENTRY,
+static ENTRIES: &[Entry] = &[
+    crate::blest::ENTRY,
+    crate::capacity::ENTRY,
+    crate::daps::ENTRY,
+    crate::dems::ENTRY,
+    crate::ecf::ENTRY,
+    crate::just_in_time::ENTRY,
+    crate::minrtt::ENTRY,
+    crate::opportunistic_redundant::ENTRY,
+    crate::redundant::ENTRY,
+    crate::round_robin::ENTRY,
+    crate::sctc::ENTRY,
 ];
 
 static BUILT_IN: Registry = Registry::built_in();
 
 impl knee_registry::Build for Build {
     const NOUN: &'static str = "scheduler";
-    const BUILT_IN: &'static [Entry] = &ENTRIES;
+    const BUILT_IN: &'static [Entry] = ENTRIES;
     type Built = Box<dyn Scheduler>;
     type Init = ();
 
@@ -78,7 +75,7 @@ impl knee_registry::Build for Build {
 
 /// Returns all schedulers of this crate, by name in ascending order.
 pub fn schedulers() -> &'static [Entry] {
-    &ENTRIES
+    ENTRIES
 }
 
 /// [`Registry::build`] with the schedulers of this crate.

@@ -13,7 +13,7 @@ fn recorded(name: &str) -> Trace {
     let lines = [line(20, 10), line(60, 4), line(90, 30)];
     let mut recorder = Recorder::new(scheduler(name));
     Ground::new(&lines, 300, 40).run(&mut recorder).unwrap();
-    recorder.into_trace()
+    recorder.take_trace()
 }
 
 #[test]

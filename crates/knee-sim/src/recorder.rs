@@ -373,9 +373,9 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
         spurious_recoveries: counters.spurious_recoveries,
         marked_bytes: counters.marked_bytes,
         reinjected_bytes: totals.reinjected_bytes,
-        duplicate_bytes: totals.duplicate_bytes,
-        head_of_line_ns: blocked.unwrap_or(0) as u64,
-        reassembly_peak_bytes: totals.reassembly_peak,
+        duplicate_bytes: Some(totals.duplicate_bytes),
+        head_of_line_ns: Some(blocked.unwrap_or(0) as u64),
+        reassembly_peak_bytes: Some(totals.reassembly_peak),
         suspicions: totals.suspicions,
         ..FlowRecord::default()
     }

@@ -2,7 +2,7 @@
 //! "Bootstrap methods: another look at the jackknife", Annals of Statistics 7(1), 1979; Efron and
 //! Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13).
 
-use knee_scenario::Statistic;
+use crate::Statistic;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use schemars::JsonSchema;

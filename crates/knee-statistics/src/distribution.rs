@@ -1,7 +1,7 @@
 //! A distribution over time: values weighted by how long each was in effect.
 
+use crate::Statistic;
 use crate::weights::Weights;
-use knee_scenario::Statistic;
 
 /// Values with their weights, in the order in which they are added, before they are sorted. Equal
 /// neighbours take no more memory than one of them.

@@ -13,6 +13,7 @@ mod interval;
 mod pairs;
 mod power;
 mod sketch;
+mod statistic;
 mod student;
 mod thin;
 mod weights;
@@ -24,6 +25,7 @@ pub use interval::Interval;
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;
 pub use sketch::Sketch;
+pub use statistic::Statistic;
 pub use thin::Thinning;
 
 /// Significance level: a difference this unlikely by chance counts as real.

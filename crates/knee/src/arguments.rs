@@ -180,6 +180,11 @@ impl Command {
             Command::Curve(arguments) => arguments.on.clone(),
             Command::Evaluate(arguments) => arguments.on.clone(),
             Command::Fidelity(_) => vec![KERNEL.to_string()],
+            Command::Steer(Steer { action }) => match action {
+                SteerAction::Rehearse(arguments) => vec![arguments.on.clone()],
+                SteerAction::Host(arguments) if arguments.trial => vec![KERNEL.to_string()],
+                _ => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }
@@ -666,5 +671,17 @@ mod tests {
             let line = format!("\n  knee {}", command.get_name());
             assert!(help.starts_with("Example") && help.contains(&line), "{}", command.get_name());
         }
+    }
+
+    /// A process is prepared for the grounds that it runs on before it has threads.
+    #[test]
+    fn experiments_and_trials_name_their_grounds() {
+        let grounds = |line: &str| {
+            let words = line.split(' ');
+            Arguments::try_parse_from(words).unwrap().command.grounds()
+        };
+        assert_eq!(grounds("knee steer rehearse mix.toml --on kernel"), ["kernel"]);
+        assert_eq!(grounds("knee steer host bbr --trial"), ["kernel"]);
+        assert!(grounds("knee steer host bbr").is_empty());
     }
 }

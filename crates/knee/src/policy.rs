@@ -11,14 +11,13 @@ use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, each_connection, sysctl};
 use knee_lab::Handle;
 use knee_policy::{
-    Actuator, Announcing, Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup,
-    Publication, Renewed, Returned, What, programs_lack, treated,
+    Actuator, Announcing, FILE_BYTES_MAX, Host, Journal, Means, Plan, Policy, PolicyError,
+    PolicyGroup, Publication, Renewed, Returned, What, programs_lack, treated,
 };
 use knee_record::Unit;
-use knee_scenario::{Errors, Problem, SourceText};
+use knee_scenario::{Errors, Problem, SourceText, read_text_file};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -377,7 +376,7 @@ pub fn problems(path: &Path, text: &str, found: Vec<knee_policy::Problem>) -> Fa
 /// version.
 pub fn read(path: &Path, trust: &Trust, keep: bool) -> Result<Policy, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = read_text_file(path, FILE_BYTES_MAX).map_err(|error| {
         Failure::Usage(format!("cannot read {name}: {error}"), "name a policy".to_string())
     })?;
     let errors = |found| problems(path, &text, found);

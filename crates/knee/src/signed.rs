@@ -4,7 +4,10 @@ use crate::arguments::{Keys, Sign, Trust};
 use crate::failure::{Ending, Failure};
 use crate::policy::{now_unix, problems};
 use crate::screen;
-use knee_policy::{Policy, SignatureError, SigningKey, TrustedKeys, Versions, write_signed};
+use knee_policy::{
+    FILE_BYTES_MAX, Policy, SignatureError, SigningKey, TrustedKeys, Versions, write_signed,
+};
+use knee_scenario::read_text_file;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -28,7 +31,8 @@ pub fn keys(arguments: &Keys) -> Result<Ending, Failure> {
 /// Writes a policy with its signature.
 pub fn sign(arguments: &Sign) -> Result<Ending, Failure> {
     let (path, out) = (&arguments.policy, &arguments.out);
-    let text = fs::read_to_string(path).map_err(|error| unusable(path, &error, "name a policy"))?;
+    let text = read_text_file(path, FILE_BYTES_MAX);
+    let text = text.map_err(|error| unusable(path, &error, "name a policy"))?;
     let key = SigningKey::read(&arguments.key);
     let help = "make one: knee steer keys FILE";
     let key = key.map_err(|error| unusable(&arguments.key, &error, help))?;
@@ -46,8 +50,8 @@ pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(
         None if has_keys(Path::new(TRUST)) => Path::new(TRUST),
         None => return Ok(()),
     };
-    let keys =
-        fs::read_to_string(file).map_err(|error| unusable(file, &error, "check its owner"))?;
+    let keys = read_text_file(file, FILE_BYTES_MAX)
+        .map_err(|error| unusable(file, &error, "check its owner"))?;
     let keys = TrustedKeys::parse(&keys).map_err(|error| refused(file, &error))?;
     let name = Path::new(&policy.name);
     keys.check(text).map_err(|error| refused(name, &error))?;

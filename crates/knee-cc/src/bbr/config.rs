@@ -23,7 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
             ("window_gain", "1"),
         ],
     }],
-    build: Build::BuiltIn(super::build),
+    build: Build::Checked(check, super::build),
 };
 
 const PARAMETERS: &[Parameter] = &[
@@ -178,7 +178,7 @@ const RIVALS: [&[&str]; 2] =
     [&["gamma_gains", "inverse_gains"], &["shrink_window", "delay_aware_window", "scale_window"]];
 
 /// Rejects switches that control the same thing.
-pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
+fn check(settings: &Settings) -> Result<(), SelectionError> {
     for rivals in RIVALS {
         let mut on = rivals.iter().filter(|name| settings.switch(name));
         if let (Some(first), Some(second)) = (on.next(), on.next()) {

@@ -72,7 +72,7 @@ use startup::FullPipe;
 use window_machine::WindowMachine;
 
 use config::Config;
-pub(crate) use config::{ENTRY, ONLY_HERE, check};
+pub(crate) use config::{ENTRY, ONLY_HERE};
 
 /// Gain in units of 1/256, as in Linux (`BBR_UNIT`).
 type Gain = u16;

@@ -77,7 +77,7 @@ pub(crate) const ENTRY: Entry = Entry {
         },
     ],
     presets: &[],
-    build: Build::BuiltIn(build),
+    build: Build::Checked(check, build),
 };
 
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
@@ -87,7 +87,7 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
 }
 
 /// Refuses bounds that exclude each other.
-pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
+fn check(settings: &Settings) -> Result<(), SelectionError> {
     let (least, most) = (settings.rate("min_rate"), settings.rate("max_rate"));
     if least <= most {
         return Ok(());

@@ -40,7 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "file of the rule table; built-in: the one that Knee trained",
     }],
     presets: &[],
-    build: Build::BuiltIn(build),
+    build: Build::Checked(check, build),
 };
 
 /// Name of the parameter, and its default.
@@ -58,7 +58,7 @@ fn table(settings: &Settings) -> Result<Arc<RuleTable>, TableError> {
 }
 
 /// Checks that the table can be read.
-pub(crate) fn check(settings: &Settings) -> Result<(), SelectionError> {
+fn check(settings: &Settings) -> Result<(), SelectionError> {
     table(settings).map(|_| ()).map_err(|error| SelectionError {
         parameter: Some(TABLE.to_owned()),
         problem: format!("the rule table is damaged in line {}: {}", error.line, error.problem),

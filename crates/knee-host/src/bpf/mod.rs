@@ -293,3 +293,20 @@ fn refused_to(what: &'static str, error: &libbpf_rs::Error, advice: &'static str
         _ => BpfError::Refused(what, format!("{error:#}"), advice),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The advice of builds without BPF names the same controllers.
+    #[test]
+    fn the_programs_are_those_that_the_registry_names() {
+        for entry in knee_cc::controllers() {
+            let presets = entry.presets.iter().map(|preset| preset.name);
+            for name in presets.chain([entry.name]) {
+                let is_here = can_register(&Selection::named(name));
+                assert_eq!(is_here, knee_cc::is_in_bpf(name), "{name}");
+            }
+        }
+    }
+}

@@ -163,6 +163,10 @@ impl Observed {
             timeouts: u64::from(info.timeouts),
             recoveries: self.recoveries,
             marked_bytes: self.marked_bytes,
+            // Over one path, nothing waits for another; `Subflows::record` is about several.
+            duplicate_bytes: Some(0),
+            head_of_line_ns: Some(0),
+            reassembly_peak_bytes: Some(0),
             ..FlowRecord::default()
         }
     }

@@ -1,7 +1,7 @@
 //! A flow over MPTCP: counters of its subflows, path by path.
 //!
-//! A path that lost its subflow and got a new one continues counting. What the kernel does not
-//! report is zero: data that waits for other paths, and duplicates.
+//! A path that lost its subflow and got a new one continues counting. The kernel does not
+//! report which data waits for other paths, nor duplicates, so these have no value.
 
 use super::sampling::Observed;
 use crate::settings::FlowSettings;
@@ -94,7 +94,12 @@ impl Subflows {
         delivered: u64,
         end: Time,
     ) -> FlowRecord {
-        self.total().record(scenario, flow, completed, delivered, end)
+        FlowRecord {
+            duplicate_bytes: None,
+            head_of_line_ns: None,
+            reassembly_peak_bytes: None,
+            ..self.total().record(scenario, flow, completed, delivered, end)
+        }
     }
 
     /// Returns the sum over all subflows.

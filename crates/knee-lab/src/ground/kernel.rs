@@ -1,6 +1,7 @@
 //! The ground "kernel": `knee-kernel`.
 
 use super::{Ended, Ground, GroundError, KERNEL, Output, Pace, Refusal, testbed};
+use knee_cc::{is_in_bpf, is_in_linux};
 use knee_kernel::KernelError;
 use knee_record::Control;
 use knee_scenario::Scenario;
@@ -51,24 +52,21 @@ impl Ground for Kernel {
     }
 }
 
-/// Advice that depends on whether this build has BPF.
-const BPF: &str = if cfg!(feature = "bpf") {
-    "load its module, "
-} else {
-    "load its module, build Knee with --features bpf, "
-};
+/// Ways to get a controller that the kernel lacks, each followed by a comma.
+fn ways_to_get(name: &str) -> String {
+    let module = if is_in_linux(name) { "load its module, " } else { "" };
+    let program = match is_in_bpf(name) {
+        false => "",
+        // It was not loaded because the host lacks something.
+        true if cfg!(feature = "bpf") => "see what BPF needs (knee doctor), ",
+        true => "build Knee with --features bpf, ",
+    };
+    format!("{module}{program}")
+}
 
-/// Controllers of Knee that neither a Linux release nor Knee's BPF programs provide.
-const LINUX_LACKS: [&str; 8] =
-    ["balia", "copa", "gcc", "ledbat++", "lia", "olia", "prague", "vivace"];
-
-/// Advice on how to load a controller that the kernel lacks.
-fn way_to_load(name: &str) -> &'static str {
-    match name {
-        _ if LINUX_LACKS.contains(&name) => "",
-        _ if name.starts_with("bbr") && !name.starts_with("bbr3") || name == "fixed" => BPF,
-        _ => "load its module, ",
-    }
+/// Returns whether Linux cannot have a controller.
+fn is_nowhere(name: &str) -> bool {
+    !is_in_linux(name) && !is_in_bpf(name)
 }
 
 impl From<KernelError> for GroundError {
@@ -81,12 +79,8 @@ impl From<KernelError> for GroundError {
                     format!("flow \"{flow}\": this kernel has no controller \"{name}\""),
                     format!(
                         "use one of {available}, {}or run on sim{}",
-                        way_to_load(&name),
-                        if LINUX_LACKS.contains(&name.as_str()) {
-                            ": no release of Linux has it"
-                        } else {
-                            ""
-                        }
+                        ways_to_get(&name),
+                        if is_nowhere(&name) { ": no release of Linux has it" } else { "" }
                     ),
                 )
                 .because(format!("the kernel has no controller {name}")),
@@ -97,5 +91,25 @@ impl From<KernelError> for GroundError {
             }
             KernelError::Flow { .. } => GroundError::Host(Refusal::new(whole, "run it again")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_names_what_provides_a_controller() {
+        for name in ["gcc", "prague", "remycc"] {
+            assert!(is_nowhere(name) && ways_to_get(name).is_empty(), "{name}");
+        }
+        assert_eq!(ways_to_get("vegas"), "load its module, ");
+        for name in ["copa", "bbr3", "bbr3-linux", "bbr-low-delay", "fixed"] {
+            let ways = ways_to_get(name);
+            assert!(!is_nowhere(name) && !ways.contains("module"), "{name}");
+            assert!(ways.to_lowercase().contains("bpf"), "{name}: {ways}");
+        }
+        let both = ways_to_get("bbr");
+        assert!(both.contains("module") && both.to_lowercase().contains("bpf"), "{both}");
     }
 }

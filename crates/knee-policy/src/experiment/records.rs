@@ -4,6 +4,7 @@ use super::Block;
 use super::timeline::Timeline;
 use crate::policy::TABLE;
 use crate::{Policy, PolicyError, PolicyGroup, Stage};
+use knee_scenario::read_text_file;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -15,6 +16,8 @@ use std::time::Duration;
 const SCHEMA: &str = "knee-steer-experiment/1";
 /// The first bytes of each file that is written here.
 const OURS: &str = r#"{"schema":"knee-steer-experiment/1""#;
+/// Largest file of blocks that is read.
+const RECORDS_BYTES_MAX: u64 = 256 << 20;
 /// Most pairs, and most triples.
 pub const PLANNED_MAX: u64 = 10_000;
 
@@ -201,11 +204,8 @@ pub struct RecordedBlocks {
 pub fn recorded_blocks(paths: &[PathBuf]) -> Result<RecordedBlocks, PolicyError> {
     let (mut first, mut hosts) = (None::<Header>, Vec::new());
     for path in paths {
-        let text = fs::read_to_string(path).map_err(|source| PolicyError::Records {
-            what: "read",
-            path: path.clone(),
-            source,
-        })?;
+        let text = read_text_file(path, RECORDS_BYTES_MAX)
+            .map_err(|source| PolicyError::Records { what: "read", path: path.clone(), source })?;
         let contents = Contents::parse(&text).filter(|contents| {
             let header = &contents.header;
             let fits = |first: &Header| first == header && header.stage == Stage::Site;

@@ -1,6 +1,7 @@
 //! Rows from the counts of congestion controls and bundles.
 //!
-//! Left out: measures of waiting for other paths at the receiver, and of duplicates; both are zero.
+//! Left out over several paths: waiting for other paths at the receiver, and duplicates, so these
+//! have no value.
 
 use super::flow::{Exchange, RunningFlow};
 use crate::{CongestionControl, Observed};
@@ -205,6 +206,8 @@ pub fn flow(scenario: &Scenario, flow: &RunningFlow<'_>, end: Time) -> FlowRecor
     let whole = workload.bytes.is_none_or(|bytes| flow.delivered >= bytes);
     let completed = flow.completed.filter(|_| workload.ends && whole);
     let (least, most) = total.rtt_range.unwrap_or_default();
+    // Over one path, nothing waits for another.
+    let over_one = plan.multipath.is_none().then_some(0);
     FlowRecord {
         flow: flow.index as u32,
         name: plan.name.clone(),
@@ -228,6 +231,9 @@ pub fn flow(scenario: &Scenario, flow: &RunningFlow<'_>, end: Time) -> FlowRecor
         recoveries: total.recoveries,
         spurious_recoveries: total.spurious_recoveries,
         reinjected_bytes: flow.gone.multipath.reinjected_bytes,
+        duplicate_bytes: over_one,
+        head_of_line_ns: over_one,
+        reassembly_peak_bytes: over_one,
         suspicions: flow.gone.multipath.suspicions,
         ..FlowRecord::default()
     }

@@ -58,7 +58,7 @@ impl PathsQuestion {
         let first = run.flows.iter().find(|flow| flow.record.name == self.flow)?;
         Some(PathsRun {
             value: of(self.measure.clone())?,
-            waited_s: of(Measure::HeadOfLineBlocking).unwrap_or(0.0),
+            waited_s: of(Measure::HeadOfLineBlocking),
             paths: first.paths.iter().map(|path| path_use(run, first, path)).collect(),
         })
     }
@@ -69,8 +69,9 @@ impl PathsQuestion {
 pub struct PathsRun {
     /// Value in the unit of the measure; infinite if the event did not occur.
     pub value: f64,
-    /// Mean time that a byte waited for data of another path, seconds.
-    pub waited_s: f64,
+    /// Mean time that a byte waited for data of another path, seconds; `None` if the ground does not
+    /// know.
+    pub waited_s: Option<f64>,
     /// How each path was used.
     pub paths: Vec<PathUse>,
 }
@@ -167,8 +168,9 @@ pub struct PathsAnswer {
     /// Use of the paths when all are used together.
     pub used: Vec<PathUse>,
     /// Mean time that a byte waited at the receiver for a byte of another path,
-    /// seconds.
-    pub waited_s: f64,
+    /// seconds; absent if the ground does not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_s: Option<f64>,
     /// The result in a sentence or two.
     pub sentence: String,
 }
@@ -198,6 +200,7 @@ impl PathsAnswer {
             .map(|(path, runs)| PathsOutcome::new(std::slice::from_ref(path), runs))
             .collect();
         let best_alone = best(&outcomes, question.less_is_better)?;
+        let waited_s: Option<Vec<f64>> = together.iter().map(|run| run.waited_s).collect();
         let mut answer = PathsAnswer {
             flow: question.flow.clone(),
             measure: question.measure.name(),
@@ -208,7 +211,7 @@ impl PathsAnswer {
             compared: compared[best_alone],
             effect: Effect::of(&compared[best_alone], question.less_is_better),
             used: used(together),
-            waited_s: mean(together.iter().map(|run| run.waited_s)),
+            waited_s: waited_s.map(|each| mean(each.into_iter())),
             sentence: String::new(),
         };
         answer.sentence = answer.in_words(question);
@@ -273,22 +276,22 @@ impl PathsAnswer {
 }
 
 /// Describes what the slow path carries and how long data waits for it.
-fn waiting(slow: &PathUse, fast: &PathUse, waited_s: f64) -> String {
+fn waiting(slow: &PathUse, fast: &PathUse, waited_s: Option<f64>) -> String {
     let share = Unit::Fraction.show((slow.share * 1e3).round() / 1e3);
     let times = slow.rtt_s.zip(fast.rtt_s).map_or_else(String::new, |(slow_s, fast_s)| {
         let (slow_s, fast_s) = (Unit::Seconds.show(slow_s), Unit::Seconds.show(fast_s));
         format!(" at a median round trip of {slow_s}, not {fast_s}")
     });
     let carries = format!("{} carries {share} of the payload{times}", slow.name);
-    let mut text = match waited_s > 0.0 {
-        true => {
+    let mut text = match waited_s.filter(|waited| *waited > 0.0) {
+        Some(waited_s) => {
             let waited = Unit::Seconds.show(waited_s);
             format!(
                 " Data that arrives over {} waits for {}, {waited} per byte: {carries}.",
                 fast.name, slow.name
             )
         }
-        false => format!(" {carries}."),
+        None => format!(" {carries}."),
     };
     if let Some((last, done)) = slow.last_delivery_s.zip(fast.last_delivery_s)
         && last - done > LATE * last

@@ -71,23 +71,26 @@ impl Flows<'_, '_> {
     /// Head-of-line blocking, seconds: time that a byte waited at the receiver for preceding data
     /// on another path, mean over all bytes from start to end.
     pub(crate) fn head_of_line_blocking(&self) -> Result<f64, NotMeasurable> {
-        let waited = self.sum(|flow| flow.head_of_line_ns as f64 * flow.delivered_bytes as f64);
-        let bytes = self.sum(|flow| flow.delivered_bytes as f64);
-        Ok(ratio(waited, bytes, "nothing was delivered")? / 1e9)
+        let mut waited = 0.0;
+        for (flow, each_ns) in self.at_receiver(|record| record.head_of_line_ns)? {
+            waited += each_ns as f64 * flow.delivered_bytes as f64;
+        }
+        Ok(ratio(waited, self.delivered_bytes(), "nothing was delivered")? / 1e9)
     }
 
     /// Peak of the receive buffer, bytes: the largest amount that waited at a receiver for
     /// preceding data on another path.
-    pub(crate) fn receive_buffer_peak(&self) -> f64 {
-        let peaks = self.members.iter().map(|flow| flow.record.reassembly_peak_bytes);
-        peaks.max().unwrap_or(0) as f64
+    pub(crate) fn receive_buffer_peak(&self) -> Result<f64, NotMeasurable> {
+        let peaks = self.at_receiver(|record| record.reassembly_peak_bytes)?;
+        Ok(peaks.into_iter().map(|(_, bytes)| bytes).max().unwrap_or(0) as f64)
     }
 
     /// Duplicate ratio: payload that the receiver got more than once over different paths, divided
     /// by the payload delivered; from start to end.
     pub(crate) fn duplicate_ratio(&self) -> Result<f64, NotMeasurable> {
-        let twice = self.sum(|flow| flow.duplicate_bytes as f64);
-        ratio(twice, self.sum(|flow| flow.delivered_bytes as f64), "nothing was delivered")
+        let twice = self.at_receiver(|record| record.duplicate_bytes)?;
+        let twice = twice.into_iter().map(|(_, bytes)| bytes as f64).sum();
+        ratio(twice, self.delivered_bytes(), "nothing was delivered")
     }
 
     /// Path share, `0..=1`: payload that the path `name` delivered, divided by that of all paths of
@@ -121,8 +124,27 @@ impl Flows<'_, '_> {
         }
     }
 
-    fn sum(&self, value: impl Fn(&FlowRecord) -> f64) -> f64 {
-        self.members.iter().map(|flow| value(flow.record)).sum()
+    fn delivered_bytes(&self) -> f64 {
+        self.members.iter().map(|flow| flow.record.delivered_bytes as f64).sum()
+    }
+
+    /// Returns each flow with what its receiver counted of several paths; zero over one path.
+    fn at_receiver(
+        &self,
+        value: fn(&FlowRecord) -> Option<u64>,
+    ) -> Result<Vec<(&FlowRecord, u64)>, NotMeasurable> {
+        let mut all = Vec::new();
+        for flow in &self.members {
+            let one_path = flow.paths.is_empty().then_some(0);
+            let Some(counted) = value(flow.record).or(one_path) else {
+                return because(format!(
+                    "this ground does not know what the receiver of {} held back or got twice",
+                    flow.record.label()
+                ));
+            };
+            all.push((flow.record, counted));
+        }
+        Ok(all)
     }
 }
 

@@ -238,7 +238,7 @@ impl InMemory {
         let InMemory { names, samples, path_samples, links, classes, connections } = self;
         let whole = &names;
         RunTables {
-            flows: all(tables::flows(), &records.flows, whole),
+            flows: all(tables::flows_of(&records.flows), &records.flows, whole),
             samples: samples.finish(whole),
             links: links.finish(whole),
             classes: classes.finish(whole),

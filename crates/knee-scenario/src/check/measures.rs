@@ -3,10 +3,11 @@
 use super::claims::Names;
 use super::in_range;
 use crate::file::ClaimFile;
-use crate::measure::{Declared, Measure, Parameters, SizeRange, Statistic};
+use crate::measure::{Declared, Measure, Parameters, SizeRange};
 use crate::read::{At, Optional};
 use crate::source::Reading;
 use knee_registry::did_you_mean;
+use knee_statistics::Statistic;
 use knee_units::{Fraction, Time};
 
 /// Largest quality number of a ladder.

@@ -304,7 +304,7 @@ macro_rules! measures {
                 /// over the flows
                 ReceiveBufferPeak = "receive_buffer_peak", Bytes, Less, Cost,
                     "largest number of bytes waiting for another path" => {
-                    of Flows |flows| Ok(flows.receive_buffer_peak());
+                    of Flows |flows| flows.receive_buffer_peak();
                 }
                 /// payload bytes that the receiver got more than once over several paths,
                 /// over those delivered, from start to end

@@ -33,11 +33,6 @@ impl<S: Scheduler> Recorder<S> {
     pub fn take_trace(&mut self) -> Trace {
         std::mem::take(&mut self.trace)
     }
-
-    /// Ends the recording and returns it.
-    pub fn into_trace(self) -> Trace {
-        self.trace
-    }
 }
 
 impl<S: Scheduler> Scheduler for Recorder<S> {
