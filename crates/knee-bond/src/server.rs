@@ -300,6 +300,8 @@ fn on_told(
             say(&format!("{} broke the rules of the bundle: {violation}.", name(&id)));
         }
         Told::Host(HostEvent::Ended(id)) | Told::Closed(id, _) => {
+            // A client that closes its bundle might keep its connections open.
+            engine.with(|host, now| host.close(now, &id));
             say(&format!("{} disconnected.", name(&id)));
             shared.owners.borrow_mut().remove(&id);
         }
