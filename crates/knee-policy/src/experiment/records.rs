@@ -7,7 +7,7 @@ use crate::{Policy, PolicyError, PolicyGroup, Stage};
 use knee_scenario::read_text_file;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -362,6 +362,7 @@ fn padded(mut lines: Vec<u8>, bytes_min: usize) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::GroupBlock;
+    use std::fs;
 
     fn policy(name: &str) -> Policy {
         let text = format!(
