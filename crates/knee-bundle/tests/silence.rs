@@ -24,7 +24,7 @@ fn pass(world: &mut World, until: Time, interval: Time, mut tick: impl FnMut(&mu
     while world.now < until {
         while next <= world.now {
             tick(world);
-            next = next + interval;
+            next += interval;
         }
         world.step_to(next);
     }
