@@ -203,3 +203,6 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
 fn unsupported(flow: &Flow, key: &str, problem: String, advice: String) -> QuicError {
     QuicError::Unsupported { place: format!("flow \"{}\", {key}", flow.name), problem, advice }
 }
+
+#[cfg(test)]
+mod tests;

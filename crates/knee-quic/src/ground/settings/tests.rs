@@ -1,0 +1,199 @@
+//! No key of a scenario is used by another ground and ignored here: for each key of the schema, a
+//! value is refused, changes the settings, or is what QUIC does anyway.
+
+use super::{QuicError, flows, paths};
+use knee_link::Config;
+use knee_scenario::{Embedded, Override, Scenario, Source, json_schema, parse};
+use knee_testbed::links_and_routes;
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
+
+const ONE_PATH: &str = r#"
+name = "test"
+duration = "1 s"
+
+[link.a]
+rate = "10 Mbit/s"
+delay = "10 ms"
+
+[link.b]
+rate = "10 Mbit/s"
+delay = "20 ms"
+aqm = "codel"
+
+[link.back]
+
+[path.a]
+forward = ["a"]
+reverse_delay = "10 ms"
+
+[path.b]
+forward = ["b"]
+reverse = ["back"]
+
+[[flow]]
+name = "flow"
+count = 2
+path = "a"
+cc = "cubic"
+"#;
+
+fn two_paths() -> String {
+    ONE_PATH.replace("path = \"a\"\n", "paths = [\"a\", \"b\"]\nscheduler = \"blest\"\n")
+}
+
+use Verdict::{Anyway, Carried, Refused};
+
+/// What happens to a key.
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// It changes the settings of QUIC, the application or the emulator.
+    Carried,
+    /// QUIC does so anyway.
+    Anyway,
+    /// The scenario is refused, at this key of a flow.
+    Refused(&'static str),
+}
+
+/// Transport settings of both ends, in `[transport]` and in a flow.
+const TRANSPORT: [(&str, &str, Verdict); 20] = [
+    ("mss", "1300 B", Carried),
+    ("mss", "1000 B", Refused("mss")),
+    ("header", "40 B", Carried),
+    ("initial_window", "11", Carried),
+    ("acks", "quic", Anyway),
+    ("ack_every", "3", Refused("acks")),
+    ("ack_bytes", "30 kB", Refused("acks")),
+    ("ack_frequency", "{ per_round = 2 }", Refused("acks")),
+    ("ack_delay", "20 ms", Refused("acks")),
+    ("quick_acks", "8", Refused("acks")),
+    ("receiver", "{ conceal_loss = true }", Refused("receiver")),
+    ("receive_window", "100 kB", Carried),
+    ("pacing", "on", Carried),
+    ("pacing", "off", Carried),
+    ("ecn", "true", Refused("ecn")),
+    ("sampler", "ns3-3.35", Refused("sampler")),
+    ("recovery", "quic", Carried),
+    ("recovery", "tcp", Carried),
+    ("min_rto", "300 ms", Refused("min_rto")),
+    ("max_burst", "32 KiB", Carried),
+];
+
+/// A value for each other key, by its name for `--set`.
+const OTHERS: [(&str, &str, Verdict); 28] = [
+    ("seed", "2", Carried),
+    ("start_jitter", "500 ms", Carried),
+    ("link.a.rate", "5 Mbit/s", Carried),
+    ("link.a.delay", "5 ms", Carried),
+    ("link.a.jitter", "{ amount = \"1 ms\", share = \"5 %\" }", Carried),
+    ("link.a.buffer", "20 packets", Carried),
+    ("link.a.aqm", "pie", Carried),
+    ("link.b.ecn", "true", Carried),
+    ("link.a.loss", "1 %", Carried),
+    ("link.a.policer", "{ rate = \"5 Mbit/s\", burst = \"15 kB\" }", Carried),
+    ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
+    ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
+    ("link.b.device", "20 packets", Carried),
+    ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Carried),
+    ("link.a.ecn_bleached", "true", Carried),
+    ("path.a.forward", "[\"a\", \"b\"]", Carried),
+    ("path.a.reverse_delay", "20 ms", Carried),
+    ("path.b.reverse", "[\"a\"]", Carried),
+    ("path.a.tunnel", "home", Refused("path")),
+    ("flow.flow.name", "other", Carried),
+    ("flow.flow.count", "3", Carried),
+    ("flow.flow.path", "b", Carried),
+    ("flow.flow.cc", "reno", Carried),
+    ("flow.flow.workload", "{ file = \"1 MB\" }", Carried),
+    ("flow.flow.start", "100 ms", Carried),
+    ("flow.flow.start_interval", "100 ms", Carried),
+    ("flow.flow.start_jitter", "500 ms", Carried),
+    ("flow.flow.stop", "500 ms", Carried),
+];
+
+/// Keys of a flow over several paths.
+const SEVERAL: [(&str, &str, Verdict); 7] = [
+    ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
+    ("flow.flow.paths", "[\"b\", \"a\"]", Carried),
+    ("flow.flow.scheduler", "minrtt", Carried),
+    ("flow.flow.reinjection", "false", Carried),
+    ("flow.flow.backup", "[\"b\"]", Carried),
+    ("flow.flow.backup", "[\"a\"]", Carried),
+    ("flow.flow.workload", "page", Carried),
+];
+
+/// Keys that are not settings of hosts: the run uses `duration` and `sample_interval`, the records
+/// use the others.
+const OF_EVERY_GROUND: [&str; 5] = ["name", "duration", "sample_interval", "warmup", "claim"];
+
+fn scenario(text: &str, key: &str, value: &str) -> Scenario {
+    let source = Source { name: "test.toml", loader: &Embedded(&[]) };
+    parse(text, &source, &[Override::new(key, value)])
+        .unwrap_or_else(|errors| panic!("{key} = {value}: {errors}"))
+}
+
+/// All that a run takes from a scenario: settings, routes and applications as text; links with
+/// their streams.
+type Told = (String, Vec<(Config, ChaCha8Rng)>);
+
+fn told(scenario: &Scenario) -> Result<Told, QuicError> {
+    let (links, routes) = links_and_routes(scenario);
+    let settings = (flows(scenario)?, paths(scenario));
+    // The applications take these from the scenario itself.
+    let flows = scenario.flows.iter();
+    let flows: Vec<_> =
+        flows.map(|flow| (&flow.paths, &flow.workload, flow.start, flow.stop)).collect();
+    Ok((format!("{settings:?} {routes:?} {flows:?}"), links))
+}
+
+fn assert_verdict(text: &str, key: &str, value: &str, verdict: Verdict) {
+    let plain = told(&scenario(text, "seed", "1")).unwrap();
+    match (told(&scenario(text, key, value)), verdict) {
+        (Ok(changed), Carried) => assert!(changed != plain, "{key} = {value} is ignored"),
+        (Ok(changed), Anyway) => assert!(changed == plain, "{key} = {value} changes settings"),
+        (Err(QuicError::Unsupported { place, advice, .. }), Refused(at)) => {
+            assert_eq!(place, format!("flow \"flow\", {at}"), "{key} = {value}");
+            assert!(!advice.is_empty(), "{key} = {value}");
+        }
+        (other, _) => panic!("{key} = {value}: {:?}", other.map(|told| told.0)),
+    }
+}
+
+#[test]
+fn each_value_is_carried_or_refused() {
+    for (key, value, verdict) in TRANSPORT {
+        assert_verdict(ONE_PATH, &format!("flow.flow.{key}"), value, verdict);
+        assert_verdict(ONE_PATH, &format!("transport.{key}"), value, verdict);
+    }
+    OTHERS.iter().for_each(|(key, value, verdict)| assert_verdict(ONE_PATH, key, value, *verdict));
+    let text = two_paths();
+    SEVERAL.iter().for_each(|(key, value, verdict)| assert_verdict(&text, key, value, *verdict));
+}
+
+/// The list covers exactly the keys of the schema.
+#[test]
+fn each_key_of_the_schema_has_a_value_here() {
+    let schema = json_schema();
+    let keys = |table: &str| -> BTreeSet<String> {
+        let table = if table.is_empty() { &schema } else { &schema["$defs"][table] };
+        table["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    let examples = OTHERS.iter().chain(&SEVERAL).map(|(key, ..)| *key);
+    let transport: BTreeSet<String> = TRANSPORT.map(|(key, ..)| key.to_owned()).into();
+    let under = |head: &str| -> BTreeSet<String> {
+        let under = examples.clone().map(|key| key.split('.').collect::<Vec<_>>());
+        let under = under.filter(|parts| parts.len() == 3 && parts[0] == head);
+        under.map(|parts| parts[2].to_owned()).collect()
+    };
+    let mut top: BTreeSet<String> =
+        examples.clone().filter(|key| !key.contains('.')).map(str::to_owned).collect();
+    top.extend(OF_EVERY_GROUND.map(str::to_owned));
+    top.extend(["transport", "link", "path", "flow"].map(str::to_owned));
+    assert_eq!(top, keys(""));
+    assert_eq!(transport, keys("TransportFile"));
+    assert_eq!(under("link"), keys("LinkFile"));
+    assert_eq!(under("path"), keys("PathFile"));
+    let mut flow = under("flow");
+    flow.extend(transport);
+    assert_eq!(flow, keys("FlowFile"));
+}
