@@ -20,21 +20,23 @@
 //! a packet may leave.
 
 mod adaptor;
+mod observed;
 #[cfg(test)]
 mod tests;
 
-use self::adaptor::Adaptor;
+pub use self::observed::Observed;
 
+use self::adaptor::Adaptor;
 use crate::recovery::{Change, Episode};
 use crate::ring::Ring;
 use knee_cc::{
     Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, RecoveryPeriod, Sample,
-    Selection, SelectionError, State, Transmission,
+    Selection, SelectionError, Transmission,
 };
 use knee_multipath::CapacityMeter;
 use knee_sched::PATHS_MAX;
 use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent};
-use knee_units::{Rate, Time};
+use knee_units::Time;
 use noq_proto::congestion;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -78,70 +80,6 @@ pub struct CongestionSettings {
     pub initial_window: u32,
     /// Maximum burst, bytes.
     pub max_burst: u32,
-}
-
-/// Counters and current state of a path, for records.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Observed {
-    /// Ack-eliciting packets sent.
-    pub sent_packets: u64,
-    /// Bytes of packets sent.
-    pub sent: u64,
-    /// Bytes acknowledged.
-    pub delivered: u64,
-    /// Packets acknowledged.
-    pub delivered_packets: u64,
-    /// Bytes lost.
-    pub lost: u64,
-    /// Packets lost.
-    pub lost_packets: u64,
-    /// Recoveries begun.
-    pub recoveries: u64,
-    /// Recoveries undone.
-    pub spurious_recoveries: u64,
-    /// Periods of persistent congestion.
-    pub timeouts: u64,
-    /// Bytes in flight.
-    pub in_flight: u64,
-    /// Window in force, bytes.
-    pub window: u64,
-    /// Last decision of the controller.
-    pub decision: Decision,
-    /// Latest RTT.
-    pub rtt: Time,
-    /// Smoothed RTT.
-    pub srtt: Time,
-    /// Mean deviation of the RTT.
-    pub rtt_variation: Time,
-    /// Lowest RTT within 300 s.
-    pub min_rtt: Time,
-    /// Lowest and highest RTT.
-    pub rtt_range: Option<(Time, Time)>,
-    /// Delivery rate of the last sample.
-    pub rate: Option<Rate>,
-    /// Estimated capacity of the path.
-    pub capacity: Option<Rate>,
-    /// State that the controller reports.
-    pub state: State,
-}
-
-impl Observed {
-    /// Returns the counters alone, as of a path that is gone.
-    pub fn past(&self) -> Observed {
-        Observed {
-            in_flight: 0,
-            window: 0,
-            decision: Decision::default(),
-            rtt: Time::ZERO,
-            srtt: Time::ZERO,
-            rtt_variation: Time::ZERO,
-            min_rtt: Time::ZERO,
-            rate: None,
-            capacity: None,
-            state: State::default(),
-            ..*self
-        }
-    }
 }
 
 /// What an ACK acknowledges, until it is known what it shows to be lost.
