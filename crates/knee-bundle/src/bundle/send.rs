@@ -106,29 +106,19 @@ impl Bundle {
             return None;
         }
         // Messages and streams take turns, so that neither starves the other.
-        let path = if self.message_was_last {
-            self.write_data(now, paths, max, into)
-                .map(|path| (path, false))
-                .or_else(|| Some((self.write_message(now, paths, fastest, max, into)?, true)))
-        } else {
-            self.write_message(now, paths, fastest, max, into)
-                .map(|path| (path, true))
-                .or_else(|| Some((self.write_data(now, paths, max, into)?, false)))
-        };
-        path.map(|(path, is_message)| {
-            self.message_was_last = is_message;
-            path
-        })
-    }
-
-    fn write_data(
-        &mut self,
-        now: Time,
-        paths: &[Path],
-        max: &[u16],
-        into: &mut BytesMut,
-    ) -> Option<usize> {
-        self.write_part(now, paths, into).or_else(|| self.write_chunk(now, paths, max, into))
+        for is_message in [!self.message_was_last, self.message_was_last] {
+            let path = if is_message {
+                self.write_message(now, paths, fastest, max, into)
+            } else {
+                let part = self.write_part(now, paths, into);
+                part.or_else(|| self.write_chunk(now, paths, max, into))
+            };
+            if path.is_some() {
+                self.message_was_last = is_message;
+                return path;
+            }
+        }
+        None
     }
 
     /// Begins a datagram for a path.
@@ -262,9 +252,8 @@ impl Bundle {
         let copied = set(&|path| paths[path].status == wanted);
         let mut at = 0;
         while let Some(waiting) = self.messages.get(at) {
-            let bytes = waiting.bytes.clone();
-            let (flow, number) = (waiting.flow, waiting.number);
-            let path = match waiting.number {
+            let (flow, number, len) = (waiting.flow, waiting.number, waiting.bytes.len());
+            let path = match number {
                 Some(_) => {
                     let all = if copied.is_empty() { carrying } else { copied };
                     let left = PathSet(waiting.left.get_or_insert(all).0 & carrying.0);
@@ -276,7 +265,7 @@ impl Bundle {
                 self.messages.remove(at);
                 continue;
             };
-            if bytes.len() + HEADER + CONTROL_ROOM > usize::from(max[path]) {
+            if len + HEADER + CONTROL_ROOM > usize::from(max[path]) {
                 self.messages.give(at, path, false);
                 continue;
             }
@@ -284,6 +273,7 @@ impl Bundle {
                 at += 1;
                 continue;
             }
+            let bytes = self.messages.get(at)?.bytes.clone();
             self.messages.give(at, path, true);
             self.begin(path, into);
             Frame::Message { flow, number, bytes: &bytes }.write(into);
