@@ -2,7 +2,7 @@
 //! every error names its line.
 
 use crate::key;
-use crate::request::Target;
+use crate::request::{Malformed, Target};
 use ipnet::IpNet;
 use knee_cc::{Selection, Value};
 use knee_quic::PublicKey;
@@ -154,11 +154,20 @@ pub struct LimitsConfig {
     pub new_streams_per_second: u32,
     /// Maximum number of concurrent UDP flows.
     pub udp_flows: u32,
+    /// Bytes that its connections and UDP flows may carry in 24 hours, both directions together; if
+    /// absent, unlimited.
+    #[serde(deserialize_with = "cap")]
+    pub bytes_per_day: Option<Bytes>,
 }
 
 impl Default for LimitsConfig {
     fn default() -> LimitsConfig {
-        LimitsConfig { streams: 256, new_streams_per_second: 50, udp_flows: 64 }
+        LimitsConfig {
+            streams: 256,
+            new_streams_per_second: 50,
+            udp_flows: 64,
+            bytes_per_day: None,
+        }
     }
 }
 
@@ -217,6 +226,21 @@ pub struct Forward {
     /// Target, as seen from the server.
     #[serde(deserialize_with = "target")]
     pub to: Target,
+}
+
+impl Forward {
+    /// Parses `8080:db.example.org:80`: a port on loopback, and the target.
+    ///
+    /// # Errors
+    /// Either is missing.
+    pub fn parse(text: &str) -> Result<Forward, Malformed> {
+        const WANTED: Malformed =
+            Malformed("write a local port and the target, as in 8080:db.example.org:80");
+        let (port, to) = text.split_once(':').ok_or(WANTED)?;
+        let port = port.parse().ok().filter(|port| *port != 0).ok_or(WANTED)?;
+        let listen = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        Ok(Forward { listen, to: Target::parse(to).map_err(|_| WANTED)? })
+    }
 }
 
 /// A link of a client.

@@ -119,7 +119,8 @@ impl Flow {
     }
 }
 
-/// Carries the datagrams of a flow until its stream ends or it has been idle for too long.
+/// Carries the datagrams of a flow until its stream ends, it has been idle for too long or its client
+/// may carry no more.
 ///
 /// # Errors
 /// A socket cannot be opened.
@@ -129,6 +130,8 @@ pub async fn carry(
     duplicate: bool,
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
+    let meter = targets.meter.clone();
+    let may_pass = |bytes| meter.may_pass(bytes);
     let mut flow = Flow::open(targets).await?;
     if !tell(stream, Outcome::Done, "").await {
         return Ok(());
@@ -138,14 +141,22 @@ pub async fn carry(
     loop {
         tokio::select! {
             message = messages.recv() => {
-                let Some(message) = message else { break };
+                let Some(message) = message.filter(|message| may_pass(message.len())) else {
+                    break;
+                };
                 flow.on_message(&message).await;
             }
             Some(Ok((name, to))) = flow.lookups.join_next() => flow.on_looked_up(name, to).await,
             Ok((count, from)) = flow.v4.recv_from(first) => {
+                if !may_pass(count) {
+                    break;
+                }
                 answer(stream, duplicate, &flow.peers, from, &first[..count]);
             }
             Ok((count, from)) = received(flow.v6.as_ref(), second) => {
+                if !may_pass(count) {
+                    break;
+                }
                 answer(stream, duplicate, &flow.peers, from, &second[..count]);
             }
             ended = stream.read(1) => {

@@ -10,7 +10,8 @@ use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::resolver;
 use crate::stream::{BundleStream, relay};
 use knee_quic::BundleId;
-use std::cell::RefCell;
+use knee_units::Bytes;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -38,6 +39,8 @@ const BURST_S: f64 = 10.0;
 /// Maximum number of names that are looked up for a client at a time. Each holds one of the runtime's
 /// 512 threads for up to half a minute, even if nobody waits for it any more.
 const LOOKUPS: usize = 64;
+/// Time in which a client may carry as many bytes as its limit says.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// What a client uses of its limits.
 #[derive(Debug)]
@@ -48,13 +51,51 @@ pub struct Account {
     tokens: f64,
     filled: Instant,
     lookups: Arc<Semaphore>,
+    meter: Rc<Meter>,
+}
+
+/// Counts the bytes that a client's connections and UDP flows carry.
+#[derive(Debug)]
+pub struct Meter {
+    limit: Option<u64>,
+    /// Start of the current day, which is 24 hours from the first use on.
+    began: Cell<Instant>,
+    carried: Cell<u64>,
+}
+
+impl Meter {
+    fn new(limit: Option<u64>) -> Meter {
+        Meter { limit, began: Cell::new(Instant::now()), carried: Cell::new(0) }
+    }
+
+    /// Counts bytes, or returns false if the limit does not allow them.
+    pub fn may_pass(&self, bytes: usize) -> bool {
+        let Some(limit) = self.limit else { return true };
+        if self.began.get().elapsed() >= DAY {
+            self.began.set(Instant::now());
+            self.carried.set(0);
+        }
+        let carried = self.carried.get().saturating_add(bytes as u64);
+        let may = carried <= limit;
+        // What is refused uses up the limit: otherwise smaller pieces would pass for ever.
+        self.carried.set(if may { carried } else { limit });
+        may
+    }
+
+    /// Returns how long nothing may pass, if the limit is used up.
+    fn wait(&self) -> Option<Duration> {
+        let is_used_up = self.limit.is_some_and(|limit| self.carried.get() >= limit);
+        let left = DAY.saturating_sub(self.began.get().elapsed());
+        (is_used_up && !left.is_zero()).then_some(left)
+    }
 }
 
 impl Account {
     fn new(limits: &LimitsConfig) -> Account {
         let tokens = f64::from(limits.new_streams_per_second) * BURST_S;
         let lookups = Arc::new(Semaphore::new(LOOKUPS));
-        Account { streams: 0, udp_flows: 0, tokens, filled: Instant::now(), lookups }
+        let meter = Rc::new(Meter::new(limits.bytes_per_day.map(Bytes::get)));
+        Account { streams: 0, udp_flows: 0, tokens, filled: Instant::now(), lookups, meter }
     }
 
     /// Counts one more stream, or returns false if the limits do not allow it.
@@ -110,17 +151,21 @@ impl Shared {
 
 /// Serves a stream, then releases what it took of the client's limits.
 pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, stream: BundleStream) {
-    let (may, lookups) = {
+    let (may, lookups, meter) = {
         let mut accounts = shared.accounts.borrow_mut();
         let account = accounts.entry(owner.clone()).or_insert_with(|| Account::new(&shared.limits));
-        (account.take(&shared.limits), account.lookups.clone())
+        (account.take(&shared.limits), account.lookups.clone(), account.meter.clone())
     };
     if !may {
         let reason = "this client has reached its limit of connections, or opens them too fast";
         return refuse(stream, Outcome::TooMany, reason).await;
     }
-    if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
-        let targets = Targets { egress: shared.egress.clone(), lookups };
+    if let Some(left) = meter.wait() {
+        let hours = left.as_secs().div_ceil(3600);
+        let reason = format!("this client has carried all that it may in a day: wait {hours} h");
+        refuse(stream, Outcome::TooMany, &reason).await;
+    } else if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
+        let targets = Targets { egress: shared.egress.clone(), lookups, meter };
         match request {
             Request::Tcp(target) => connect(&targets, target, stream, &rest).await,
             Request::Udp { duplicate } => {
@@ -169,7 +214,7 @@ async fn connect(targets: &Targets, target: Target, stream: BundleStream, first:
     match timeout(CONNECT, reach(targets, &target, turn)).await {
         Ok(Ok(connection)) => {
             if tell(&stream, Outcome::Done, "").await {
-                relay(connection, stream, first).await;
+                relay(connection, stream, first, |count| targets.meter.may_pass(count)).await;
             }
         }
         Ok(Err((outcome, reason))) => refuse(stream, outcome, &reason).await,
@@ -210,6 +255,8 @@ pub type Turn = Option<OwnedSemaphorePermit>;
 pub struct Targets {
     pub egress: Rc<Egress>,
     lookups: Arc<Semaphore>,
+    /// Counts what the client carries to them and back.
+    pub meter: Rc<Meter>,
 }
 
 impl Targets {

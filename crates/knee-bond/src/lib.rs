@@ -44,7 +44,7 @@ mod stream;
 mod transparent;
 
 pub use client::{Client, Tried, Way, check_transparent, try_links};
-pub use config::{ClientConfig, ConfigError, ServerConfig};
+pub use config::{ClientConfig, ConfigError, Forward, ServerConfig};
 pub use engine::{Engine, Told};
 pub use server::Server;
 pub use stream::{Broken, BundleStream};

@@ -161,8 +161,14 @@ impl Drop for BundleStream {
 }
 
 /// Relays bytes both ways between a TCP connection and a stream, until both directions have ended
-/// or one is aborted. `first` arrived on the connection before.
-pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]) {
+/// or one is aborted, or `may_pass` refuses a number of bytes. `first` arrived on the connection
+/// before.
+pub async fn relay(
+    mut connection: TcpStream,
+    stream: BundleStream,
+    first: &[u8],
+    may_pass: impl Fn(usize) -> bool,
+) {
     // Nagle's algorithm would hold a segment that is not full until an ACK (RFC 9293, section
     // 3.7.4), and this end cannot know whether more follows.
     let _ = connection.set_nodelay(true);
@@ -170,7 +176,9 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
     // the system's time.
     let _ = setsockopt(&connection, sockopt::KeepAlive, &true);
     let (mut reader, mut writer) = connection.split();
+    let pass = |count| if may_pass(count) { Ok(()) } else { Err(()) };
     let up = async {
+        pass(first.len())?;
         stream.write(first).await.map_err(drop)?;
         let mut buffer = vec![0; GO];
         loop {
@@ -179,10 +187,11 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
                 read = reader.read(&mut buffer) => read.map_err(drop)?,
                 () = stream.unread() => return Err(()),
             };
-            match read {
-                0 => break,
-                count => stream.write(&buffer[..count]).await.map_err(drop)?,
+            if read == 0 {
+                break;
             }
+            pass(read)?;
+            stream.write(&buffer[..read]).await.map_err(drop)?;
         }
         stream.finish();
         Ok(())
@@ -197,6 +206,7 @@ pub async fn relay(mut connection: TcpStream, stream: BundleStream, first: &[u8]
             // Its memory is used again for what arrives meanwhile.
             drop(bytes);
             stream.read_more(&mut buffer, GO);
+            pass(buffer.len())?;
             tokio::select! {
                 biased;
                 written = writer.write_all(&buffer) => written.map_err(drop)?,

@@ -104,7 +104,7 @@ async fn take(listener: TcpListener, way: Rc<Way>) {
             // Connected to this port directly instead of being diverted.
             let Some(to) = destination(&connection) else { return break_off(&connection) };
             match ask(&way, &Request::Tcp(Target::Address(to.ip(), to.port())), &[]).await {
-                Ok(stream) => relay(connection, stream, &[]).await,
+                Ok(stream) => relay(connection, stream, &[], |_| true).await,
                 Err(_) => break_off(&connection),
             }
         });

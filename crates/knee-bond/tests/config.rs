@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use knee_bond::request::Target;
 use knee_bond::status::StatusSocket;
-use knee_bond::{ClientConfig, ServerConfig, key};
+use knee_bond::{ClientConfig, Forward, ServerConfig, key};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
@@ -104,6 +105,19 @@ fn a_client_is_told_what_is_wrong_and_where() {
     }
 }
 
+#[test]
+fn a_forwarded_port_is_given_on_the_command_line() {
+    let forward = Forward::parse("8080:db.example.org:80").unwrap();
+    assert_eq!(forward.listen, "127.0.0.1:8080".parse().unwrap());
+    assert_eq!(forward.to, Target::Name("db.example.org".to_owned(), 80));
+    let forward = Forward::parse("53:[2001:db8::1]:5353").unwrap();
+    assert_eq!(forward.to, Target::Address("2001:db8::1".parse().unwrap(), 5353));
+    for wrong in ["8080", "8080:80", "0:a:80", "db:db:80", "127.0.0.1:8080:a:80", ""] {
+        let said = Forward::parse(wrong).unwrap_err().to_string();
+        assert!(said.contains("8080:db.example.org:80"), "{wrong}: {said}");
+    }
+}
+
 /// Replies to the house of a router would be refused.
 #[test]
 fn a_proxy_for_others_needs_an_exception_in_transparent_mode() {
@@ -164,6 +178,7 @@ fn a_server_is_told_what_is_wrong_and_where() {
         (format!("key = \"k\"\n{client}{again}"), "the name \"a\" is repeated"),
         (format!("key = \"k\"\n{client}[egress]\nallow = [\"10.0.0.0/40\"]\n"), "is not a prefix"),
         (format!("key = \"k\"\nlisten = \"anywhere\"\n{client}"), "line 2"),
+        (format!("key = \"k\"\n{client}[limits]\nbytes_per_day = \"20\"\n"), "20 GB"),
     ] {
         let said = complaint(&text, false);
         assert!(said.contains(wanted), "{wanted:?} is not in {said:?}");

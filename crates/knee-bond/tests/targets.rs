@@ -135,6 +135,36 @@ fn as_many_connections_are_open_as_the_server_allows() -> Result<(), Skipped> {
     })
 }
 
+/// Beyond the limit of bytes open connections and UDP flows end, and new ones are refused. What is
+/// below it arrives whole.
+fn a_client_carries_no_more_bytes_than_it_may() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let limits = "limits = { bytes_per_day = \"1 MB\" }\n";
+        let (_server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        client.wait_for_links(2);
+        lab.load(600_000);
+        let (mut control, relay) = lab.associate();
+        let mut connection = lab.connect(SERVER, FILES).unwrap();
+        connection.write_all(&600_000_u64.to_be_bytes()).unwrap();
+        let mut came = 0;
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(count) = connection.read(&mut buffer)
+            && count > 0
+        {
+            came += count;
+        }
+        // What was on its way is lost with the connection.
+        println!("{came} bytes of the second load");
+        assert!(came < 400_000);
+        assert_eq!(lab.connect(SERVER, FILES).unwrap_err(), 1);
+        let [a, b, c, d] = SERVER.octets();
+        let datagram = [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8, 1];
+        lab.datagrams().send_to(&datagram, relay).unwrap();
+        control.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(control.read(&mut buffer).unwrap(), 0, "the flow ended");
+    })
+}
+
 /// A client that was killed and started again has its limits back once its old bundle does not
 /// answer. A bundle that answers stays, whoever uses its key.
 fn a_client_that_was_killed_does_not_keep_its_limits() -> Result<(), Skipped> {
@@ -377,6 +407,7 @@ fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
 fn main() -> ExitCode {
     knee_trials::run(trials![
         as_many_connections_are_open_as_the_server_allows,
+        a_client_carries_no_more_bytes_than_it_may,
         a_client_that_was_killed_does_not_keep_its_limits,
         an_address_that_the_server_gets_later_is_denied,
         a_silent_nameserver_keeps_nothing_waiting,

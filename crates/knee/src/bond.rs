@@ -20,7 +20,9 @@ pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
     match &arguments.action {
         BondAction::Keys { file } => bonding::keys(file),
         BondAction::Serve { config } => bonding::serve(config),
-        BondAction::Connect { config, transparent } => bonding::connect(config, *transparent),
+        BondAction::Connect { config, transparent, forward } => {
+            bonding::connect(config, *transparent, forward)
+        }
         BondAction::Record { out, socket, time, of, names } => {
             let settings = RecordSettings {
                 socket: socket.clone(),
@@ -47,9 +49,10 @@ mod bonding {
     use crate::screen;
     use crate::table::{Mood, Table};
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
+    use knee_bond::request::Malformed;
     use knee_bond::status::{BundleStatus, LinkStatus, Status, ask, says_more, socket_paths};
     use knee_bond::{
-        BondError, Client, ClientConfig, ConfigError, Server, ServerConfig, Tried,
+        BondError, Client, ClientConfig, ConfigError, Forward, Server, ServerConfig, Tried,
         check_transparent, key, try_links,
     };
     use knee_record::Unit;
@@ -112,8 +115,15 @@ mod bonding {
         Ok(Ending::Done)
     }
 
-    pub fn connect(path: &Path, transparent: bool) -> Result<Ending, Failure> {
+    pub fn connect(path: &Path, transparent: bool, forward: &[String]) -> Result<Ending, Failure> {
         let mut config = ClientConfig::read(path)?;
+        for text in forward {
+            let wrong = |error: Malformed| {
+                let advice = "see knee bond --help".to_owned();
+                Failure::Usage(format!("--forward {text}: {error}"), advice)
+            };
+            config.forward.push(Forward::parse(text).map_err(wrong)?);
+        }
         if transparent {
             config.take_all(path)?;
         }
@@ -318,21 +328,24 @@ mod bonding {
         let (role, listen) = (&now.role, &now.listen);
         let since = Unit::Seconds.show(now.running_s);
         let said = format!("This {role} {verb} {listen}. It has run for {since}.");
-        let heads = ["peer", "link", "state", ">in", ">out", ">RTT", ">loss", ">packets of"];
+        let heads =
+            ["peer", "link", "state", ">in", ">out", ">share", ">RTT", ">loss", ">packets of"];
         let mut table = Table::new(&heads).called("links");
         let seconds = (now.running_s - before.running_s).max(1e-3);
         for bundle in &now.bundles {
             let is_it =
                 |old: &&BundleStatus| (&old.peer, old.number) == (&bundle.peer, bundle.number);
             let earlier = before.bundles.iter().find(is_it);
-            for link in &bundle.links {
-                let earlier =
-                    earlier.and_then(|old| old.links.iter().find(|l| l.name == link.name));
+            let rate = |link: &LinkStatus, count: fn(&LinkStatus) -> u64| {
+                let earlier = earlier?.links.iter().find(|old| old.name == link.name)?;
                 // The counters of a restarted link begin at zero.
-                let rate = |count: fn(&LinkStatus) -> u64| {
-                    let bytes = count(link).checked_sub(count(earlier?))?;
-                    Some(bytes as f64 * 8.0 / seconds)
-                };
+                let bytes = count(link).checked_sub(count(earlier))?;
+                Some(bytes as f64 * 8.0 / seconds)
+            };
+            let both = |link: &LinkStatus| rate(link, |link| link.received_bytes + link.sent_bytes);
+            let all: f64 = bundle.links.iter().filter_map(both).sum();
+            for link in &bundle.links {
+                let share = both(link).filter(|_| all > 0.0).map(|rate| rate / all);
                 let (state, mood) = state(link);
                 table.row_in(
                     mood,
@@ -340,8 +353,9 @@ mod bonding {
                         Cell::from(bundle.peer.as_str()),
                         link.name.as_str().into(),
                         state.into(),
-                        Cell::figure(Unit::BitsPerSecond, rate(|link| link.received_bytes)),
-                        Cell::figure(Unit::BitsPerSecond, rate(|link| link.sent_bytes)),
+                        Cell::figure(Unit::BitsPerSecond, rate(link, |link| link.received_bytes)),
+                        Cell::figure(Unit::BitsPerSecond, rate(link, |link| link.sent_bytes)),
+                        Cell::figure(Unit::Fraction, share),
                         Cell::figure(Unit::Seconds, Some(link.rtt_ms / 1e3)),
                         Cell::figure(Unit::Fraction, part(link.lost_packets, link.sent_packets)),
                         Cell::figure(Unit::Bytes, Some(f64::from(link.packet_bytes))),

@@ -37,4 +37,8 @@ fn bond_names_what_is_wrong_and_what_to_do() {
     fs::write(folder.path().join("s.toml"), config.replace("PUBLIC", public.trim())).unwrap();
     let said = complaint(folder.path(), "bond serve s.toml", 3);
     assert!(said.contains("cannot read bond.key"), "{said}");
+    let config = "key = \"bond.key\"\nserver = \"a:1\"\nserver_key = \"PUBLIC\"\n";
+    fs::write(folder.path().join("c.toml"), config.replace("PUBLIC", public.trim())).unwrap();
+    let said = complaint(folder.path(), "bond connect c.toml --forward 8080", 2);
+    assert!(said.contains("--forward 8080") && said.contains("8080:db.example.org:80"), "{said}");
 }

@@ -65,6 +65,7 @@ function show(status) {
   const rows = document.createElement("tbody");
   rows.id = "links";
   for (const bundle of status.bundles) {
+    const shares = [];
     for (const link of bundle.links) {
       const of = known(`${bundle.peer} ${bundle.number} ${link.name}`);
       const grown = (name) => {
@@ -85,16 +86,21 @@ function show(status) {
       cell(row, link.silent ? "silent" : link.left_out ? "left out" : link.backup ? "waits" : "up", link.silent || link.left_out ? "bad" : "");
       cell(row, rate(incoming), "number");
       cell(row, rate(outgoing), "number");
+      shares.push([cell(row, "–", "number"), incoming === null ? null : incoming + outgoing]);
       cell(row, milliseconds(link.rtt_ms), "number");
       cell(row, milliseconds(link.min_rtt_ms), "number");
       const loss = link.sent_packets > 0 ? (100 * link.lost_packets) / link.sent_packets : 0;
       cell(row, `${Number(loss.toPrecision(2))} %`, "number");
       cell(row, bytes(link.packet_bytes), "number");
     }
+    const all = shares.reduce((sum, [, bits]) => sum + bits, 0);
+    for (const [made, bits] of shares) {
+      if (all > 0 && bits !== null) made.textContent = `${Math.round((100 * bits) / all)} %`;
+    }
   }
   if (rows.rows.length === 0) {
     const none = status.role === "client" ? "No link to the server is up." : "No client is here.";
-    cell(rows.insertRow(), none).colSpan = 9;
+    cell(rows.insertRow(), none).colSpan = 10;
   }
   at("links").replaceWith(rows);
   const more = status.caps.map(

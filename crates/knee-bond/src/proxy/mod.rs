@@ -41,7 +41,7 @@ pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target) {
         let (way, to) = (way.clone(), to.clone());
         spawn_local(async move {
             if let Ok(stream) = ask(&way, &Request::Tcp(to), &[]).await {
-                relay(connection, stream, &[]).await;
+                relay(connection, stream, &[], |_| true).await;
             }
         });
     }
@@ -113,7 +113,7 @@ async fn attend_socks(
             let code = socks::code(asked.as_ref().map_or_else(|a| a.outcome, |_| Outcome::Done));
             connection.write_all(&socks::reply(code, None)).await?;
             if let Ok(stream) = asked {
-                relay(connection, stream, &said).await;
+                relay(connection, stream, &said, |_| true).await;
             }
             Ok(())
         }
@@ -159,7 +159,7 @@ async fn attend_http(
         match ask(way, &Request::Tcp(target), &[]).await {
             Ok(stream) => {
                 connection.write_all(connect::ESTABLISHED.as_bytes()).await?;
-                relay(connection, stream, &said).await;
+                relay(connection, stream, &said, |_| true).await;
                 return Ok(());
             }
             Err(answer) => connect::refusal(connect::status(answer.outcome), "", &answer.reason),

@@ -12,10 +12,11 @@ Examples:
   knee bond serve server.toml        on the server
   knee bond connect client.toml      on the machine with several links
   curl --proxy socks5h://127.0.0.1:1080 https://example.org
+  knee bond connect client.toml --forward 8080:db.example.org:80
   knee bond connect --transparent client.toml   all traffic of this machine, without a proxy
   knee bond record --out evening     the links' behaviour, for replay in the simulator
   knee bond doctor client.toml       tests each link, and prints what to do
-  knee bond status --watch           each link: rate, RTT, loss, why it is not used
+  knee bond status --watch           each link: rate, RTT, loss, share, why it is not used
 
 docs/bond.md has both configurations and the first minute, step by step.";
 
@@ -54,6 +55,9 @@ pub enum BondAction {
         /// CAP_NET_ADMIN
         #[arg(long)]
         transparent: bool,
+        /// Also forward a local port to a target, as in 8080:db.example.org:80; may be repeated
+        #[arg(long, value_name = "PORT:HOST:PORT")]
+        forward: Vec<String>,
     },
     /// Record the links of the client or server running here, until Ctrl-C: a run with a
     /// scenario that replays them in the simulator
