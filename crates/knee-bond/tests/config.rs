@@ -105,6 +105,32 @@ fn a_client_is_told_what_is_wrong_and_where() {
     }
 }
 
+/// Each configuration of the book is read as it is, with keys in it.
+#[test]
+fn configurations_of_the_book_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut read = 0;
+    for page in
+        [include_str!("../../../docs/bond-router.md"), include_str!("../../../docs/bond-laptop.md")]
+    {
+        for block in page.split("\n```toml ").skip(1) {
+            let (name, text) = block.split_once("\n").unwrap();
+            let text = text.split("\n```").next().unwrap();
+            let path = folder.path().join(name);
+            let start = text.find("PUBLIC KEY OF THE ").unwrap();
+            let end = start + text[start..].find('"').unwrap();
+            fs::write(&path, text.replace(&text[start..end], &public())).unwrap();
+            if name == "server.toml" {
+                ServerConfig::read(&path).unwrap();
+            } else {
+                ClientConfig::read(&path).unwrap();
+            }
+            read += 1;
+        }
+    }
+    assert_eq!(read, 5);
+}
+
 #[test]
 fn a_forwarded_port_is_given_on_the_command_line() {
     let forward = Forward::parse("8080:db.example.org:80").unwrap();
