@@ -6,8 +6,8 @@ The crates are downloaded first. The time is that of the compilers, user and sys
 cores together, two fifths more on a busy machine than on a quiet one. So the limit is a
 ratio within one run: the total over the time that the largest dependency takes together
 with its own dependencies. That is the mean of two builds at the same time: one alone would
-leave a processor idle, which makes the other quicker, and is at times a sixth off. The time
-that passes is printed beside it.
+leave a processor idle, which makes the other quicker, and is at times a sixth off. Load that
+begins or ends after them counts. The time that passes is printed beside it.
 The table shows the slowest crates as reported by `cargo build --timings`; its times include
 waiting for a core.
 """

@@ -314,6 +314,7 @@ impl Shown {
             bundles: bundle.map(of).into_iter().collect(),
             unused: unused.collect(),
             caps: self.quotas.borrow().status(),
+            carried: Vec::new(),
             transparent: self.is_transparent,
         }
     }

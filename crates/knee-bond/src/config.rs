@@ -154,8 +154,8 @@ pub struct LimitsConfig {
     pub new_streams_per_second: u32,
     /// Maximum number of concurrent UDP flows.
     pub udp_flows: u32,
-    /// Bytes that its connections and UDP flows may carry in 24 hours, both directions together; if
-    /// absent, unlimited.
+    /// Contents that its connections, UDP flows and DNS queries may carry in 24 hours, both
+    /// directions together; if absent, unlimited.
     #[serde(deserialize_with = "cap")]
     pub bytes_per_day: Option<Bytes>,
 }
@@ -232,7 +232,7 @@ impl Forward {
     /// Parses `8080:db.example.org:80`: a port on loopback, and the target.
     ///
     /// # Errors
-    /// Either is missing.
+    /// Either is missing or invalid.
     pub fn parse(text: &str) -> Result<Forward, Malformed> {
         const WANTED: Malformed =
             Malformed("write a local port and the target, as in 8080:db.example.org:80");

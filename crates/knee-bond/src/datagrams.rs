@@ -38,6 +38,8 @@ struct Flow {
     /// Datagrams kept for each name that is being looked up.
     waiting: BTreeMap<Name, Vec<Bytes>>,
     lookups: JoinSet<(Name, Option<SocketAddr>)>,
+    /// The client may carry no more.
+    is_over: bool,
 }
 
 impl Flow {
@@ -51,6 +53,7 @@ impl Flow {
             names: BTreeMap::new(),
             waiting: BTreeMap::new(),
             lookups: JoinSet::new(),
+            is_over: false,
         })
     }
 
@@ -107,6 +110,10 @@ impl Flow {
     }
 
     async fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
+        self.is_over |= !self.targets.meter.may_pass(bytes.len());
+        if self.is_over {
+            return;
+        }
         if self.peers.len() >= UDP_PEERS {
             self.peers.clear();
         }
@@ -116,6 +123,21 @@ impl Flow {
             // Datagrams that the network does not accept are lost, as on any network.
             let _ = socket.send_to(bytes, to).await;
         }
+    }
+
+    /// Sends what a peer said to the client.
+    fn answer(&mut self, stream: &BundleStream, duplicate: bool, from: SocketAddr, bytes: &[u8]) {
+        if !self.peers.contains(&from.ip()) {
+            return;
+        }
+        self.is_over |= !self.targets.meter.may_pass(bytes.len());
+        if self.is_over {
+            return;
+        }
+        let mut message = Vec::with_capacity(19 + bytes.len());
+        Target::Address(from.ip(), from.port()).write(&mut message);
+        message.extend_from_slice(bytes);
+        stream.send(message.into(), duplicate);
     }
 }
 
@@ -130,34 +152,24 @@ pub async fn carry(
     duplicate: bool,
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
-    let meter = targets.meter.clone();
-    let may_pass = |bytes| meter.may_pass(bytes);
     let mut flow = Flow::open(targets).await?;
     if !tell(stream, Outcome::Done, "").await {
         return Ok(());
     }
     let mut buffers = [vec![0; 1 << 16], vec![0; 1 << 16]];
     let [first, second] = &mut buffers;
-    loop {
+    while !flow.is_over {
         tokio::select! {
             message = messages.recv() => {
-                let Some(message) = message.filter(|message| may_pass(message.len())) else {
-                    break;
-                };
+                let Some(message) = message else { break };
                 flow.on_message(&message).await;
             }
             Some(Ok((name, to))) = flow.lookups.join_next() => flow.on_looked_up(name, to).await,
             Ok((count, from)) = flow.v4.recv_from(first) => {
-                if !may_pass(count) {
-                    break;
-                }
-                answer(stream, duplicate, &flow.peers, from, &first[..count]);
+                flow.answer(stream, duplicate, from, &first[..count]);
             }
             Ok((count, from)) = received(flow.v6.as_ref(), second) => {
-                if !may_pass(count) {
-                    break;
-                }
-                answer(stream, duplicate, &flow.peers, from, &second[..count]);
+                flow.answer(stream, duplicate, from, &second[..count]);
             }
             ended = stream.read(1) => {
                 if !matches!(ended, Ok(Some(_))) {
@@ -174,20 +186,5 @@ async fn received(socket: Option<&UdpSocket>, into: &mut [u8]) -> io::Result<(us
     match socket {
         Some(socket) => socket.recv_from(into).await,
         None => std::future::pending().await,
-    }
-}
-
-fn answer(
-    stream: &BundleStream,
-    duplicate: bool,
-    peers: &BTreeSet<IpAddr>,
-    from: SocketAddr,
-    bytes: &[u8],
-) {
-    if peers.contains(&from.ip()) {
-        let mut message = Vec::with_capacity(19 + bytes.len());
-        Target::Address(from.ip(), from.port()).write(&mut message);
-        message.extend_from_slice(bytes);
-        stream.send(message.into(), duplicate);
     }
 }

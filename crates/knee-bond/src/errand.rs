@@ -8,6 +8,7 @@ use crate::egress::Egress;
 use crate::engine::Engine;
 use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::resolver;
+use crate::status::CarriedStatus;
 use crate::stream::{BundleStream, relay};
 use knee_quic::BundleId;
 use knee_units::Bytes;
@@ -18,6 +19,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -70,9 +72,13 @@ impl Meter {
 
     /// Counts bytes, or returns false if the limit does not allow them.
     pub fn may_pass(&self, bytes: usize) -> bool {
+        self.may_pass_at(Instant::now(), bytes)
+    }
+
+    fn may_pass_at(&self, now: Instant, bytes: usize) -> bool {
         let Some(limit) = self.limit else { return true };
-        if self.began.get().elapsed() >= DAY {
-            self.began.set(Instant::now());
+        if now.duration_since(self.began.get()) >= DAY {
+            self.began.set(now);
             self.carried.set(0);
         }
         let carried = self.carried.get().saturating_add(bytes as u64);
@@ -83,10 +89,16 @@ impl Meter {
     }
 
     /// Returns how long nothing may pass, if the limit is used up.
-    fn wait(&self) -> Option<Duration> {
+    fn wait(&self, now: Instant) -> Option<Duration> {
         let is_used_up = self.limit.is_some_and(|limit| self.carried.get() >= limit);
-        let left = DAY.saturating_sub(self.began.get().elapsed());
+        let left = DAY.saturating_sub(now.duration_since(self.began.get()));
         (is_used_up && !left.is_zero()).then_some(left)
+    }
+
+    /// Returns the bytes carried in the current 24 hours and their limit, if there is one.
+    fn used(&self, now: Instant) -> Option<(u64, u64)> {
+        let is_current = now.duration_since(self.began.get()) < DAY;
+        self.limit.map(|limit| (if is_current { self.carried.get() } else { 0 }, limit))
     }
 }
 
@@ -137,6 +149,16 @@ pub struct Owner {
 }
 
 impl Shared {
+    /// Returns what each client with a limit of bytes has carried in its current 24 hours.
+    pub fn carried(&self) -> Vec<CarriedStatus> {
+        let now = Instant::now();
+        let of = |(client, account): (&String, &Account)| {
+            let (used_bytes, limit_bytes) = account.meter.used(now)?;
+            Some(CarriedStatus { client: client.clone(), used_bytes, limit_bytes })
+        };
+        self.accounts.borrow().iter().filter_map(of).collect()
+    }
+
     /// Notes the owner of a new bundle, and returns the client's other bundles.
     pub fn own(&self, id: BundleId, name: &str) -> Vec<BundleId> {
         let mut owners = self.owners.borrow_mut();
@@ -160,8 +182,8 @@ pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, str
         let reason = "this client has reached its limit of connections, or opens them too fast";
         return refuse(stream, Outcome::TooMany, reason).await;
     }
-    if let Some(left) = meter.wait() {
-        let hours = left.as_secs().div_ceil(3600);
+    if let Some(left) = meter.wait(Instant::now()) {
+        let hours = left.as_secs().div_ceil(3600).max(1);
         let reason = format!("this client has carried all that it may in a day: wait {hours} h");
         refuse(stream, Outcome::TooMany, &reason).await;
     } else if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
@@ -171,7 +193,7 @@ pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, str
             Request::Udp { duplicate } => {
                 udp(engine, shared, &owner, targets, stream, duplicate).await;
             }
-            Request::Dns => answer_question(shared, stream, rest).await,
+            Request::Dns => answer_question(shared, &targets.meter, stream, rest).await,
         }
     }
     if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
@@ -212,9 +234,13 @@ async fn connect(targets: &Targets, target: Target, stream: BundleStream, first:
         Err((outcome, reason)) => return refuse(stream, outcome, &reason).await,
     };
     match timeout(CONNECT, reach(targets, &target, turn)).await {
-        Ok(Ok(connection)) => {
-            if tell(&stream, Outcome::Done, "").await {
-                relay(connection, stream, first, |count| targets.meter.may_pass(count)).await;
+        Ok(Ok(mut connection)) => {
+            // What came with the request is for the target.
+            if tell(&stream, Outcome::Done, "").await
+                && targets.meter.may_pass(first.len())
+                && connection.write_all(first).await.is_ok()
+            {
+                relay(connection, stream, &[], |count| targets.meter.may_pass(count)).await;
             }
         }
         Ok(Err((outcome, reason))) => refuse(stream, outcome, &reason).await,
@@ -226,7 +252,7 @@ async fn connect(targets: &Targets, target: Target, stream: BundleStream, first:
 }
 
 /// Forwards a client's question to the server's nameserver.
-async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8>) {
+async fn answer_question(shared: &Shared, meter: &Meter, stream: BundleStream, mut said: Vec<u8>) {
     let whole = async {
         while dns::message(&said).is_none() {
             let bytes = stream.read(dns::MESSAGE_MAX).await.ok().flatten()?;
@@ -242,6 +268,10 @@ async fn answer_question(shared: &Shared, stream: BundleStream, mut said: Vec<u8
         let reason = "the server's nameserver does not answer";
         return refuse(stream, Outcome::TimedOut, reason).await;
     };
+    if !meter.may_pass(said.len() + answer.len()) {
+        return refuse(stream, Outcome::TooMany, "this client has reached its limit of bytes")
+            .await;
+    }
     if tell(&stream, Outcome::Done, "").await && stream.write(&dns::framed(&answer)).await.is_ok() {
         stream.finish();
     }
@@ -388,5 +418,33 @@ async fn udp(
     }
     if let Some(account) = shared.accounts.borrow_mut().get_mut(owner) {
         account.udp_flows -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DAY, Meter};
+    use std::time::Duration;
+
+    #[test]
+    fn a_meter_counts_for_a_day() {
+        let meter = Meter::new(Some(1000));
+        let began = meter.began.get();
+        let late = began + DAY - Duration::from_secs(1);
+        assert!(meter.may_pass_at(began, 400) && meter.may_pass_at(began, 600));
+        assert_eq!(meter.used(late), Some((1000, 1000)));
+        assert!(!meter.may_pass_at(late, 1) && meter.may_pass_at(late, 0));
+        assert_eq!(meter.wait(late), Some(Duration::from_secs(1)));
+        assert_eq!((meter.wait(began + DAY), meter.used(began + DAY)), (None, Some((0, 1000))));
+        assert!(meter.may_pass_at(began + DAY, 999));
+        // What does not fit uses up the rest.
+        assert!(!meter.may_pass_at(began + DAY, 2) && !meter.may_pass_at(began + DAY, 1));
+    }
+
+    #[test]
+    fn without_a_limit_everything_passes() {
+        let meter = Meter::new(None);
+        assert!(meter.may_pass(usize::MAX) && meter.may_pass(usize::MAX));
+        assert_eq!((meter.wait(meter.began.get()), meter.used(meter.began.get())), (None, None));
     }
 }

@@ -195,7 +195,7 @@ pub enum Outcome {
     Unreachable,
     /// The target did not answer in time.
     TimedOut,
-    /// The client has reached its limit of streams.
+    /// The client has reached one of its limits.
     TooMany,
     /// Any other failure.
     Failed,

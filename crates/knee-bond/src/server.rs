@@ -339,6 +339,7 @@ fn status(
         bundles,
         unused: Vec::new(),
         caps: Vec::new(),
+        carried: shared.carried(),
         transparent: false,
     }
 }

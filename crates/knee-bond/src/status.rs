@@ -33,9 +33,23 @@ pub struct Status {
     pub unused: Vec<Unused>,
     /// Links of a client that have a cap.
     pub caps: Vec<CapStatus>,
+    /// Clients of a server that have a limit of bytes.
+    #[serde(default)]
+    pub carried: Vec<CarriedStatus>,
     /// Whether this is a client in transparent mode, which takes everything that its host sends.
     #[serde(default)]
     pub transparent: bool,
+}
+
+/// What a client with a limit of bytes has carried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedStatus {
+    /// Name of the client.
+    pub client: String,
+    /// Bytes in its current 24 hours.
+    pub used_bytes: u64,
+    /// Bytes that it may carry in 24 hours.
+    pub limit_bytes: u64,
 }
 
 /// State of a bundle.

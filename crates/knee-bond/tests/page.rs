@@ -45,6 +45,7 @@ fn state() -> Status {
         }],
         unused: vec![Unused { name: "usb0".to_owned(), why: "it has no address".to_owned() }],
         transparent: false,
+        carried: Vec::new(),
         caps: vec![CapStatus {
             name: "wwan0".to_owned(),
             used_bytes: 5,

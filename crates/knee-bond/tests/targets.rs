@@ -140,7 +140,7 @@ fn as_many_connections_are_open_as_the_server_allows() -> Result<(), Skipped> {
 fn a_client_carries_no_more_bytes_than_it_may() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let limits = "limits = { bytes_per_day = \"1 MB\" }\n";
-        let (_server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        let (server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
         client.wait_for_links(2);
         lab.load(600_000);
         let (mut control, relay) = lab.associate();
@@ -156,7 +156,13 @@ fn a_client_carries_no_more_bytes_than_it_may() -> Result<(), Skipped> {
         // What was on its way is lost with the connection.
         println!("{came} bytes of the second load");
         assert!(came < 400_000);
-        assert_eq!(lab.connect(SERVER, FILES).unwrap_err(), 1);
+        let mut refused = lab.local(1080);
+        write!(refused, "CONNECT {SERVER}:{FILES} HTTP/1.1\r\n\r\n").unwrap();
+        let mut reason = String::new();
+        refused.read_to_string(&mut reason).unwrap();
+        assert!(reason.contains("carried all that it may in a day: wait 24 h"), "{reason}");
+        let carried = &server.status().carried[0];
+        assert_eq!((carried.used_bytes, carried.limit_bytes), (1_000_000, 1_000_000));
         let [a, b, c, d] = SERVER.octets();
         let datagram = [0, 0, 0, 1, a, b, c, d, 0, ECHO as u8, 1];
         lab.datagrams().send_to(&datagram, relay).unwrap();

@@ -53,6 +53,30 @@ fn messages_and_streams_share_a_path() {
     }
 }
 
+/// A call that never fills its links: after a loss none of its messages waits for a round trip, which
+/// the window of a controller in recovery would demand.
+#[test]
+fn a_call_does_not_wait_for_acknowledgements() {
+    for cc in ["bbr", "cubic"] {
+        let lossy = || Way { loss: 0.05, ..way(20, 12) };
+        let mut world = World::new(&[lossy(), lossy()], cc, "minrtt", WINDOW);
+        let mut number = 0_u64;
+        pass(&mut world, Time::from_secs(60), MS(20), |world| {
+            let content = [number.to_be_bytes().as_slice(), &[7; 992]].concat();
+            world.bundles[0].send(4, content.into(), true);
+            number += 1;
+        });
+        let delay = |(at, bytes): &(Time, Bytes)| {
+            let number = u64::from_be_bytes(bytes[..8].try_into().unwrap());
+            at.saturating_sub(MS(20 * number))
+        };
+        let mut delays: Vec<Time> = world.messages.iter().map(delay).collect();
+        delays.sort_unstable();
+        let p99 = delays[delays.len() * 99 / 100];
+        assert!(p99 < MS(16), "{cc}: {p99}");
+    }
+}
+
 /// The server has nothing to send but a reset, on the path with the lower RTT, which is silent.
 #[test]
 fn control_frames_take_another_path_when_theirs_is_silent() {

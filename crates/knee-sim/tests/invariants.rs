@@ -126,7 +126,7 @@ fn every_controller_obeys_them() {
     let check_next = || {
         while let Some(selection) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
             let what = format!("{selection:?}");
-            each_seed(SCENARIOS / 16, |seed| {
+            each_seed(SCENARIOS / 8, |seed| {
                 check_with(seed, |flow| flow.controller = selection.clone(), &what);
             });
         }

@@ -67,6 +67,8 @@ mod bonding {
 
     /// Period over which rates are measured.
     const WATCHED: Duration = Duration::from_secs(1);
+    /// Rate below which links share nothing but what keeps them open, bit/s.
+    const LEAST_SHARED: f64 = 10e3;
 
     impl From<ConfigError> for Failure {
         fn from(error: ConfigError) -> Failure {
@@ -119,7 +121,7 @@ mod bonding {
         let mut config = ClientConfig::read(path)?;
         for text in forward {
             let wrong = |error: Malformed| {
-                let advice = "see knee bond --help".to_owned();
+                let advice = "see knee bond connect --help".to_owned();
                 Failure::Usage(format!("--forward {text}: {error}"), advice)
             };
             config.forward.push(Forward::parse(text).map_err(wrong)?);
@@ -342,10 +344,13 @@ mod bonding {
                 let bytes = count(link).checked_sub(count(earlier))?;
                 Some(bytes as f64 * 8.0 / seconds)
             };
-            let both = |link: &LinkStatus| rate(link, |link| link.received_bytes + link.sent_bytes);
+            let both = |link: &LinkStatus| {
+                let received = rate(link, |link| link.received_bytes)?;
+                Some(received + rate(link, |link| link.sent_bytes)?)
+            };
             let all: f64 = bundle.links.iter().filter_map(both).sum();
             for link in &bundle.links {
-                let share = both(link).filter(|_| all > 0.0).map(|rate| rate / all);
+                let share = both(link).filter(|_| all >= LEAST_SHARED).map(|rate| rate / all);
                 let (state, mood) = state(link);
                 table.row_in(
                     mood,
@@ -388,6 +393,15 @@ mod bonding {
                 bytes(cap.cap_bytes),
                 cap.since,
                 cap.resets
+            ));
+        }
+        for carried in &now.carried {
+            let bytes = |count: u64| Unit::Bytes.show(count as f64);
+            document = document.said(format!(
+                "{}: {} of {} in its 24 hours.",
+                carried.client,
+                bytes(carried.used_bytes),
+                bytes(carried.limit_bytes)
             ));
         }
         for unused in &now.unused {

@@ -3,6 +3,8 @@
 // Asks for the state once a second, and draws it.
 
 const SECONDS = 120;
+// Below this rate links share nothing but what keeps them open, bit/s.
+const LEAST_SHARED = 10000;
 // Colours that people with any kind of sight tell apart (Okabe and Ito).
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d00", "#777777"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -86,7 +88,7 @@ function show(status) {
       cell(row, link.silent ? "silent" : link.left_out ? "left out" : link.backup ? "waits" : "up", link.silent || link.left_out ? "bad" : "");
       cell(row, rate(incoming), "number");
       cell(row, rate(outgoing), "number");
-      shares.push([cell(row, "–", "number"), incoming === null ? null : incoming + outgoing]);
+      shares.push([cell(row, "–", "number"), incoming === null || outgoing === null ? null : incoming + outgoing]);
       cell(row, milliseconds(link.rtt_ms), "number");
       cell(row, milliseconds(link.min_rtt_ms), "number");
       const loss = link.sent_packets > 0 ? (100 * link.lost_packets) / link.sent_packets : 0;
@@ -95,7 +97,7 @@ function show(status) {
     }
     const all = shares.reduce((sum, [, bits]) => sum + bits, 0);
     for (const [made, bits] of shares) {
-      if (all > 0 && bits !== null) made.textContent = `${Math.round((100 * bits) / all)} %`;
+      if (all >= LEAST_SHARED && bits !== null) made.textContent = `${Math.round((100 * bits) / all)} %`;
     }
   }
   if (rows.rows.length === 0) {
@@ -105,6 +107,9 @@ function show(status) {
   at("links").replaceWith(rows);
   const more = status.caps.map(
     (cap) => `${cap.name}: ${bytes(cap.used_bytes)} of ${bytes(cap.cap_bytes)} since ${cap.since}, anew on ${cap.resets}.`,
+  );
+  more.push(
+    ...status.carried.map((one) => `${one.client}: ${bytes(one.used_bytes)} of ${bytes(one.limit_bytes)} in its 24 hours.`),
   );
   const links = status.bundles.flatMap((bundle) => bundle.links).filter((link) => link.left_out);
   more.push(...links.map((link) => `${link.name} is left out: ${link.left_out}.`));

@@ -13,6 +13,10 @@ use knee_units::Time;
 const ACK_ROOM: usize = 300;
 /// Maximum length of a control frame, except for the reason of a CLOSE, and of a message's header.
 const CONTROL_ROOM: usize = 32;
+/// Bytes that a path may have in flight when a message leaves whatever window and pacing say: fewer
+/// than four packets, BBR's smallest window. Otherwise a call, which never fills its links, would
+/// wait for a round trip after a loss.
+const ALWAYS: u64 = 4 * 1200;
 
 impl Bundle {
     /// Returns when [`on_timer`](Self::on_timer) and [`poll_datagram`](Self::poll_datagram) are due
@@ -242,7 +246,7 @@ impl Bundle {
             set
         };
         let carrying = set(&|_| true);
-        let ready = set(&|path| paths[path].ready);
+        let ready = set(&|path| paths[path].ready || paths[path].in_flight < ALWAYS);
         // A flow leaves its path once a better one works.
         let is_as_good = |path, best| rank(path, paths, states) <= rank(best, paths, states);
         let good = set(&|path| fastest.is_some_and(|best| is_as_good(path, best)));
