@@ -384,8 +384,8 @@ mod bonding {
         if now.transparent {
             document = document.said("It diverts all traffic of this machine.");
         }
+        let bytes = |count: u64| Unit::Bytes.show(count as f64);
         for cap in &now.caps {
-            let bytes = |count: u64| Unit::Bytes.show(count as f64);
             document = document.said(format!(
                 "{}: {} of {} since {}, reset on {}.",
                 cap.name,
@@ -396,7 +396,6 @@ mod bonding {
             ));
         }
         for carried in &now.carried {
-            let bytes = |count: u64| Unit::Bytes.show(count as f64);
             document = document.said(format!(
                 "{}: {} of {} in its 24 hours.",
                 carried.client,
