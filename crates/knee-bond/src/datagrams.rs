@@ -109,9 +109,14 @@ impl Flow {
         }
     }
 
-    async fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
+    /// Counts a datagram's content; the flow is over if the client may not carry it.
+    fn may_pass(&mut self, bytes: &[u8]) -> bool {
         self.is_over |= !self.targets.meter.may_pass(bytes.len());
-        if self.is_over {
+        !self.is_over
+    }
+
+    async fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
+        if !self.may_pass(bytes) {
             return;
         }
         if self.peers.len() >= UDP_PEERS {
@@ -130,8 +135,7 @@ impl Flow {
         if !self.peers.contains(&from.ip()) {
             return;
         }
-        self.is_over |= !self.targets.meter.may_pass(bytes.len());
-        if self.is_over {
+        if !self.may_pass(bytes) {
             return;
         }
         let mut message = Vec::with_capacity(19 + bytes.len());
