@@ -11,7 +11,7 @@ use knee_units::Time;
 use noq_proto::congestion::{Controller, ControllerFactory};
 use noq_proto::{Connection, ConnectionHandle, PathId};
 use rand_chacha::ChaCha8Rng;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Size of a connection's buffer for datagrams to send.
@@ -160,43 +160,64 @@ impl Link {
     }
 }
 
-/// Factory of the controllers of connections.
+/// Makes the congestion controls of a path's connections.
 #[derive(Debug)]
-pub struct Factory {
+pub struct Controls {
     settings: CongestionSettings,
     start: Instant,
+    /// That of the next connection.
     rng: ChaCha8Rng,
-    /// Number of controllers made, and the last one.
-    made: Mutex<(u64, Option<CongestionControl>)>,
 }
 
-impl Factory {
+impl Controls {
     /// # Errors
     /// The controller or a parameter is unknown.
     pub fn new(
         settings: CongestionSettings,
         start: Instant,
         rng: ChaCha8Rng,
-    ) -> Result<Factory, SelectionError> {
+    ) -> Result<Controls, SelectionError> {
         CongestionControl::new(&settings, 1200, start, rng.clone())?;
-        Ok(Factory { settings, start, rng, made: Mutex::new((0, None)) })
+        Ok(Controls { settings, start, rng })
     }
 
-    /// Takes the last one made.
-    pub fn take(&self) -> Option<CongestionControl> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).1.take()
+    /// Returns the factory of the next connection's congestion control.
+    pub fn next(&mut self) -> Arc<Factory> {
+        let Controls { settings, start, rng } = self;
+        let (settings, start, own) = (settings.clone(), *start, rng.clone());
+        rng.set_stream(rng.get_stream().wrapping_add(1));
+        Arc::new(Factory { settings, start, rng: own, control: OnceLock::new() })
+    }
+}
+
+/// Factory of the congestion control of one connection, which is the same for its lifetime.
+///
+/// When the peer's address changes the library keeps it only if the port alone changes, over IPv4
+/// and not in the form of an IPv6 address; otherwise it asks for a new one (RFC 9000, section 9.4).
+/// A NAT that rebinds changes nothing in the network beyond it, and a path that is a different one
+/// is measured soon: its data was in flight under this control.
+#[derive(Debug)]
+pub struct Factory {
+    settings: CongestionSettings,
+    start: Instant,
+    rng: ChaCha8Rng,
+    control: OnceLock<CongestionControl>,
+}
+
+impl Factory {
+    /// Returns the control, if the library has asked for it.
+    pub fn control(&self) -> Option<&CongestionControl> {
+        self.control.get()
     }
 }
 
 impl ControllerFactory for Factory {
     #[expect(clippy::expect_used, reason = "one was made of the same settings before")]
     fn build(self: Arc<Self>, _now: Instant, mtu: u16) -> Box<dyn Controller> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rng = self.rng.clone();
-        rng.set_stream(rng.get_stream().wrapping_add(made.0));
-        let control = CongestionControl::new(&self.settings, mtu, self.start, rng);
-        let control = control.expect("settings that were tried");
-        *made = (made.0 + 1, Some(control.clone()));
-        control.for_library()
+        let make = || CongestionControl::new(&self.settings, mtu, self.start, self.rng.clone());
+        let control = self.control.get_or_init(|| make().expect("settings that were tried"));
+        let mut control = control.for_library();
+        control.on_mtu_update(mtu);
+        control
     }
 }

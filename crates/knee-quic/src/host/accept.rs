@@ -1,10 +1,10 @@
 //! Connections of clients until they join: how many there may be, and for how long.
 
-use super::settings::IpVersion;
 use super::{Host, HostEvent, LinkKey};
 use knee_units::Time;
 use noq_proto::{EndpointEvent, Incoming, VarInt};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// Numbers of connections that have not joined from which a client must prove its address (RFC
 /// 9000, section 8.1.2), and from which the oldest makes room for a new one.
@@ -37,13 +37,14 @@ impl Host {
         } else if is_full && oldest.is_none() {
             Some(endpoint.refuse(incoming, &mut answer))
         } else {
-            let version = IpVersion::of(incoming.remote_address());
-            let config = self.servers[path][version as usize].clone();
-            match endpoint.accept(incoming, at, &mut answer, Some(config)) {
+            let (factory, transport) = self.transport(path, incoming.remote_address());
+            let mut config = self.servers[path].clone();
+            config.transport_config(transport);
+            match self.endpoints[path].accept(incoming, at, &mut answer, Some(Arc::new(config))) {
                 Ok((handle, connection)) => {
                     let has_limit = self.settings.paths[path].idle.is_some();
                     let join_by = if has_limit { now.saturating_add(JOIN_TIME) } else { Time::MAX };
-                    self.add(path, handle, connection, join_by);
+                    self.add(path, handle, connection, &factory, join_by);
                     if let Some(oldest) = oldest {
                         self.dismiss(now, oldest, "it made room for another one");
                     }

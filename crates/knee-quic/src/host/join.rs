@@ -37,7 +37,8 @@ impl Host {
                 let id = join.bundle;
                 let bond = self.bonds.get(&id);
                 let others = self.bonds.values().filter(|bond| bond.owner == Some(peer)).count();
-                if bond.is_none() && join.resumes {
+                let is_gone = bond.map_or(join.resumes, |bond| bond.closing);
+                if is_gone {
                     Some((GONE, "the server does not have this bundle any more".to_owned()))
                 } else if bond.is_some_and(|bond| bond.owner != Some(peer)) {
                     Some((SOMEBODY_ELSES, "the bundle belongs to another key".to_owned()))

@@ -19,7 +19,7 @@ use crate::congestion::Coupling;
 use crate::keys::{
     CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID, key_error,
 };
-use crate::link::{Factory, Link, Member};
+use crate::link::{Controls, Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
 use knee_cc::SelectionError;
@@ -28,7 +28,7 @@ use knee_units::Time;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    Event, FourTuple, ServerConfig, StreamEvent, Transmit, VarInt,
+    Event, FourTuple, ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
 };
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -112,10 +112,11 @@ pub struct Host {
     settings: HostSettings,
     start: Instant,
     endpoints: Vec<Endpoint>,
-    factories: Vec<Arc<Factory>>,
-    /// Settings of connections, by path and [`IpVersion`].
-    clients: Vec<[ClientConfig; 2]>,
-    servers: Vec<[Arc<ServerConfig>; 2]>,
+    /// The congestion controls of each path's connections.
+    controls: Vec<Controls>,
+    /// Settings of each path's connections, but for the transport.
+    clients: Vec<ClientConfig>,
+    servers: Vec<ServerConfig>,
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
     events: VecDeque<HostEvent>,
@@ -167,7 +168,7 @@ impl Host {
         let mut host = Host {
             start,
             endpoints: Vec::new(),
-            factories: Vec::new(),
+            controls: Vec::new(),
             clients: Vec::new(),
             servers: Vec::new(),
             links: BTreeMap::new(),
@@ -180,11 +181,8 @@ impl Host {
             settings,
         };
         for (settings, rng) in host.settings.paths.clone().into_iter().zip(streams) {
-            let factory =
-                Arc::new(Factory::new(host.settings.congestion.clone(), start, rng.clone())?);
+            let controls = Controls::new(host.settings.congestion.clone(), start, rng.clone())?;
             let is_server = host.settings.is_server;
-            let transports = [IpVersion::V4, IpVersion::V6]
-                .map(|version| Arc::new(transport(settings, version, is_server, factory.clone())));
             let mut config = keys.endpoint(is_server)?;
             config.rng_seed(Some(rng.get_seed()));
             // Fails only for sizes below that of any QUIC packet.
@@ -192,21 +190,11 @@ impl Host {
             let server = if is_server {
                 let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
                 let server = ServerConfig::with_crypto(Arc::new(tls));
-                let [four, six] = transports.map(|transport| {
-                    let mut server = server.clone();
-                    server.transport_config(transport);
-                    Arc::new(server)
-                });
-                host.servers.push([four, six.clone()]);
-                Some(six)
+                host.servers.push(server.clone());
+                Some(Arc::new(server))
             } else {
                 let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
-                let client = ClientConfig::new(Arc::new(tls));
-                host.clients.push(transports.map(|transport| {
-                    let mut client = client.clone();
-                    client.transport_config(transport);
-                    client
-                }));
+                host.clients.push(ClientConfig::new(Arc::new(tls)));
                 None
             };
             host.endpoints.push(Endpoint::new(
@@ -214,7 +202,7 @@ impl Host {
                 server,
                 settings.packet_max.is_some(),
             ));
-            host.factories.push(factory);
+            host.controls.push(controls);
         }
         Ok(host)
     }
@@ -264,10 +252,12 @@ impl Host {
         if self.settings.eager && !self.bonds.contains_key(&member.bundle) {
             self.insert(member.bundle, None, self.settings.limits, Time::MAX);
         }
-        let config = self.clients[path][IpVersion::of(to) as usize].clone();
+        let (factory, transport) = self.transport(path, to);
+        let mut config = self.clients[path].clone();
+        config.transport_config(transport);
         let at = self.instant(now);
         let (handle, connection) = self.endpoints[path].connect(at, config, to, SERVER_NAME)?;
-        let key = self.add(path, handle, connection, Time::MAX);
+        let key = self.add(path, handle, connection, &factory, Time::MAX);
         if let Some(link) = self.links.get_mut(&key) {
             link.member = Some(member);
         }
@@ -315,15 +305,25 @@ impl Host {
         self.bonds.insert(id, bond);
     }
 
+    /// Returns the settings of a new connection of a path to a peer, and its congestion control's
+    /// factory.
+    fn transport(&mut self, path: usize, peer: SocketAddr) -> (Arc<Factory>, Arc<TransportConfig>) {
+        let factory = self.controls[path].next();
+        let HostSettings { paths, is_server, .. } = &self.settings;
+        let config = transport(paths[path], IpVersion::of(peer), *is_server, factory.clone());
+        (factory, Arc::new(config))
+    }
+
     #[expect(clippy::expect_used, reason = "the library builds one for each connection")]
     fn add(
         &mut self,
         path: usize,
         handle: ConnectionHandle,
         connection: noq_proto::Connection,
+        factory: &Factory,
         join_by: Time,
     ) -> LinkKey {
-        let control = self.factories[path].take().expect("a connection has a controller");
+        let control = factory.control().expect("a connection has a controller").clone();
         let key = (path, handle.0);
         self.links.insert(key, Link::new(connection, handle, control, join_by));
         key
@@ -540,6 +540,8 @@ impl Host {
     fn on_event(&mut self, now: Time, key: LinkKey, event: Event) {
         let Some(link) = self.links.get_mut(&key) else { return };
         match event {
+            // What came before this end closed it makes it no path any more.
+            Event::Connected | Event::Stream(_) if link.connection.is_closed() => {}
             Event::Connected => {
                 let rtt = Time::from_nanos(link.rtt().as_nanos() as u64);
                 link.control.on_established(now, rtt);
