@@ -19,6 +19,9 @@ use std::ops::Range;
 /// Number of outstanding packets, from the oldest, that are searched for one
 /// that another path would deliver sooner.
 const REINJECTION_SCAN: u64 = 256;
+/// Packets of data released on delivery that may follow the oldest undelivered one, with it: a peer
+/// that never acknowledges one would otherwise make this end remember all that follow.
+const UNRELEASED_MAX: u64 = 1 << 17;
 /// Smallest lateness of an acknowledgement that is possible on any path: a delayed ACK,
 /// 40 ms on Linux, plus the granularity of its clock.
 const ACK_LATENESS: Time = Time::from_millis(41);
@@ -415,8 +418,21 @@ impl<S: Source> Sending<S> {
     /// Whether new data waits and the shared window has room for a packet of it.
     #[inline]
     fn has_new(&self) -> bool {
-        let (unsent, offset) = (self.chunks.unsent(), self.chunks.head_offset());
-        unsent > 0 && self.window_end.saturating_sub(offset) >= self.mss.min(unsent)
+        let unsent = self.chunks.unsent();
+        unsent > 0 && self.window_left() >= self.mss.min(unsent)
+    }
+
+    /// Returns the bytes of new data that may be given to paths now.
+    #[inline]
+    fn window_left(&self) -> u64 {
+        let Sending { chunks, release, .. } = self;
+        if *release == Release::OnDelivery
+            && chunks.end() - chunks.base() >= UNRELEASED_MAX
+            && chunks.first().is_some_and(|oldest| oldest.given)
+        {
+            return 0;
+        }
+        self.window_end.saturating_sub(chunks.head_offset())
     }
 
     /// Whether [`assign`](Self::assign) has nothing to give because no path is
@@ -459,7 +475,7 @@ impl<S: Source> Sending<S> {
             now,
             mss: self.mss,
             unsent: self.chunks.unsent(),
-            window_left: self.window_end.saturating_sub(head_offset),
+            window_left: self.window_left(),
             outstanding: head_offset - self.acknowledged.min(head_offset),
             oldest: self.oldest(),
             can_repeat: PathSet::default(),

@@ -139,6 +139,28 @@ fn on_delivery_the_stretch_without_a_gap_is_released() {
     assert_eq!(delivered(2), (true, 4500, true));
 }
 
+/// A peer that acknowledges all but one packet is sent no more after a while, and more once it
+/// acknowledges that one.
+#[test]
+fn what_follows_an_undelivered_packet_is_limited() {
+    let limit = 1 << 17;
+    let window = 1 << 40;
+    let settings = Settings { window, ..settings(Release::OnDelivery) };
+    let mut sending = connection(settings, bytes(window), 1);
+    let paths = [path(10)];
+    assert_eq!(sending.assign(Time::ZERO, &paths).unwrap().chunk, 0);
+    let mut count = 1;
+    while let Some(given) = sending.assign(Time::ZERO, &paths) {
+        assert!(sending.on_delivered(given.chunk).is_some());
+        count += 1;
+        assert!(count <= limit);
+    }
+    assert_eq!(count, limit);
+    assert!(sending.on_delivered(0).is_some());
+    assert_eq!(sending.acknowledged(), count * u64::from(MSS));
+    assert_eq!(sending.assign(Time::ZERO, &paths).unwrap().chunk, limit);
+}
+
 /// A path's report is not the connection's: subflows deliver data that may
 /// still be dropped above them (RFC 8684, section 3.3.5).
 #[test]
