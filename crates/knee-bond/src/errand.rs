@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, timeout};
@@ -63,11 +64,14 @@ pub struct Meter {
     /// Start of the current day, which is 24 hours from the first use on.
     began: Cell<Instant>,
     carried: Cell<u64>,
+    /// Whether the server has said today that the limit is used up.
+    was_said: Cell<bool>,
 }
 
 impl Meter {
     fn new(limit: Option<u64>) -> Meter {
-        Meter { limit, began: Cell::new(Instant::now()), carried: Cell::new(0) }
+        let began = Cell::new(Instant::now());
+        Meter { limit, began, carried: Cell::new(0), was_said: Cell::new(false) }
     }
 
     /// Counts bytes, or returns false if the limit does not allow them.
@@ -80,6 +84,7 @@ impl Meter {
         if now.duration_since(self.began.get()) >= DAY {
             self.began.set(now);
             self.carried.set(0);
+            self.was_said.set(false);
         }
         let carried = self.carried.get().saturating_add(bytes as u64);
         let may = carried <= limit;
@@ -95,11 +100,21 @@ impl Meter {
         (is_used_up && !left.is_zero()).then_some(left)
     }
 
+    /// Returns the hours for which nothing may pass, once for each time the limit is used up.
+    fn wait_to_say(&self, now: Instant) -> Option<u64> {
+        self.wait(now).filter(|_| !self.was_said.replace(true)).map(hours)
+    }
+
     /// Returns the bytes carried in the current 24 hours and their limit, if there is one.
     fn used(&self, now: Instant) -> Option<(u64, u64)> {
         let is_current = now.duration_since(self.began.get()) < DAY;
         self.limit.map(|limit| (if is_current { self.carried.get() } else { 0 }, limit))
     }
+}
+
+/// Rounds up to hours.
+fn hours(time: Duration) -> u64 {
+    time.as_secs().div_ceil(3600).max(1)
 }
 
 impl Account {
@@ -135,6 +150,8 @@ pub struct Shared {
     pub nameserver: Option<SocketAddr>,
     /// By the client's name: a client has one account, also while its key is being changed.
     pub accounts: RefCell<BTreeMap<String, Account>>,
+    /// Tells the server's log of clients that have used up their limit of bytes.
+    pub spent: UnboundedSender<String>,
     /// Owner of each bundle.
     pub owners: RefCell<BTreeMap<BundleId, Owner>>,
 }
@@ -183,18 +200,22 @@ pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, str
         return refuse(stream, Outcome::TooMany, reason).await;
     }
     if let Some(left) = meter.wait(Instant::now()) {
-        let hours = left.as_secs().div_ceil(3600).max(1);
+        let hours = hours(left);
         let reason = format!("this client has carried all that it may in a day: wait {hours} h");
         refuse(stream, Outcome::TooMany, &reason).await;
     } else if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
-        let targets = Targets { egress: shared.egress.clone(), lookups, meter };
+        let targets = Targets { egress: shared.egress.clone(), lookups, meter: meter.clone() };
         match request {
             Request::Tcp(target) => connect(&targets, target, stream, &rest).await,
             Request::Udp { duplicate } => {
                 udp(engine, shared, &owner, targets, stream, duplicate).await;
             }
-            Request::Dns => answer_question(shared, &targets.meter, stream, rest).await,
+            Request::Dns => answer_question(shared, &meter, stream, rest).await,
         }
+    }
+    if let Some(hours) = meter.wait_to_say(Instant::now()) {
+        let said = format!("{owner} has carried all that it may in a day, and waits {hours} h.");
+        let _ = shared.spent.send(said);
     }
     if let Some(account) = shared.accounts.borrow_mut().get_mut(&owner) {
         account.streams -= 1;
@@ -435,10 +456,12 @@ mod tests {
         assert_eq!(meter.used(late), Some((1000, 1000)));
         assert!(!meter.may_pass_at(late, 1) && meter.may_pass_at(late, 0));
         assert_eq!(meter.wait(late), Some(Duration::from_secs(1)));
+        assert_eq!((meter.wait_to_say(late), meter.wait_to_say(late)), (Some(1), None));
         assert_eq!((meter.wait(began + DAY), meter.used(began + DAY)), (None, Some((0, 1000))));
         assert!(meter.may_pass_at(began + DAY, 999));
         // What does not fit uses up the rest.
         assert!(!meter.may_pass_at(began + DAY, 2) && !meter.may_pass_at(began + DAY, 1));
+        assert_eq!(meter.wait_to_say(began + DAY), Some(24));
     }
 
     #[test]

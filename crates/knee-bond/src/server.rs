@@ -104,11 +104,13 @@ impl Server {
         // Each connection takes a descriptor; the usual limit is for programs that use select(2).
         let _ = raise_open_files_limit();
         let running = spawn_local(self.engine.clone().run());
+        let (spent, mut spending) = mpsc::unbounded_channel();
         let shared = Rc::new(Shared {
             egress: self.egress.clone(),
             limits: self.config.limits,
             nameserver: self.config.nameserver,
             accounts: RefCell::default(),
+            spent,
             owners: RefCell::default(),
         });
         let config = Rc::new(self.config);
@@ -161,6 +163,7 @@ impl Server {
                     until = Some(Instant::now() + DRAIN);
                 }
                 () = end => break,
+                Some(said) = spending.recv() => say(&said),
                 told = self.told.recv() => match told {
                     Some(told) => on_told(&self.engine, &shared, &config, told, &mut say),
                     None => break,

@@ -14,7 +14,7 @@ use knee_host::{HostError, Namespace};
 use knee_trials::{Skipped, trials};
 use lab::{ALLOW, BOTH, ECHO, FILES, SERVER, TWO, on};
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -168,6 +168,31 @@ fn a_client_carries_no_more_bytes_than_it_may() -> Result<(), Skipped> {
         lab.datagrams().send_to(&datagram, relay).unwrap();
         control.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert_eq!(control.read(&mut buffer).unwrap(), 0, "the flow ended");
+    })
+}
+
+/// What a client sends counts as what it loads, and so does each answer by UDP.
+fn uploads_and_answers_count() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let limits = "limits = { bytes_per_day = \"10 kB\" }\n";
+        let (server, client) = lab.pair(&format!("{limits}{ALLOW}"), BOTH);
+        client.wait_for_links(2);
+        // Eight bytes before them, and eight in return.
+        lab.send(9_000);
+        assert_eq!(server.status().carried[0].used_bytes, 9_016);
+        let (mut control, relay) = lab.associate();
+        let [a, b, c, d] = SERVER.octets();
+        let datagram = [&[0, 0, 0, 1, a, b, c, d, 0, ECHO as u8][..], &[7; 600]].concat();
+        let socket = lab.datagrams();
+        socket.send_to(&datagram, relay).unwrap();
+        // The datagram is below the limit, its echo beyond it.
+        control.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(control.read(&mut [0; 1]).unwrap(), 0, "the flow ended");
+        socket.set_nonblocking(true).unwrap();
+        let came = socket.recv(&mut [0; 2048]).map_err(|error| error.kind());
+        assert_eq!(came, Err(ErrorKind::WouldBlock));
+        let line = "has carried all that it may in a day, and waits 24 h.";
+        server.wait("the limit is logged", |_| server.said().iter().any(|it| it.ends_with(line)));
     })
 }
 
@@ -422,5 +447,6 @@ fn main() -> ExitCode {
         a_slow_name_delays_no_other_datagram,
         datagrams_of_others_are_not_relayed,
         names_of_one_client_do_not_hold_all_threads,
+        uploads_and_answers_count,
     ])
 }

@@ -378,7 +378,7 @@ mod bonding {
         }
         for link in now.bundles.iter().flat_map(|bundle| &bundle.links) {
             if let Some(why) = &link.left_out {
-                document = document.said(format!("{} is excluded: {why}.", link.name));
+                document = document.said(format!("{} is left out: {why}.", link.name));
             }
         }
         if now.transparent {
@@ -416,7 +416,7 @@ mod bonding {
     fn state(link: &LinkStatus) -> (&'static str, Mood) {
         match (link.silent, &link.left_out, link.backup) {
             (true, ..) => ("silent", Mood::Bad),
-            (false, Some(_), _) => ("excluded", Mood::Bad),
+            (false, Some(_), _) => ("left out", Mood::Bad),
             (false, None, true) => ("waits", Mood::Neutral),
             (false, None, false) => ("up", Mood::Neutral),
         }
