@@ -26,12 +26,12 @@ CASES = {
     "ii-loss": (10, 20, 2285),
     "iv": (3, 5, 1345),
     "v": (3, 5, 1670),
-    "multipath": (10, 20, 1482),
+    "multipath": (10, 20, 1470),
 }
 
 # Maximum cost of a packet of a connection over two paths, relative to a packet of one flow
 # over one path.
-TWO_PATHS = 1.37
+TWO_PATHS = 1.355
 
 # Schedulers that may send a packet other than the next: maximum cost of a packet, relative
 # to minrtt; rate of each path in Mbit/s and length of the short run, half that of the long

@@ -12,6 +12,15 @@ struct Range {
     arrivals: u128,
 }
 
+impl Range {
+    /// A range that does not exist.
+    const NONE: Range = Range { start: u64::MAX, end: u64::MAX, arrivals: 0 };
+
+    fn exists(&self) -> bool {
+        self.start < u64::MAX
+    }
+}
+
 /// Result of an arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reassembled {
@@ -26,9 +35,12 @@ pub struct Reassembled {
 pub struct Reassembly {
     /// Next byte expected.
     next: u64,
-    /// Ranges beyond `next`, ascending, not touching each other.
-    ranges: VecDeque<Range>,
-    /// Start of the first range, or [`NONE`].
+    /// The last of the ranges beyond `next`, which most data out of order continues, or
+    /// [`Range::NONE`]. Ranges do not touch each other.
+    last: Range,
+    /// The ranges before it, ascending.
+    earlier: VecDeque<Range>,
+    /// Start of the first of all ranges, or that of [`Range::NONE`].
     first_start: u64,
     waiting: u64,
     waiting_peak: u64,
@@ -36,21 +48,25 @@ pub struct Reassembly {
     blocked: u128,
 }
 
-/// Start of a range that does not exist.
-const NONE: u64 = u64::MAX;
-
 impl Default for Reassembly {
     fn default() -> Reassembly {
         Reassembly {
             next: 0,
-            ranges: VecDeque::new(),
-            first_start: NONE,
+            last: Range::NONE,
+            earlier: VecDeque::new(),
+            first_start: Range::NONE.start,
             waiting: 0,
             waiting_peak: 0,
             duplicate: 0,
             blocked: 0,
         }
     }
+}
+
+/// Returns the sum of the arrival times of `bytes` bytes that arrive now, in byte nanoseconds.
+#[inline]
+fn arrivals(now: Time, bytes: u64) -> u128 {
+    u128::from(bytes) * u128::from(now.as_nanos())
 }
 
 impl Reassembly {
@@ -63,12 +79,9 @@ impl Reassembly {
             let released = if end == self.first_start { self.deliver(now) } else { 0 };
             return Reassembled { delivered: len + released, duplicate: 0 };
         }
-        // Most other data continues what waits last.
-        if let Some(last) = self.ranges.back_mut()
-            && last.end == offset
-        {
-            last.end = end;
-            last.arrivals += u128::from(len) * u128::from(now.as_nanos());
+        if offset == self.last.end {
+            self.last.end = end;
+            self.last.arrivals += arrivals(now, len);
             self.waiting += len;
             self.waiting_peak = self.waiting_peak.max(self.waiting);
             return Reassembled::default();
@@ -78,60 +91,75 @@ impl Reassembly {
 
     #[inline(never)]
     fn insert_any(&mut self, now: Time, offset: u64, len: u64) -> Reassembled {
-        let new = self.merge(now, offset.max(self.next), offset + len);
-        self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
-        let duplicate = len - new;
-        self.duplicate += duplicate;
+        let (start, end) = (offset.max(self.next), offset + len);
+        let is_after_all = if self.last.exists() { start > self.last.end } else { start < end };
+        let new = if is_after_all {
+            self.append(Range { start, end, arrivals: arrivals(now, end - start) });
+            end - start
+        } else {
+            self.merge(now, start, end)
+        };
+        self.duplicate += len - new;
         self.waiting += new;
         let delivered = if self.first_start == self.next { self.deliver(now) } else { 0 };
         self.waiting_peak = self.waiting_peak.max(self.waiting);
-        Reassembled { delivered, duplicate }
+        Reassembled { delivered, duplicate: len - new }
     }
 
-    /// Adds `start..end` to the ranges; returns how many of its bytes are new.
+    /// Appends a range after all others.
+    fn append(&mut self, range: Range) {
+        if self.last.exists() {
+            self.earlier.push_back(self.last);
+        } else {
+            self.first_start = range.start;
+        }
+        self.last = range;
+    }
+
+    /// Adds `start..end`, which does not begin after all ranges, to them; returns how many of
+    /// its bytes are new.
     fn merge(&mut self, now: Time, start: u64, end: u64) -> u64 {
         if end <= start {
             return 0;
         }
-        let arrivals = |bytes: u64| u128::from(bytes) * u128::from(now.as_nanos());
-        // Most data arrives after everything present.
-        match self.ranges.back_mut() {
-            Some(last) if last.end >= start => {}
-            _ => {
-                self.ranges.push_back(Range { start, end, arrivals: arrivals(end - start) });
-                return end - start;
-            }
-        }
+        let mut ranges = std::mem::take(&mut self.earlier);
+        ranges.push_back(self.last);
         // The ranges from `first` up to `last` touch the new one.
-        let first = self.ranges.partition_point(|range| range.end < start);
-        let last = self.ranges.partition_point(|range| range.start <= end);
+        let first = ranges.partition_point(|range| range.end < start);
+        let last = ranges.partition_point(|range| range.start <= end);
         let mut merged = Range { start, end, arrivals: 0 };
         let mut known = 0;
-        for range in self.ranges.range(first..last) {
+        for range in ranges.range(first..last) {
             merged.start = merged.start.min(range.start);
             merged.end = merged.end.max(range.end);
             merged.arrivals += range.arrivals;
             known += range.end.min(end).saturating_sub(range.start.max(start));
         }
         let new = end - start - known;
-        merged.arrivals += arrivals(new);
+        merged.arrivals += arrivals(now, new);
         if last > first {
-            self.ranges[first] = merged;
-            self.ranges.drain(first + 1..last);
+            ranges[first] = merged;
+            ranges.drain(first + 1..last);
         } else {
-            self.ranges.insert(first, merged);
+            ranges.insert(first, merged);
         }
+        self.first_start = ranges[0].start;
+        self.last = ranges.pop_back().unwrap_or(Range::NONE);
+        self.earlier = ranges;
         new
     }
 
     /// Delivers the first range, which begins at `next`.
     fn deliver(&mut self, now: Time) -> u64 {
-        let Some(first) = self.ranges.pop_front() else { return 0 };
-        self.first_start = self.ranges.front().map_or(NONE, |first| first.start);
+        let first = match self.earlier.pop_front() {
+            Some(first) => first,
+            None => std::mem::replace(&mut self.last, Range::NONE),
+        };
+        self.first_start = self.earlier.front().unwrap_or(&self.last).start;
         let delivered = first.end - first.start;
         self.next = first.end;
         self.waiting -= delivered;
-        self.blocked += u128::from(delivered) * u128::from(now.as_nanos()) - first.arrivals;
+        self.blocked += arrivals(now, delivered) - first.arrivals;
         delivered
     }
 
@@ -148,7 +176,7 @@ impl Reassembly {
 
     /// Returns the number of ranges that wait, each behind a gap.
     pub fn ranges(&self) -> usize {
-        self.ranges.len()
+        self.earlier.len() + usize::from(self.last.exists())
     }
 
     /// Returns the largest number of bytes that ever waited.

@@ -60,6 +60,12 @@ pub struct MultipathReceiver {
     window: SharedWindow,
     /// End of the window in the last ACK on any subflow.
     announced: u64,
+    /// Next byte expected from which on the window has opened enough to be announced at once:
+    /// it has then grown by at least half of the buffer since it was last announced, as when
+    /// data arrives that everything in the buffer has waited for. It is announced on every
+    /// subflow, because the one that the data arrived on may be the slowest
+    /// (`mptcp_cleanup_rbuf`; half of the buffer is the `Fr` of RFC 9293, section 3.8.6.2.2).
+    opens_at: u64,
 }
 
 impl MultipathReceiver {
@@ -71,6 +77,7 @@ impl MultipathReceiver {
             subflows: [const { None }; PATHS_MAX],
             reassembly: Reassembly::default(),
             announced: window.bytes(),
+            opens_at: window.bytes() / 2,
             window,
         }
     }
@@ -113,8 +120,10 @@ impl MultipathReceiver {
             if self.window.is_tuned() {
                 // The application reads immediately.
                 self.window.on_read(now, self.reassembly.next(), rtt());
+                let bytes = self.window.bytes();
+                self.opens_at = (self.announced + bytes / 2).saturating_sub(bytes);
             }
-            opened = self.has_opened();
+            opened = self.reassembly.next() >= self.opens_at;
         }
         MultipathArrival {
             delivered_bytes,
@@ -124,17 +133,6 @@ impl MultipathReceiver {
             timer,
             window_updates: if opened { self.others_in_use(path) } else { PathSet::default() },
         }
-    }
-
-    /// Whether the window has grown by at least half of the buffer since it was
-    /// last announced, as when data arrives that everything in the buffer has
-    /// waited for. This is announced at once and on every subflow, because the
-    /// one that the data arrived on may be the slowest (`mptcp_cleanup_rbuf`;
-    /// half of the buffer is the `Fr` of RFC 9293, section 3.8.6.2.2).
-    #[inline]
-    fn has_opened(&self) -> bool {
-        let DataAck { window_end, .. } = self.data_ack();
-        window_end - self.announced >= self.window.bytes() / 2
     }
 
     /// Returns the other subflows that have carried data.
@@ -155,7 +153,9 @@ impl MultipathReceiver {
     /// sent together with [`data_ack`](Self::data_ack).
     #[inline]
     pub fn make_ack(&mut self, path: usize, details: &mut AckDetails) -> Option<(Ack, bool)> {
-        self.announced = self.announced.max(self.data_ack().window_end);
+        let DataAck { next, window_end } = self.data_ack();
+        self.announced = window_end;
+        self.opens_at = next + self.window.bytes() / 2;
         self.subflows[path].as_mut().map(|subflow| subflow.receiver.make_ack(details))
     }
 
