@@ -139,7 +139,7 @@ pub enum Command {
     /// Load Knee's own controllers into the kernel; list and unload them
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = cc::HELP)]
     Cc(Cc),
-    /// Combine several links to your own server: keys, serve, connect, status, doctor, record
+    /// Combine several links to your own server into one
     #[command(arg_required_else_help = true, disable_help_subcommand = true,
         after_help = bond::HELP)]
     Bond(Bond),
