@@ -7,8 +7,8 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
-use knee_record::Meter;
-use knee_scenario::{Embedded, Override, Scenario, Source};
+use knee_record::{Meter, Recording, SampleSink};
+use knee_scenario::{Algorithms, Embedded, Override, Scenario, Source};
 use knee_sim::Control;
 
 /// Number of runs of each case.
@@ -24,6 +24,20 @@ const CASES: [(&str, &str, u32, f64); 7] = [
     ("v", include_str!("../../../benches/scenarios/v.toml"), 10, 3.5),
     ("vi", include_str!("../../../benches/scenarios/vi.toml"), 2, 1.4),
 ];
+
+/// A hundred flows over 1 Gbit/s, without duration and interval of samples.
+const HUNDRED_FLOWS: &str = r#"
+[link.bottleneck]
+rate = "1 Gbit/s"
+delay = "10 ms"
+buffer = "1 BDP"
+[path.main]
+forward = ["bottleneck"]
+reverse_delay = "10 ms"
+[[flow]]
+cc = "bbr"
+count = 100
+"#;
 
 fn scenario(text: &str, changes: &[String]) -> Scenario {
     let source = Source { name: "bench.toml", loader: &Embedded(&[]) };
@@ -113,7 +127,37 @@ fn main() {
         println!("{what}: {:.2}", speeds[0] / speeds[1]);
     }
     println!();
+    recording();
+    println!();
     compare_schedulers();
+}
+
+/// Prints what sampling a hundred flows each millisecond takes, in user CPU time of simulating
+/// them: taking the samples and keeping them in memory, and writing them to a file.
+fn recording() {
+    // Of 100 rows each millisecond, 25 whole row groups.
+    let with = |interval: &str| {
+        let settings = format!("duration = \"16.384 s\"\nsample_interval = \"{interval}\"\n");
+        scenario(&(settings + HUNDRED_FLOWS), &[])
+    };
+    let (once, each) = (with("16.384 s"), with("1 ms"));
+    let folder = tempfile::tempdir().expect("there is a folder for temporary files");
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        let mut recording = Recording::begin(folder.path(), &each).expect("it can be written");
+        let runs: [(&Scenario, &mut dyn SampleSink); 3] =
+            [(&once, &mut ()), (&each, &mut ()), (&each, &mut recording)];
+        for ((scenario, sink), times) in runs.into_iter().zip(&mut times) {
+            let meter = Meter::start();
+            let (algorithms, control) = (Algorithms::built_in(), Control::default());
+            knee_sim::run_to(scenario, algorithms, &control, sink, None).expect("it runs");
+            times.push(meter.stop().user_cpu_s);
+        }
+    }
+    let [simulated, kept, written] = times.map(|mut times| median(&mut times));
+    println!("100 flows sampled each millisecond, in user CPU time of simulating them");
+    println!("taking the samples and keeping them: {:.2}", (kept - simulated) / simulated);
+    println!("writing them (at most 1): {:.2}", (written - kept) / simulated);
 }
 
 /// Ratio of the time per packet to that of minRTT, for the schedulers that send
