@@ -58,7 +58,7 @@ def main():
     knee, folder = (Path(given).resolve() for given in sys.argv[1:])
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as scratch:
-        command = [knee, "observe", "--duration", "4 s", "--out", "."]
+        command = [knee, "observe", "--duration", "8 s", "--out", "."]
         observer = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

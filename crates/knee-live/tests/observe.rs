@@ -2,6 +2,7 @@
 //! lost, and rows match what the endpoints know.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "the host is observed as time passes")]
 
 use knee_host::{Namespace, Routing};
 use knee_live::{Cell, Group, Groups, LiveError, Observed, Observer, Reports, Settings};
@@ -14,6 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, Instant};
 
 fn settings(directory: &Path) -> Settings {
     let groups = ["here=127.0.0.0/8", "six=::1/128"].map(|text| text.parse::<Group>().unwrap());
@@ -47,7 +49,8 @@ fn observed<T: Send>(settings: Settings, work: impl FnOnce() -> T + Send) -> (T,
                 }
                 let result = worker.join().unwrap();
                 // Sockets destroyed after their descriptor are reported a little later.
-                for _ in 0..5 {
+                let end = Instant::now() + Duration::from_secs(1);
+                while Instant::now() < end {
                     observer.step()?;
                 }
                 Ok((result, observer.finish()?))
@@ -114,9 +117,12 @@ fn every_row_is_right() -> Result<(), Skipped> {
         .find(|file| file.file_name().unwrap().to_string_lossy().starts_with("connections-"));
     let rows = knee_record::read_connections(file.unwrap()).unwrap();
     assert_eq!(rows.len() as u64, observed.rows);
+    // A host that pauses has the kernel probe for a loss, over loopback too.
+    let again = rows.iter().filter(|row| row.retransmitted_bytes != Some(0)).count();
+    assert!(again < rows.len() / 20, "{again} of {} rows with retransmissions", rows.len());
     let mut ends: BTreeMap<(&str, u16), u32> = BTreeMap::new();
     for row in &rows {
-        assert_eq!(row.retransmitted_bytes, Some(0));
+        let again = row.retransmitted_bytes.unwrap();
         assert!(row.rtt_min_ns.is_some() && row.weight == Some(1.0), "{row:?}");
         let (group, sent) = match &*row.prefix {
             "127.0.0.0/24" => ("here", &sent[0]),
@@ -127,7 +133,7 @@ fn every_row_is_right() -> Result<(), Skipped> {
         // The connecting end sent ten bytes and received the other end's data.
         let (local, remote) = (row.local_port.unwrap(), row.remote_port.unwrap());
         if let Some(size) = sent.get(&remote) {
-            assert_eq!((row.acked_bytes, row.sent_bytes), (Some(*size), Some(*size)));
+            assert_eq!((row.acked_bytes, row.sent_bytes), (Some(*size), Some(*size + again)));
             assert_eq!(received(row), 10);
         } else {
             let size = sent[&local];
@@ -162,7 +168,6 @@ fn aggregates_have_all() -> Result<(), Skipped> {
 
 /// The controller is known for a connection that is alive at a dump, and unknown for one that lives
 /// between two dumps.
-#[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
 fn controllers_come_from_dumps() -> Result<(), Skipped> {
     let _turn = turn()?;
     let folder = tempfile::tempdir().unwrap();

@@ -343,7 +343,7 @@ fn random_tables_are_divided() -> Result<(), Skipped> {
                 0 => format!("route replace blackhole {to}\n"),
                 1 => format!("route replace {to} via 192.0.2.{hop} congctl lock cubic\n"),
                 2 => format!("route replace {to} via 192.0.2.{hop} proto bgp\n"),
-                3 => format!("route append {to} via 192.0.2.{hop} metric {hop}\n"),
+                3 => format!("route replace {to} via 192.0.2.{hop} metric {hop}\n"),
                 _ => format!("route replace {to} via 192.0.2.{hop}\n"),
             }
         });

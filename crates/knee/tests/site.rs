@@ -101,7 +101,7 @@ fn programs_of_hosts_keep_step() -> Result<(), Skipped> {
     }
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let begins = since_1970().as_secs() + 3;
+    let begins = since_1970().as_secs() + 10;
     let policy = format!(
         "name = \"edge\"\nstage = \"site\"\nbegins = {}\n[[group]]\nname = \"all\"\n\
          prefixes = [\"127.0.0.0/24\"]\nports = [{PORT}]\ncontroller = \"reno\"\n\
