@@ -435,7 +435,18 @@ fn scheduler<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> 
 fn read<C: for<'de> Deserialize<'de>>(path: &Path) -> Result<C, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::Io { path: path.to_owned(), source })?;
-    toml::from_str(&text).map_err(|error| wrong(path, error.to_string().trim_end()))
+    toml::from_str(&text).map_err(|error| wrong(path, &in_its_line(&text, &error)))
+}
+
+/// Returns what is wrong with a text, and in which line.
+fn in_its_line(text: &str, error: &toml::de::Error) -> String {
+    let problem = error.message().replace('\n', ", ");
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return problem;
+    };
+    let number = before.matches('\n').count();
+    let line = text.lines().nth(number).unwrap_or_default().trim();
+    format!("line {}: {problem}, in: {line}", number + 1)
 }
 
 fn wrong(path: &Path, problem: &str) -> ConfigError {

@@ -100,7 +100,11 @@ pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     let call = |source| KeyFileError::Io { what: "read", path: path.to_owned(), source };
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
     let mut file = File::open(path).map_err(call)?;
-    let mode = file.metadata().map_err(call)?.mode() & 0o777;
+    let metadata = file.metadata().map_err(call)?;
+    if !metadata.is_file() {
+        return Err(damaged("it is not a file".to_owned()));
+    }
+    let mode = metadata.mode() & 0o777;
     // A service manager passes keys with mode 0440 or 0400, in a directory that only the service can
     // enter (systemd.exec(5), "Credentials").
     let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty());

@@ -7,7 +7,7 @@ use knee_quic::BundleId;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::cell::Cell;
 use std::rc::Rc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
 /// Bytes that are passed on at a time.
@@ -162,7 +162,8 @@ impl Drop for BundleStream {
 
 /// Relays bytes both ways between a TCP connection and a stream, until both directions have ended
 /// or one is aborted, or `may_pass` refuses a number of bytes. `first` arrived on the connection
-/// before.
+/// before. The connection ends with a FIN only if the stream did: if this process ends before, its
+/// peer sees a reset, and takes nothing for whole.
 pub async fn relay(
     mut connection: TcpStream,
     stream: BundleStream,
@@ -175,11 +176,16 @@ pub async fn relay(
     // Notices a peer that vanished without a FIN while nobody sends (RFC 9293, section 3.8.4), after
     // the system's time.
     let _ = setsockopt(&connection, sockopt::KeepAlive, &true);
+    break_off(&connection);
     let (mut reader, mut writer) = connection.split();
     let pass = |count| if may_pass(count) { Ok(()) } else { Err(()) };
     let up = async {
         pass(first.len())?;
-        stream.write(first).await.map_err(drop)?;
+        tokio::select! {
+            biased;
+            written = stream.write(first) => written.map_err(drop)?,
+            _ = reader.ready(Interest::ERROR) => return Err(()),
+        }
         let mut buffer = vec![0; GO];
         loop {
             let read = tokio::select! {
@@ -191,7 +197,12 @@ pub async fn relay(
                 break;
             }
             pass(read)?;
-            stream.write(&buffer[..read]).await.map_err(drop)?;
+            tokio::select! {
+                biased;
+                written = stream.write(&buffer[..read]) => written.map_err(drop)?,
+                // Nobody reads the connection meanwhile, which would tell of a reset.
+                _ = reader.ready(Interest::ERROR) => return Err(()),
+            }
         }
         stream.finish();
         Ok(())
@@ -200,7 +211,13 @@ pub async fn relay(
         // A packet carries some 1,400 bytes; one system call for each would cost more than the
         // packet.
         let mut buffer = Vec::with_capacity(GO);
-        while let Some(bytes) = stream.read(GO).await.map_err(drop)? {
+        loop {
+            let read = tokio::select! {
+                biased;
+                read = stream.read(GO) => read.map_err(drop)?,
+                _ = writer.ready(Interest::ERROR) => return Err(()),
+            };
+            let Some(bytes) = read else { break };
             buffer.clear();
             buffer.extend_from_slice(&bytes);
             // Its memory is used again for what arrives meanwhile.
@@ -216,12 +233,18 @@ pub async fn relay(
         writer.shutdown().await.map_err(drop)
     };
     let result: Result<_, ()> = tokio::try_join!(up, down);
-    if result.is_err() {
-        break_off(&connection);
+    if result.is_ok() {
+        set_linger(&connection, false);
     }
 }
 
 /// Makes closing a connection send a reset, as the peer would see without Knee in between.
 pub(crate) fn break_off(connection: &TcpStream) {
-    let _ = setsockopt(connection, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 });
+    set_linger(connection, true);
+}
+
+/// Sets whether closing a connection discards what was not sent and sends a reset.
+fn set_linger(connection: &TcpStream, resets: bool) {
+    let linger = libc::linger { l_onoff: resets.into(), l_linger: 0 };
+    let _ = setsockopt(connection, sockopt::Linger, &linger);
 }

@@ -101,6 +101,7 @@ fn a_client_is_told_what_is_wrong_and_where() {
         ("server = \"a:1\"\nserver_key = []\nkey = \"k\"\n".to_owned(), "two during a change"),
     ] {
         let said = complaint(&text, true);
+        assert!(!said.contains('\n'), "{said:?}");
         assert!(said.contains(wanted), "{wanted:?} is not in {said:?}");
     }
 }
@@ -220,6 +221,9 @@ fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
     assert_eq!(key::read(&path).unwrap().public(), public);
     assert_eq!(key::from_text(&key::to_text(&public)), Ok(public));
     assert!(key::generate(&path).unwrap_err().to_string().contains("exists already"));
+    // A folder that others may read is no key, and stays as it is.
+    let said = key::read(folder.path()).unwrap_err().to_string();
+    assert!(said.contains("it is not a file") && !said.contains("chmod"), "{said}");
 
     for mode in [0o644, 0o640, 0o610, 0o604] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();

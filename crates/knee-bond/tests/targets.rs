@@ -309,12 +309,10 @@ fn a_silent_target_does_not_use_up_a_limit() -> Result<(), Skipped> {
         };
         let (connection, mut target) = half_closed("the start");
         assert_eq!(lab.connect(SERVER, PORT).unwrap_err(), 1);
-        // The client learns from the second byte that its application is gone, and stops the stream.
+        // The client learns from the first byte that its application is gone, and stops the stream.
         drop(connection);
-        for _ in 0..2 {
-            target.write_all(&[0]).unwrap();
-            thread::sleep(Duration::from_millis(300));
-        }
+        target.write_all(&[0]).unwrap();
+        wait_for_reset(&target, "the application is gone");
         let _stopped = half_closed("the stream was stopped");
         drop(client);
         let client = lab.client(&theirs, BOTH);
@@ -332,6 +330,93 @@ fn a_silent_target_does_not_use_up_a_limit() -> Result<(), Skipped> {
         let client = lab.client(&theirs, BOTH);
         client.wait_for_links(2);
         connect("the bundle ended with a full target");
+    })
+}
+
+/// Reads until the connection ends; returns how, or `TimedOut` or `WouldBlock` if it does not.
+fn end_of(connection: &mut TcpStream) -> Result<(), ErrorKind> {
+    connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match connection.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(_) => (),
+            Err(error) => return Err(error.kind()),
+        }
+    }
+}
+
+/// Waits until a connection was reset, without reading it.
+fn wait_for_reset(connection: &TcpStream, after: &str) {
+    let began = Instant::now();
+    while connection.take_error().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(10), "no reset: {after}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Neither end reads while an upload or a download is blocked, so only the other side's reset says
+/// that it is over.
+fn who_aborts_while_blocked_is_noticed() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let bind = || Ok::<_, HostError>(TcpListener::bind((SERVER, PORT)).unwrap());
+        let listener = there(lab).within(bind).unwrap();
+        let (server, client) = lab.pair(ALLOW, BOTH);
+        client.wait_for_links(2);
+        for uploads in [true, false] {
+            let connection = lab.connect(SERVER, PORT).unwrap();
+            let target = listener.accept().unwrap().0;
+            let (mut full, other) =
+                if uploads { (connection, target) } else { (target, connection) };
+            full.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+            let block = [7; 1 << 16];
+            while full.write(&block).is_ok() {}
+            let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+            nix::sys::socket::setsockopt(&full, nix::sys::socket::sockopt::Linger, &linger)
+                .unwrap();
+            drop(full);
+            wait_for_reset(&other, if uploads { "upload" } else { "download" });
+        }
+        drop((server, client));
+    })
+}
+
+/// Who relies on the end of a connection must not take a part for the whole.
+fn what_is_cut_off_ends_with_a_reset() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let bind = || Ok::<_, HostError>(TcpListener::bind((SERVER, PORT)).unwrap());
+        let listener = there(lab).within(bind).unwrap();
+        let (theirs, ours) = (lab.key("server.key"), lab.key("client.key"));
+        let server = lab.server(&ours, ALLOW);
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        let opened = || (lab.connect(SERVER, PORT).unwrap(), listener.accept().unwrap().0);
+        let (mut downloads, mut gives) = opened();
+        gives.write_all(&[7; 100_000]).unwrap();
+        downloads.read_exact(&mut [0; 1000]).unwrap();
+        let (mut uploads, mut takes) = opened();
+        uploads.write_all(&[7; 100_000]).unwrap();
+        takes.read_exact(&mut [0; 1000]).unwrap();
+        drop(client);
+        assert_eq!(end_of(&mut downloads), Err(ErrorKind::ConnectionReset));
+        assert_eq!(end_of(&mut takes), Err(ErrorKind::ConnectionReset));
+        let client = lab.client(&theirs, BOTH);
+        client.wait_for_links(2);
+        let (mut uploads, mut takes) = opened();
+        uploads.write_all(&[7; 100_000]).unwrap();
+        takes.read_exact(&mut [0; 1000]).unwrap();
+        drop(server);
+        assert_eq!(end_of(&mut takes), Err(ErrorKind::ConnectionReset));
+    })
+}
+
+fn a_forwarded_port_without_a_target_is_reset() -> Result<(), Skipped> {
+    on(TWO, 2, |lab| {
+        let forward =
+            format!("forward = [{{ listen = \"127.0.0.1:8080\", to = \"{SERVER}:{PORT}\" }}]");
+        let (_server, client) = lab.pair(ALLOW, &format!("{forward}\n{BOTH}"));
+        client.wait_for_links(2);
+        assert_eq!(end_of(&mut lab.local(8080)), Err(ErrorKind::ConnectionReset));
     })
 }
 
@@ -448,5 +533,8 @@ fn main() -> ExitCode {
         datagrams_of_others_are_not_relayed,
         names_of_one_client_do_not_hold_all_threads,
         uploads_and_answers_count,
+        who_aborts_while_blocked_is_noticed,
+        a_forwarded_port_without_a_target_is_reset,
+        what_is_cut_off_ends_with_a_reset,
     ])
 }

@@ -148,6 +148,23 @@ fn paused_streams_leave_room() {
     }
 }
 
+/// However many downloads pause, the next one gets through, to its end.
+#[test]
+fn nothing_stops_beside_paused_streams() {
+    for paused in [1, 4, 12, 40] {
+        let mut world = World::new();
+        for _ in 0..paused {
+            let id = world.open();
+            world.read(id, 8);
+            world.paused.insert(id);
+            (0..8).for_each(|_| world.round());
+        }
+        let page = world.open();
+        let all = world.read(page, 400);
+        assert!(all > WINDOW, "{all} bytes in 400 round trips beside {paused} paused streams");
+    }
+}
+
 /// Connections that were used and are kept open take nothing from a new one.
 #[test]
 fn idle_streams_leave_everything() {

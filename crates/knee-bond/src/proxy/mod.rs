@@ -7,7 +7,7 @@ mod udp;
 use crate::client::Way;
 use crate::config::Login;
 use crate::request::{Answer, Malformed, Outcome, Partial, REQUEST_MAX, Request, Target};
-use crate::stream::{Broken, BundleStream, relay};
+use crate::stream::{Broken, BundleStream, break_off, relay};
 use knee_bundle::Class;
 use std::io;
 use std::rc::Rc;
@@ -40,8 +40,9 @@ pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target) {
     while let Some(connection) = next(&listener).await {
         let (way, to) = (way.clone(), to.clone());
         spawn_local(async move {
-            if let Ok(stream) = ask(&way, &Request::Tcp(to), &[]).await {
-                relay(connection, stream, &[], |_| true).await;
+            match ask(&way, &Request::Tcp(to), &[]).await {
+                Ok(stream) => relay(connection, stream, &[], |_| true).await,
+                Err(_) => break_off(&connection),
             }
         });
     }

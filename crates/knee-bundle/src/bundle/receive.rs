@@ -188,10 +188,13 @@ impl Bundle {
         Ok(())
     }
 
-    /// Raises the peer's credit once the increase is a quarter of the window.
+    /// Raises the peer's credit once the increase is a quarter of the window, or as much as is left
+    /// of it: if readers pause and hold more than three quarters, a quarter would never be reached.
     pub(super) fn grant(&mut self) {
-        let end = self.consumed + self.settings.limits.window;
-        if end >= self.granted + self.settings.limits.window / 4 {
+        let Limits { window, stream_window, .. } = self.settings.limits;
+        let end = self.consumed + window;
+        let left = self.granted.saturating_sub(self.highest);
+        if end >= self.granted + left.max(stream_window / 4).min(window / 4) {
             self.granted = end;
             self.controls.tell(Control::MaxData);
         }
