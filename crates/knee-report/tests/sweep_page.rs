@@ -50,6 +50,16 @@ fn held<'e>(elements: &'e [Element], kind: &str, name: &str) -> &'e str {
     &found.unwrap_or_else(|| panic!("{kind} {name}")).text
 }
 
+/// A sweep that was interrupted before its first run ended.
+#[test]
+fn a_page_without_points_says_so() {
+    let keys = vec![SweepKey { name: "flow.a.cc".to_string(), values: vec!["bbr".to_string()] }];
+    let commands = ("knee sweep".to_string(), "knee run".to_string());
+    let summary = SweepSummary::new("empty", commands, keys, (2, 2), &[], Vec::new());
+    let page = sweep_page(&summary).unwrap();
+    assert!(page.contains("No run has ended yet.") && page.contains("0 of 2 runs"), "{page}");
+}
+
 /// The page's script gets the contents of `sweep.json`, whatever the names contain.
 #[test]
 fn names_are_never_markup() {
