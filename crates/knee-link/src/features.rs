@@ -228,6 +228,8 @@ impl<P: Packet> Features<P> {
     #[cold]
     fn go_down(&mut self, core: &mut Core<P>) {
         let start = self.outages.begin();
+        core.fifo.settle(start);
+        let used = core.used_bytes(start);
         let mut ledger =
             Ledger { now: start, dropped: &mut self.dropped, counters: &mut core.counters };
         for packet in core.fifo.cut(start) {
@@ -238,6 +240,7 @@ impl<P: Packet> Features<P> {
         }
         self.next_dequeue = Time::MAX;
         core.server.clear(start);
+        core.cut_bytes += used.saturating_sub(core.used_bytes(start));
         self.entry_aqm.cut_off(start);
         self.propagation.restart(core.fifo.last().map_or(Time::ZERO, |(_, arrival)| arrival));
     }

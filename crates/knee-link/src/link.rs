@@ -26,8 +26,6 @@ use rand_chacha::ChaCha8Rng;
 pub struct Link<P> {
     core: Core<P>,
     extras: Extras<P>,
-    /// `None` if unlimited.
-    capacity: Option<Box<Capacity>>,
 }
 
 /// Extensions beyond a drop-tail queue, a rate and a constant delay.
@@ -65,6 +63,19 @@ pub(crate) struct Core<P> {
     /// Propagation delay, if it is constant.
     delay: Time,
     pub counters: Counters,
+    /// `None` if unlimited.
+    capacity: Option<Box<Capacity>>,
+    /// Bytes transmitted of packets whose rest was lost as the link went down.
+    pub cut_bytes: u64,
+}
+
+impl<P: Packet> Core<P> {
+    /// Returns the bytes used of the capacity until `now`, for which the queue must be settled.
+    pub fn used_bytes(&self, now: Time) -> u64 {
+        let accepted = self.fifo.departed_bytes() + self.fifo.queued_bytes() + self.cut_bytes;
+        let used = |capacity: &Capacity| capacity.used_bytes(now, accepted, &self.server);
+        self.capacity.as_deref().map_or(0, used)
+    }
 }
 
 /// Why a packet was dropped.
@@ -125,7 +136,8 @@ pub struct QueueState {
     /// IP bytes that left the queue since the start.
     pub departed_bytes: u64,
     /// IP bytes used of `capacity_bytes`: those that left, and the transmitted
-    /// part of the packet in transmission. Zero on a link without a rate.
+    /// part of the packet in transmission, even if its rest is lost later as the link goes down.
+    /// Zero on a link without a rate.
     pub used_bytes: u64,
     /// IP bytes that the link's rate would have allowed since the start,
     /// while it was up. Zero on a link without a rate.
@@ -148,10 +160,11 @@ impl<P: Packet> Link<P> {
             buffer: if unlimited { Buffer::Unlimited } else { config.buffer },
             delay: config.delay.base.0[0].1,
             counters: Counters::default(),
+            capacity: Capacity::new(&config.rate, &config.down).map(Box::new),
+            cut_bytes: 0,
         };
         let extras = Extras::new(&config, rng);
-        let capacity = Capacity::new(&config.rate, &config.down).map(Box::new);
-        Link { core, extras, capacity }
+        Link { core, extras }
     }
 
     /// Offers a packet. It is returned with the reason if it is dropped on entry.
@@ -193,7 +206,7 @@ impl<P: Packet> Link<P> {
         if !matches!(self.extras, Extras::None) {
             return 0;
         }
-        let Core { fifo, server, buffer, delay, counters } = &mut self.core;
+        let Core { fifo, server, buffer, delay, counters, .. } = &mut self.core;
         let count = fifo.certain_room(size, *buffer, count);
         counters.entered_packets += u64::from(count);
         let entry =
@@ -296,18 +309,14 @@ impl<P: Packet> Link<P> {
         };
         core.fifo.settle(now);
         let start = core.server.start_behind(now, held_bytes);
-        let accepted = core.fifo.departed_bytes() + core.fifo.queued_bytes();
-        let (used_bytes, capacity_bytes) = self.capacity.as_ref().map_or((0, 0), |capacity| {
-            let used = capacity.used_bytes(now, accepted, &core.server);
-            (used, capacity.whole_bytes(Time::ZERO, now))
-        });
+        let whole_bytes = |capacity: &Capacity| capacity.whole_bytes(Time::ZERO, now);
         QueueState {
             bytes: core.fifo.queued_bytes() + held_bytes,
             packets: core.fifo.queued_packets() as u64 + held_packets,
             delay: if start == Time::MAX { start } else { start.saturating_sub(now) },
             departed_bytes: core.fifo.departed_bytes(),
-            used_bytes,
-            capacity_bytes,
+            used_bytes: core.used_bytes(now),
+            capacity_bytes: core.capacity.as_deref().map_or(0, whole_bytes),
         }
     }
 }

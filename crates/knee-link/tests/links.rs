@@ -92,6 +92,24 @@ fn an_outage_loses_what_waits_and_what_enters() {
     assert_eq!(log.fates[22], arrived(us(31_200)));
 }
 
+/// What was transmitted stays used when the link goes down in the midst of a packet.
+#[test]
+fn an_outage_takes_no_used_bytes_back() {
+    let mut link = link(Config { down: vec![(ms(3), ms(10))], ..plain() });
+    let send = |link: &mut knee_link::Link<common::Named>, at, number| {
+        let packet =
+            common::Named { number, size: 1500, flow: 0, ecn_capable: false, marked: false };
+        link.send(at, packet).expect("no limit");
+    };
+    (0..10).for_each(|number| send(&mut link, ms(0), number));
+    // 1250 bytes a millisecond: the third packet was half sent.
+    let used = [1, 2, 3, 5, 10].map(|at| link.queue(ms(at)).used_bytes);
+    assert_eq!(used, [1250, 2500, 3750, 3750, 3750]);
+    send(&mut link, ms(11), 10);
+    let used = [12, 20].map(|at| link.queue(ms(at)).used_bytes);
+    assert_eq!(used, [5000, 5250]);
+}
+
 #[test]
 fn the_capacity_of_an_outage_is_nothing() {
     let mut link = link(Config { down: vec![(ms(100), ms(300))], ..plain() });

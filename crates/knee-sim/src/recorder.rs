@@ -347,7 +347,10 @@ fn flow_record<L: PacketLog>(run: &Simulation<'_, L>, flow: usize, end: Time) ->
     // A flow that was stopped before its end has no completion time.
     let whole = workload.bytes.is_none_or(|bytes| totals.delivered_bytes >= bytes);
     let completed = state.completed.filter(|_| workload.ends && whole);
-    let ended = state.completed.or(plan.stop).unwrap_or(end).min(end);
+    // A flow that is stopped ends when its last data is acknowledged.
+    let mut live = state.live.values().map(|index| &run.connections[*index as usize]);
+    let stopped = plan.stop.filter(|_| live.all(|connection| connection.completed.is_some()));
+    let ended = state.completed.or(stopped).unwrap_or(end).min(end);
     let blocked = totals.blocked.checked_div(u128::from(totals.delivered_bytes));
     FlowRecord {
         flow: flow as u32,

@@ -194,6 +194,22 @@ fn every_request_is_answered_before_the_connection_ends() {
     }
 }
 
+/// A flow whose data is still under way after its stop, at the end of the run too, gets no more
+/// than the link can carry.
+#[test]
+fn a_flow_that_was_stopped_ends_with_its_data() {
+    let deep = network("10 Mbit/s", 10).replace("4 BDP", "8 MB");
+    let flow = "[[flow]]\ncc = \"reno\"\ninitial_window = 1000\nworkload = \"bulk\"\n";
+    for (seconds, stop) in [(10, "8 s"), (3, "2 s"), (10, "100 ms")] {
+        let text = deep.replace("10 s\"", &format!("{seconds} s\""));
+        let flow = &run(&format!("{text}{flow}stop = \"{stop}\"\n")).flows[0];
+        let rate = flow.delivered_bytes as f64 * 8e9 / flow.end_ns as f64;
+        assert!(rate < 10e6, "stop {stop}: {rate} bit/s until {} ns", flow.end_ns);
+        // Until then the link is full.
+        assert!(rate > 9e6, "stop {stop}: {rate} bit/s until {} ns", flow.end_ns);
+    }
+}
+
 /// Transfers of a mix that a `stop` cuts off have no completion time, those that
 /// arrived whole have one.
 #[test]
