@@ -8,7 +8,7 @@ use crate::guard::Guard;
 use crate::table::{Mood, Table};
 use crate::{experiment, interrupt, screen, signed};
 use ipnet::IpNet;
-use knee_host::{HostError, RouteChanges, each_connection, sysctl};
+use knee_host::{HostError, RouteChanges, Rule, each_connection, sysctl};
 use knee_lab::Handle;
 use knee_policy::{
     Actuator, Announcing, FILE_BYTES_MAX, Host, Journal, Means, Plan, Policy, PolicyError,
@@ -17,7 +17,7 @@ use knee_policy::{
 use knee_record::Unit;
 use knee_scenario::{Errors, Problem, SourceText, read_text_file};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -196,7 +196,8 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let recorded = Journal::read(&arguments.journal.path)?;
     let mut host = Host::open()?;
     let state = host.state(&recorded)?;
-    let marked = host.marked_rules()?.len();
+    let rules = host.marked_rules()?;
+    let marked = rules.len();
     let open = open_connections(|_, _| Some(()))?;
     let open: BTreeMap<&str, u64> =
         open.iter().map(|((_, name), count)| (name.as_str(), *count)).collect();
@@ -259,6 +260,12 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
             .said(format!("Changed by others, so left as they are: {}.", foreign.join(", "))),
     };
     let begun = recorded.begun();
+    let unrecorded = if begun.is_none() { unrecorded(&rules) } else { None };
+    let is_unrecorded = unrecorded.is_some();
+    let document = match unrecorded {
+        None => document,
+        Some(words) => document.said(words),
+    };
     document.print(
         arguments.print.format(),
         &json!({
@@ -279,8 +286,28 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
             "open_connections": open,
         }),
     )?;
-    let left = begun.is_some() && !held;
+    let left = begun.is_some() && !held || is_unrecorded;
     Ok(if whole && !left { Ending::Done } else { Ending::Differs })
+}
+
+/// Says how to remove rules with Knee's mark that are not in the journal, because it was damaged or
+/// removed, or because they are of another one.
+fn unrecorded(rules: &[Rule]) -> Option<String> {
+    let commands = rules.iter().map(|Rule { ipv6, priority, table, .. }| {
+        let family = if *ipv6 { "-6 " } else { "" };
+        format!(
+            "ip {family}rule del priority {priority} table {table}; \
+             ip {family}route flush table {table} proto 222"
+        )
+    });
+    let commands: BTreeSet<String> = commands.collect();
+    let commands = commands.into_iter().collect::<Vec<_>>().join("; ");
+    (!rules.is_empty()).then(|| {
+        format!(
+            "Rules with Knee's mark are in force, but not in this journal: name theirs with \
+             --journal, or remove what they are for: {commands}"
+        )
+    })
 }
 
 /// Seconds since 1970 (Unix time).
@@ -294,10 +321,12 @@ pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
     let path = &arguments.journal.path;
     let before = Journal::read(path)?;
     if before.entries.is_empty() {
-        let words = "No policy is applied: there is nothing to revert.";
-        let document = Document::default().said(words);
+        let unrecorded = unrecorded(&Host::open()?.marked_rules()?);
+        let ending = if unrecorded.is_some() { Ending::Differs } else { Ending::Done };
+        let nothing = || "No policy is applied: there is nothing to revert.".to_string();
+        let document = Document::default().said(unrecorded.unwrap_or_else(nothing));
         document.print(arguments.print.format(), &returned(&Returned::default()))?;
-        return Ok(Ending::Done);
+        return Ok(ending);
     }
     let mut host = Host::open()?;
     let had = host.state(&before)?;
@@ -564,7 +593,10 @@ impl From<PolicyError> for Failure {
             }
             PolicyError::Journal { .. } => "run as root, or name another with --journal",
             PolicyError::Unsafe { .. } => "name one in a folder that only you can write to",
-            PolicyError::Foreign { .. } => "use the version that wrote it, or remove the file",
+            PolicyError::Foreign { .. } => {
+                "use the version that wrote it; if it is damaged, remove it, and knee steer status \
+                 says what to remove with it"
+            }
             PolicyError::Held { .. } => "stop that one first: knee steer rollback",
             PolicyError::Elsewhere { .. } => "enter it with nsenter, or name another journal",
             PolicyError::TableInUse { .. } => "write another number after table in the policy",

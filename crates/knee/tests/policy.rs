@@ -192,17 +192,7 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
             process.wait().unwrap();
             until("nothing is left", || marked() == 0 && empty());
         }
-        let mut process = apply(folder);
-        until("it is applied", || marked() == all);
-        // Kill the guard, then the process, so that neither can revert.
-        let pid = i32::try_from(process.id()).unwrap();
-        let children = format!("/proc/{pid}/task/{pid}/children");
-        let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
-        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-        kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
-        process.kill().unwrap();
-        process.wait().unwrap();
-        assert_eq!(marked(), all);
+        kill_with_guard(&mut apply(folder), all);
         let status = json(folder, "steer status --journal own/journal", 1);
         assert_eq!((&status["running"], &status["missing"]), (&false.into(), &0.into()));
         let line = "steer apply policy.toml --journal own/journal --duration 100ms";
@@ -211,8 +201,34 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         assert!(String::from_utf8_lossy(&next.stderr).contains("ended without reverting"));
         assert_eq!(marked(), 0);
         assert!(empty());
+        // Without a journal, the rules say what to remove.
+        kill_with_guard(&mut apply(folder), all);
+        fs::remove_file(folder.join("own/journal")).unwrap();
+        json(folder, "steer status --journal own/journal", 1);
+        let back = done(folder, "steer rollback --journal own/journal");
+        assert_eq!(back.status.code(), Some(1), "{back:?}");
+        let said = String::from_utf8_lossy(&back.stdout).into_owned();
+        let (_, commands) = said.split_once("what they are for: ").expect(&said);
+        for command in commands.split(';') {
+            ip(command.trim().strip_prefix("ip ").expect(commands));
+        }
+        assert_eq!(marked(), 0);
+        json(folder, "steer status --journal own/journal", 0);
     });
     Ok(())
+}
+
+/// Kills the guard of a process that has applied `all`, and the process, so that neither can revert.
+fn kill_with_guard(process: &mut Child, all: usize) {
+    until("it is applied", || marked() == all);
+    let pid = i32::try_from(process.id()).unwrap();
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+    kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(marked(), all);
 }
 
 /// The host's default can be shown, set in a file and reverted; an administrator's settings stay. A
