@@ -24,20 +24,134 @@ pub fn document(summary: &Summary) -> Document {
     document.words("\n").then(links(summary))
 }
 
-/// A column for certain workloads: its head, and the value of a flow.
-type OfWorkload = (&'static str, fn(&FlowSummary) -> Option<Cell>);
+/// A column for certain workloads.
+struct OfWorkload {
+    head: &'static str,
+    /// How several flows give the value of their group.
+    gather: Gather,
+    /// Formats a value; `None` if what it measures did not happen.
+    show: fn(Option<f64>) -> Cell,
+    /// The value of a flow; `None` if it has another workload.
+    of_flow: fn(&FlowSummary) -> Option<Part>,
+}
+
+/// A flow's part in the value of its group.
+struct Part {
+    value: Option<f64>,
+    /// Number of events of which the value is the mean.
+    events: usize,
+}
+
+/// How several flows give the value of their group, as in a claim about the group.
+#[derive(Clone, Copy)]
+enum Gather {
+    /// Mean over the flows; missing if one of them has no value.
+    Mean,
+    /// Mean over the events of all flows.
+    OverEvents,
+    Sum,
+}
+
+/// Head of the column whose group value the summary contains.
+const FINISHED: &str = ">finished in";
 
 const OF_WORKLOADS: [OfWorkload; 7] = [
-    (">finished in", |flow| flow.size_bytes.map(|_| Cell::us(flow.completion_us))),
-    (">loaded in", |flow| flow.page.as_ref().map(|page| Cell::us(page.load_us))),
-    (">bitrate", |flow| flow.video.as_ref().map(|v| show(Unit::BitsPerSecond, v.bitrate_bps))),
-    (">stalled", |flow| flow.video.as_ref().map(|video| Cell::us(video.stall_us))),
-    (">started in", |flow| flow.video.as_ref().map(|video| Cell::us(video.startup_us))),
-    (">transfers", |flow| transfers(flow).map(|all| Cell::count(all.finished as u64))),
-    (">mean time", |flow| {
-        transfers(flow).map(|all| Cell::us(all.completion_us.map(|time| time.mean)))
-    }),
+    OfWorkload {
+        head: FINISHED,
+        gather: Gather::Mean,
+        show: Cell::us,
+        of_flow: |flow| flow.size_bytes.map(|_| once(flow.completion_us)),
+    },
+    OfWorkload {
+        head: ">loaded in",
+        gather: Gather::Mean,
+        show: Cell::us,
+        of_flow: |flow| flow.page.as_ref().map(|page| once(page.load_us)),
+    },
+    OfWorkload {
+        head: ">bitrate",
+        gather: Gather::OverEvents,
+        show: |value| show(Unit::BitsPerSecond, value),
+        of_flow: |flow| {
+            let video = flow.video.as_ref()?;
+            Some(Part { value: video.bitrate_bps, events: video.segments })
+        },
+    },
+    OfWorkload {
+        head: ">stalled",
+        gather: Gather::Mean,
+        show: Cell::us,
+        of_flow: |flow| flow.video.as_ref().map(|video| once(video.stall_us)),
+    },
+    OfWorkload {
+        head: ">started in",
+        gather: Gather::Mean,
+        show: Cell::us,
+        of_flow: |flow| flow.video.as_ref().map(|video| once(video.startup_us)),
+    },
+    OfWorkload {
+        head: ">transfers",
+        gather: Gather::Sum,
+        show: |value| Cell::count(value.unwrap_or(0.0) as u64),
+        of_flow: |flow| transfers(flow).map(|all| once(Some(all.finished as f64))),
+    },
+    OfWorkload {
+        head: ">mean time",
+        gather: Gather::OverEvents,
+        show: Cell::us,
+        of_flow: |flow| {
+            let all = transfers(flow)?;
+            Some(Part { value: all.completion_us.map(|time| time.mean), events: all.finished })
+        },
+    },
 ];
+
+fn once(value: Option<f64>) -> Part {
+    Part { value, events: 1 }
+}
+
+impl OfWorkload {
+    fn is_of(&self, flow: &FlowSummary) -> bool {
+        (self.of_flow)(flow).is_some()
+    }
+
+    fn cell(&self, flow: &FlowSummary) -> Cell {
+        (self.of_flow)(flow).map(|part| (self.show)(part.value)).unwrap_or_default()
+    }
+
+    /// The cell of a group; empty if its flows have another workload.
+    fn of_group(&self, group: &GroupSummary, flows: &[FlowSummary]) -> Cell {
+        if self.head == FINISHED {
+            return Cell::us(group.completion_us);
+        }
+        let members = flows.iter().filter(|flow| flow.name == group.name);
+        let parts: Vec<Part> = members.filter_map(self.of_flow).collect();
+        match parts.is_empty() {
+            true => Cell::default(),
+            false => (self.show)(self.gather.all(&parts, group.flow_count)),
+        }
+    }
+}
+
+impl Gather {
+    /// Returns the value of a group with so many flows; `None` if there is none.
+    fn all(self, parts: &[Part], flow_count: usize) -> Option<f64> {
+        let values = || parts.iter().filter_map(|part| Some((part.value?, part.events as f64)));
+        let sum = || values().map(|(value, _)| value).sum::<f64>();
+        match self {
+            Gather::Sum => Some(sum()),
+            Gather::Mean => {
+                let all = values().count() == flow_count;
+                all.then(|| sum() / flow_count as f64)
+            }
+            Gather::OverEvents => {
+                let events: f64 = values().map(|(_, events)| events).sum();
+                let total: f64 = values().map(|(value, events)| value * events).sum();
+                (events > 0.0).then(|| total / events)
+            }
+        }
+    }
+}
 
 /// The class of all transfers of a mix.
 fn transfers(flow: &FlowSummary) -> Option<&TransferSummary> {
@@ -45,27 +159,21 @@ fn transfers(flow: &FlowSummary) -> Option<&TransferSummary> {
 }
 
 fn flows(summary: &Summary) -> Document {
-    let filled = |column: &&OfWorkload| summary.flows.iter().any(|flow| column.1(flow).is_some());
+    let filled = |column: &&OfWorkload| summary.flows.iter().any(|flow| column.is_of(flow));
     let more: Vec<&OfWorkload> = OF_WORKLOADS.iter().filter(filled).collect();
     let mut heads = vec!["flow", "cc"];
-    heads.extend(more.iter().map(|(head, _)| *head));
+    heads.extend(more.iter().map(|column| column.head));
     heads.extend(FIGURES);
     let mut table = Table::new(&heads).called("flows");
     let many = summary.flows.len() > GROUPS_FIRST && !summary.groups.is_empty();
     let shown = if many { 0 } else { ROWS_MAX };
     if many {
         let alone = |flow: &&FlowSummary| summary.groups.iter().all(|g| g.name != flow.name);
-        let of_group = |group: &GroupSummary| {
-            let cell = |(head, _): &&OfWorkload| match *head == ">finished in" {
-                true => Cell::us(group.completion_us),
-                false => Cell::default(),
-            };
-            more.iter().map(cell).collect::<Vec<_>>()
-        };
         summary.groups.iter().for_each(|group| {
             let name = format!("{} × {}", group.name, group.flow_count);
-            let words = [name, group.cc.clone()].map(Cell::from).into_iter().chain(of_group(group));
-            table.row(words.chain(group_figures(group)));
+            let words = [name, group.cc.clone()].map(Cell::from).into_iter();
+            let waited = more.iter().map(|column| column.of_group(group, &summary.flows));
+            table.row(words.chain(waited).chain(group_figures(group)));
         });
         summary.flows.iter().filter(alone).take(ROWS_MAX).for_each(|flow| {
             table.row(flow_row(flow, &more));
@@ -73,7 +181,7 @@ fn flows(summary: &Summary) -> Document {
     }
     summary.flows.iter().take(shown).for_each(|flow| table.row(flow_row(flow, &more)));
     if summary.flows.len() > 1 {
-        let finished = |(head, _): &&OfWorkload| match *head == ">finished in" {
+        let finished = |column: &&OfWorkload| match column.head == FINISHED {
             true => Cell::us(summary.measures.completion_us),
             false => Cell::default(),
         };
@@ -100,7 +208,7 @@ const FIGURES: [&str; 6] =
 fn flow_row(flow: &FlowSummary, more: &[&OfWorkload]) -> Vec<Cell> {
     let rtt = |value: fn(&Spread) -> f64| Cell::us(flow.rtt_us.as_ref().map(value));
     let mut row = vec![format!("{}[{}]", flow.name, flow.index).into(), (&flow.cc).into()];
-    row.extend(more.iter().map(|(_, value)| value(flow).unwrap_or_default()));
+    row.extend(more.iter().map(|column| column.cell(flow)));
     row.extend([
         show(Unit::BitsPerSecond, flow.goodput_bps),
         rtt(|rtt| rtt.p50),

@@ -20,7 +20,7 @@ pub fn document(repeats: &RepeatSummary) -> Document {
         format!("{} · {} · {}, {seeds}\n", repeats.name, repeats.ground, runs(repeats.seeds.len()));
     let same = "All runs gave the same results: nothing random affects them, so there is no \
                 interval. One run is enough.\n";
-    let shown = headlines(repeats);
+    let (shown, left_out) = headlines(repeats);
     let partial = shown.iter().any(|(_, interval)| repeats.partial(interval).is_some());
     let mut heads = vec!["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
     // Only if some of the runs have no value.
@@ -38,14 +38,19 @@ pub fn document(repeats: &RepeatSummary) -> Document {
         document = document.words(screen::wrapped(same) + "\n");
     }
     document = document.table(table);
+    if left_out > 0 {
+        document = document.words(format!("… and {left_out} more flows, in {REPEAT}\n"));
+    }
     match repeats.claims.is_empty() {
         true => document,
         false => document.words("\n").table(claims(repeats)),
     }
 }
 
-/// Headline numbers: all flows, groups, flows unless there are many, then links.
-fn headlines(repeats: &RepeatSummary) -> Vec<(&str, &Interval)> {
+/// Headline numbers: all flows, groups, flows unless there are many, then links. Of many flows,
+/// those without a group are listed, as after a single run; also returns how many of these are
+/// left out.
+fn headlines(repeats: &RepeatSummary) -> (Vec<(&str, &Interval)>, usize) {
     let place = |name: &str| match name.split_once('.') {
         Some(("group", _)) => 1,
         Some(("flow", _)) => 2,
@@ -54,12 +59,28 @@ fn headlines(repeats: &RepeatSummary) -> Vec<(&str, &Interval)> {
     };
     let all = repeats.measures.iter().map(|(name, interval)| (name.as_str(), interval));
     let mut shown: Vec<(&str, &Interval)> = all.filter(|(name, _)| is_headline(name)).collect();
-    let flows = shown.iter().filter(|(name, _)| place(name) == 2);
-    let flows: BTreeSet<&str> = flows.filter_map(|(name, _)| name.split('.').nth(1)).collect();
-    let many = flows.len() > GROUPS_FIRST && shown.iter().any(|(name, _)| place(name) == 1);
-    shown.retain(|(name, _)| !many || place(name) != 2);
+    let flows: BTreeSet<(&str, u32)> = shown.iter().filter_map(|(name, _)| flow(name)).collect();
+    let groups: BTreeSet<&str> = shown.iter().filter_map(|(name, _)| group(name)).collect();
+    let many = flows.len() > GROUPS_FIRST && !groups.is_empty();
+    let listed = |(name, _): &&(&str, u32)| !many || !groups.contains(name);
+    let most = if many { ROWS_MAX } else { usize::MAX };
+    let left_out = flows.iter().filter(listed).count().saturating_sub(most);
+    let listed: BTreeSet<(&str, u32)> = flows.iter().filter(listed).take(most).copied().collect();
+    shown.retain(|(name, _)| flow(name).is_none_or(|flow| listed.contains(&flow)));
     shown.sort_by_key(|(name, _)| place(name));
-    shown
+    (shown, left_out)
+}
+
+/// The group and the number of the flow that a number belongs to: `web` and 1 of
+/// `flow.web[1].goodput_bps`.
+fn flow(name: &str) -> Option<(&str, u32)> {
+    let (group, rest) = name.strip_prefix("flow.")?.split_once('[')?;
+    Some((group, rest.split_once(']')?.0.parse().ok()?))
+}
+
+/// The group that a number belongs to: `web` of `group.web.goodput_bps`.
+fn group(name: &str) -> Option<&str> {
+    name.strip_prefix("group.")?.strip_suffix(".goodput_bps")
 }
 
 fn row(name: &str, interval: &Interval) -> [Cell; 6] {

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{FALSE_CLAIM, SMALL, TRUE_CLAIM, complaint, expect, folder_with, json, run, texts};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -291,6 +292,99 @@ fn the_table_says_what_the_workload_is_run_for() {
         let head = printed.lines().find(|line| line.starts_with("flow ")).unwrap();
         assert!(heads.iter().all(|name| head.contains(name)), "{printed}");
     }
+}
+
+/// Ten flows in three groups: transfers, pages and videos.
+const GROUPS: &str = r#"
+duration = "10 s"
+
+[link.b]
+rate = "20 Mbit/s"
+delay = "10 ms"
+aqm = "fq-codel"
+
+[path.main]
+forward = ["b"]
+reverse_delay = "10 ms"
+
+[[flow]]
+name = "mix"
+cc = "cubic"
+count = 3
+workload = { mix = { arrival_interval = "200 ms", sizes = "20 kB" } }
+
+[[flow]]
+name = "page"
+cc = "cubic"
+count = 5
+workload = "page"
+
+[[flow]]
+name = "video"
+cc = "cubic"
+count = 2
+workload = "dash"
+"#;
+
+/// Numbers of the rows of a CSV table whose first column has this name, by head.
+fn row_of(csv: &str, name: &str) -> BTreeMap<String, f64> {
+    let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let at = heads.iter().position(|head| *head == "flow").unwrap();
+    let mut rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let row = rows.find(|row| row[at] == name).unwrap();
+    let numbers = heads.iter().zip(row);
+    numbers.filter_map(|(head, cell)| Some((head.to_string(), cell.parse().ok()?))).collect()
+}
+
+/// The row of a group has what its applications waited for: sums of counts, means of the others.
+#[test]
+fn groups_say_what_their_workload_is_run_for() {
+    let folder = folder_with("a.toml", GROUPS);
+    let at = folder.path();
+    let csv = expect(at, "run a.toml --out out --format csv", 0);
+    let summary = json(&at.join("out/summary.json"));
+    let flows = summary["flows"].as_array().unwrap();
+    let of = |name: &str, pointer: &str| -> Vec<f64> {
+        let members = flows.iter().filter(|flow| flow["name"] == name);
+        members.map(|flow| flow.pointer(pointer).unwrap().as_f64().unwrap()).collect()
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let near = |row: &BTreeMap<String, f64>, head: &str, value: f64| {
+        let shown = row.get(head).copied();
+        assert!(shown.is_some_and(|shown| (shown - value).abs() <= 1e-9 * value), "{head}\n{csv}");
+    };
+    let row = row_of(&csv, "page × 5");
+    near(&row, "loaded_in_us", mean(&of("page", "/page/load_us")));
+    assert!(!row.contains_key("bitrate_bps") && !row.contains_key("transfers"), "{csv}");
+    let row = row_of(&csv, "video × 2");
+    near(&row, "bitrate_bps", mean(&of("video", "/video/bitrate_bps")));
+    near(&row, "stalled_us", mean(&of("video", "/video/stall_us")));
+    near(&row, "started_in_us", mean(&of("video", "/video/startup_us")));
+    let row = row_of(&csv, "mix × 3");
+    let finished = of("mix", "/transfers/0/finished");
+    let times = of("mix", "/transfers/0/completion_us/mean");
+    let count: f64 = finished.iter().sum();
+    near(&row, "transfers", count);
+    let total: f64 = finished.iter().zip(&times).map(|(count, time)| count * time).sum();
+    near(&row, "mean_time_us", total / count);
+}
+
+/// A time that one flow of a group did not see the end of is missing from its group, as from the
+/// flow's own row.
+#[test]
+fn groups_have_no_time_that_a_flow_lacks() {
+    let late = GROUPS.replace("count = 5\n", "count = 5\nstart_interval = \"2.4 s\"\n");
+    let folder = folder_with("a.toml", &late);
+    let csv = expect(folder.path(), "run a.toml --out out --format csv", 0);
+    let summary = json(&folder.path().join("out/summary.json"));
+    let pages = summary["flows"].as_array().unwrap().iter().filter(|flow| flow["name"] == "page");
+    let loaded: Vec<bool> = pages.map(|flow| flow["page"]["load_us"].is_number()).collect();
+    assert_eq!(loaded, [true, true, true, true, false]);
+    assert!(!row_of(&csv, "page × 5").contains_key("loaded_in_us"), "{csv}");
+    let shown = expect(folder.path(), "run a.toml --out again", 0);
+    let row = shown.lines().find(|line| line.starts_with("page × 5")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[..5], ["page", "×", "5", "cubic", "–"], "{shown}");
 }
 
 /// A server's log is read, and the lines used and skipped are reported.
