@@ -7,7 +7,7 @@ use knee_lab::words::time_us;
 use knee_record::{FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit};
 
 /// Maximum number of flows and links listed; the records contain all.
-const ROWS_MAX: usize = 20;
+pub const ROWS_MAX: usize = 20;
 /// Maximum number of flows listed individually; above it, groups replace them.
 pub const GROUPS_FIRST: usize = 8;
 

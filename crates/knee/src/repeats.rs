@@ -2,9 +2,10 @@
 
 use crate::cell::Cell;
 use crate::document::Document;
-use crate::figures::GROUPS_FIRST;
+use crate::figures::{GROUPS_FIRST, ROWS_MAX};
 use crate::screen;
 use crate::table::Table;
+use knee_lab::directory::REPEAT;
 use knee_lab::words::{NONE, is_headline, named};
 use knee_record::{Interval, RepeatSummary};
 use std::collections::BTreeSet;
@@ -48,8 +49,8 @@ pub fn document(repeats: &RepeatSummary) -> Document {
 }
 
 /// Headline numbers: all flows, groups, flows unless there are many, then links. Of many flows,
-/// those without a group are listed, as after a single run; also returns how many of these are
-/// left out.
+/// those alone in their group are listed, as after a single run; also returns how many of these
+/// are left out.
 fn headlines(repeats: &RepeatSummary) -> (Vec<(&str, &Interval)>, usize) {
     let place = |name: &str| match name.split_once('.') {
         Some(("group", _)) => 1,
@@ -59,28 +60,22 @@ fn headlines(repeats: &RepeatSummary) -> (Vec<(&str, &Interval)>, usize) {
     };
     let all = repeats.measures.iter().map(|(name, interval)| (name.as_str(), interval));
     let mut shown: Vec<(&str, &Interval)> = all.filter(|(name, _)| is_headline(name)).collect();
-    let flows: BTreeSet<(&str, u32)> = shown.iter().filter_map(|(name, _)| flow(name)).collect();
-    let groups: BTreeSet<&str> = shown.iter().filter_map(|(name, _)| group(name)).collect();
+    let flows: BTreeSet<&str> = shown.iter().filter_map(|(name, _)| of("flow.", name)).collect();
+    let groups: BTreeSet<&str> = shown.iter().filter_map(|(name, _)| of("group.", name)).collect();
     let many = flows.len() > GROUPS_FIRST && !groups.is_empty();
-    let listed = |(name, _): &&(&str, u32)| !many || !groups.contains(name);
+    let grouped = |flow: &str| flow.split('[').next().is_some_and(|name| groups.contains(name));
+    let mut listed: Vec<&str> = flows.into_iter().filter(|flow| !many || !grouped(flow)).collect();
     let most = if many { ROWS_MAX } else { usize::MAX };
-    let left_out = flows.iter().filter(listed).count().saturating_sub(most);
-    let listed: BTreeSet<(&str, u32)> = flows.iter().filter(listed).take(most).copied().collect();
-    shown.retain(|(name, _)| flow(name).is_none_or(|flow| listed.contains(&flow)));
+    let left_out = listed.len().saturating_sub(most);
+    listed.truncate(most);
+    shown.retain(|(name, _)| of("flow.", name).is_none_or(|flow| listed.contains(&flow)));
     shown.sort_by_key(|(name, _)| place(name));
     (shown, left_out)
 }
 
-/// The group and the number of the flow that a number belongs to: `web` and 1 of
-/// `flow.web[1].goodput_bps`.
-fn flow(name: &str) -> Option<(&str, u32)> {
-    let (group, rest) = name.strip_prefix("flow.")?.split_once('[')?;
-    Some((group, rest.split_once(']')?.0.parse().ok()?))
-}
-
-/// The group that a number belongs to: `web` of `group.web.goodput_bps`.
-fn group(name: &str) -> Option<&str> {
-    name.strip_prefix("group.")?.strip_suffix(".goodput_bps")
+/// The flow or group that a number belongs to: `web[1]` of `flow.web[1].goodput_bps`.
+fn of<'n>(part: &str, name: &'n str) -> Option<&'n str> {
+    name.strip_prefix(part)?.split('.').next()
 }
 
 fn row(name: &str, interval: &Interval) -> [Cell; 6] {
@@ -167,6 +162,28 @@ mod tests {
             measures: BTreeMap::from(measures.map(|(name, value)| (name.to_string(), value))),
             claims: Vec::new(),
         }
+    }
+
+    /// Of many flows, those that are alone in their group are listed beside the groups, up to a
+    /// limit; the others are not.
+    #[test]
+    fn flows_without_a_group_are_listed() {
+        let with = |alone: usize| {
+            let mut repeats = repeats(&[4e6, 5e6, 6e6]);
+            let interval = Interval::new(&[9e6, 9.1e6, 9.2e6]).unwrap();
+            let names = ["group.web.goodput_bps".to_string()].into_iter();
+            let names = names.chain((0..9).map(|at| format!("flow.web[{at}].goodput_bps")));
+            let names = names.chain((1..alone).map(|at| format!("flow.b{at}[0].goodput_bps")));
+            repeats.measures.extend(names.map(|name| (name, interval)));
+            document(&repeats).text()
+        };
+        let text = with(2);
+        assert!(text.contains("flow.a[0].completion_us"), "{text}");
+        assert!(text.contains("flow.b1[0].goodput_bps"), "{text}");
+        assert!(!text.contains("flow.web[") && !text.contains("more flows"), "{text}");
+        let text = with(22);
+        assert_eq!(text.matches("flow.").count(), ROWS_MAX, "{text}");
+        assert!(text.contains("… and 2 more flows, in repeat.json\n"), "{text}");
     }
 
     /// A mean over some of the runs says so.
