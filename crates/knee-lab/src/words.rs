@@ -74,7 +74,8 @@ pub fn named(name: &str, value: f64) -> String {
 }
 
 /// Ends of the names of headline numbers, and what people call them.
-const TITLES: [(&str, &str); 17] = [
+const TITLES: [(&str, &str); 18] = [
+    ("bursts.time_us.mean", "bursts, mean time to answer a request"),
     ("page.load_us", "page load time"),
     ("video.bitrate_bps", "video, bitrate"),
     ("video.stall_us", "video, stalled"),

@@ -55,12 +55,22 @@ enum Gather {
 /// Head of the column whose group value the summary contains.
 const FINISHED: &str = ">finished in";
 
-const OF_WORKLOADS: [OfWorkload; 7] = [
+const OF_WORKLOADS: [OfWorkload; 8] = [
     OfWorkload {
         head: FINISHED,
         gather: Gather::Mean,
         show: Cell::us,
         of_flow: |flow| flow.size_bytes.map(|_| once(flow.completion_us)),
+    },
+    OfWorkload {
+        head: ">answered in",
+        gather: Gather::OverEvents,
+        show: Cell::us,
+        of_flow: |flow| {
+            let bursts = flow.bursts.as_ref()?;
+            let value = bursts.time_us.as_ref().map(|time| time.mean);
+            Some(Part { value, events: bursts.arrived })
+        },
     },
     OfWorkload {
         head: ">loaded in",

@@ -274,7 +274,7 @@ fn repeats_have_a_page_with_groups() {
     assert!(printed.contains("bbr × 9") && !printed.contains("bbr[0]"), "{printed}");
 }
 
-/// The table has the measures of a page, a video and a mix.
+/// The table has the measures of bursts, a page, a video and a mix.
 #[test]
 fn the_table_says_what_the_workload_is_run_for() {
     let with = |workload: &str| {
@@ -282,7 +282,9 @@ fn the_table_says_what_the_workload_is_run_for() {
         SMALL.replacen("cc = \"cubic\"", &flow, 1).replace("3 s", "20 s")
     };
     let mix = "{ mix = { arrival_interval = \"200 ms\", sizes = \"20 kB\" } }";
+    let bursts = "{ bursts = { size = \"20 kB\", pause = \"100 ms\" } }";
     for (workload, heads) in [
+        (bursts, vec!["answered in"]),
         ("\"page\"", vec!["loaded in"]),
         ("\"dash\"", vec!["bitrate", "stalled", "started in"]),
         (mix, vec!["transfers", "mean time"]),
@@ -292,6 +294,29 @@ fn the_table_says_what_the_workload_is_run_for() {
         let head = printed.lines().find(|line| line.starts_with("flow ")).unwrap();
         assert!(heads.iter().all(|name| head.contains(name)), "{printed}");
     }
+}
+
+/// The time to answer a request is in the table of a run, also for programs, and of repeats.
+#[test]
+fn bursts_are_in_all_tables() {
+    let bursts = "workload = { bursts = { size = \"20 kB\", pause = \"100 ms\" } }";
+    let text = SMALL.replacen("cc = \"cubic\"", &format!("cc = \"cubic\"\n{bursts}"), 1);
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    let csv = expect(at, "run a.toml --out one --format csv", 0);
+    let mean = |run: &str| {
+        let summary = json(&at.join(run).join("summary.json"));
+        summary["flows"][1]["bursts"]["time_us"]["mean"].as_f64().unwrap()
+    };
+    assert_eq!(row_of(&csv, "cubic[0]")["answered_in_us"], mean("one"), "{csv}");
+    assert!(!row_of(&csv, "bbr[0]").contains_key("answered_in_us"), "{csv}");
+    let csv = expect(at, "run a.toml --repeat 2 --out two --format csv", 0);
+    let row = csv.lines().find(|line| line.starts_with("flow.cubic[0].bursts.time_us.mean,"));
+    let shown: f64 = row.unwrap().split(',').nth(1).unwrap().parse().unwrap();
+    let both = (mean("two/repeat-1") + mean("two/repeat-2")) / 2.0;
+    assert!((shown - both).abs() < 1e-6 * both, "{shown} is not {both}");
+    let page = fs::read_to_string(at.join("two/report.html")).unwrap();
+    assert!(page.contains("<td>cubic[0]: bursts, mean time to answer a request</td>"));
 }
 
 /// Ten flows in three groups: transfers, pages and videos.
