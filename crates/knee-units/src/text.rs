@@ -38,6 +38,13 @@ pub enum ParseError {
         /// A valid text.
         example: &'static str,
     },
+    /// A comma in a number.
+    Comma {
+        /// The text as written.
+        text: String,
+        /// The text or texts to write instead, in quotes.
+        write: String,
+    },
     /// A negative number.
     Negative {
         /// The text as written.
@@ -71,6 +78,7 @@ impl ParseError {
             ParseError::WrongQuantity { unit, measures, wanted, .. } => {
                 format!("expected {wanted}, but \"{unit}\" is a unit of {measures}")
             }
+            ParseError::Comma { text, .. } => format!("\"{text}\" has a comma"),
             ParseError::Negative { text, wanted } => {
                 format!("\"{text}\" is negative, but {wanted} cannot be")
             }
@@ -87,6 +95,7 @@ impl ParseError {
             ParseError::BareNumber { write } | ParseError::UnknownUnit { write, .. } => {
                 format!("write {write}")
             }
+            ParseError::Comma { write, .. } => format!("write {write}"),
             ParseError::NoNumber { example, .. } | ParseError::WrongQuantity { example, .. } => {
                 format!("write \"{example}\"")
             }
@@ -147,8 +156,38 @@ impl<'t> Written<'t> {
                 example: quantity.example,
             });
         }
-        Ok(Written { number, unit: unit.trim_start() })
+        match with_comma(text) {
+            Some(error) => Err(error),
+            None => Ok(Written { number, unit: unit.trim_start() }),
+        }
     }
+}
+
+/// Returns what to write instead of a number with a comma: `1.5` for `1,5`. Groups of three digits
+/// may also be meant as thousands.
+fn with_comma(text: &str) -> Option<ParseError> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || ".,".contains(c))).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (whole, rest) = number.split_once(',')?;
+    let groups = || rest.split(['.', ',']);
+    if !groups().all(starts_with_digit) {
+        return None;
+    }
+    let thousands = !whole.starts_with('0') && rest.split('.').next()?.split(',').all(is_group);
+    let without = format!("\"{}{unit}\"", number.replace(',', ""));
+    let point = format!("with a point: \"{whole}.{rest}{unit}\"");
+    let write = match (thousands, groups().count()) {
+        (false, _) if rest.contains([',', '.']) => return None,
+        (false, _) => format!("it {point}"),
+        (true, 1) => format!("{without}, or {point}"),
+        (true, _) => without,
+    };
+    Some(ParseError::Comma { text: text.to_string(), write })
+}
+
+/// Returns whether digits may follow a comma that separates thousands.
+fn is_group(digits: &str) -> bool {
+    digits.len() == 3
 }
 
 fn starts_with_digit(text: &str) -> bool {

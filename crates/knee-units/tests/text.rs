@@ -88,6 +88,20 @@ fn says_what_to_write_instead() {
         "\"99999999999999999999999 ns\" is too large for a time: write a smaller one"
     );
     let rate = complaint::<Rate>;
+    let comma = "\"1,5 Mbit/s\" has a comma: write it with a point: \"1.5 Mbit/s\"";
+    assert_eq!(rate("1,5 Mbit/s"), comma);
+    assert_eq!(
+        rate("1,500 Mbit/s"),
+        "\"1,500 Mbit/s\" has a comma: write \"1500 Mbit/s\", or with a point: \"1.500 Mbit/s\""
+    );
+    assert_eq!(
+        rate("1,000,000.5 kbit/s"),
+        "\"1,000,000.5 kbit/s\" has a comma: write \"1000000.5 kbit/s\""
+    );
+    assert_eq!(
+        complaint::<Fraction>("0,125 %"),
+        "\"0,125 %\" has a comma: write it with a point: \"0.125 %\""
+    );
     assert_eq!(rate("10 mbps"), "unknown unit \"mbps\": write \"Mbit/s\"");
     assert_eq!(rate("10 mbit/s"), "unknown unit \"mbit/s\": write \"Mbit/s\"");
     assert_eq!(rate("10 MB/s"), "unknown unit \"MB/s\": write \"Mbit/s\" (1 MB/s = 8 Mbit/s)");

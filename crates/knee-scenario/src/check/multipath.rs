@@ -4,7 +4,7 @@ use super::flows::selection;
 use super::paths::Way;
 use super::positions;
 use crate::algorithms::Algorithms;
-use crate::file::{FlowFile, SchedulerFile};
+use crate::file::{FlowFile, PathName, SchedulerFile};
 use crate::model::Multipath;
 use crate::read::{At, Optional};
 use crate::source::Reading;
@@ -75,12 +75,13 @@ fn single(
     let known = names(ways);
     match &flow.path {
         Optional::Given(at) => {
-            let found = positions(std::slice::from_ref(at), &known, "path", unknown, reading)?;
+            let named = [At { value: at.value.0.clone(), span: at.span }];
+            let found = positions(&named, &known, "path", unknown, reading)?;
             found.first().copied()
         }
         _ => match known[..] {
             [only] => {
-                flow.path.fill(only.to_string());
+                flow.path.fill(PathName(only.to_string()));
                 Some(0)
             }
             [] => {

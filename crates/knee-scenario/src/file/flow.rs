@@ -1,9 +1,13 @@
 //! Flows.
 
 use super::{ControllerFile, SchedulerFile, TransportFile};
-use crate::read::{At, Optional, Required, Whole, table};
+use crate::read::{At, Optional, Required, Value, Whole, table};
+use crate::source::Reading;
+use crate::tree::{Kind, Node};
 use crate::workload::WorkloadFile;
 use knee_units::Time;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use std::borrow::Cow;
 
 /// Largest number of flows of all groups together.
 pub(crate) const FLOWS_MAX: u64 = 100_000;
@@ -17,7 +21,7 @@ table! {
         /// Number of flows. Default: 1.
         count: Optional<Whole<1, FLOWS_MAX>>,
         /// Name of the path. Default: the only one.
-        path: Optional<String>,
+        path: Optional<PathName>,
         /// Instead of `path`: names of the paths of a multipath connection,
         /// at most eight.
         paths: Optional<Vec<At<String>>>,
@@ -49,4 +53,40 @@ table! {
         stop: Optional<Time>,
     }
     with transport: TransportFile
+}
+
+/// Name of the path of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PathName(pub String);
+
+impl Value for PathName {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<PathName> {
+        let Kind::Array(items) = &node.kind else {
+            return String::read(node, reading).map(PathName);
+        };
+        let names: Vec<String> =
+            items.iter().filter_map(Node::as_str).map(|name| format!("{name:?}")).collect();
+        let help = match &names[..] {
+            [] => "write path = \"name\", or paths = [\"a\", \"b\"] for several".to_string(),
+            [only] => format!("write path = {only}, or paths = [{only}, \"b\"] for several"),
+            several => format!("write paths = [{}]", several.join(", ")),
+        };
+        reading.problem(node.span, "expected the name of one path, found a list", help);
+        None
+    }
+    fn write(&self) -> Node {
+        self.0.write()
+    }
+}
+
+impl JsonSchema for PathName {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
 }

@@ -12,7 +12,7 @@ mod transport;
 
 pub(crate) use aqm::AqmFile;
 pub(crate) use claim::{BoundFile, ClaimFile, OutcomeWord};
-pub(crate) use flow::{FLOWS_MAX, FlowFile};
+pub(crate) use flow::{FLOWS_MAX, FlowFile, PathName};
 pub(crate) use link::{
     AmountFile, AmountStepFile, CircuitBreakerFile, DelayFile, DelayStepFile, DownFile, HoldFile,
     INTERVALS_MAX, JitterFile, LinkFile, LossFile, LossStepFile, LossTable, OffsetFile, OffsetWord,

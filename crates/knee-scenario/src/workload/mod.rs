@@ -50,9 +50,9 @@ trait Kind: Value + JsonSchema {
     ) -> Option<Workload>;
 }
 
-/// Declares the workloads that have settings: `"key" Variant(declaration): "what it is"`.
+/// Declares the workloads that have settings: `"key" Variant(declaration): "what it is", "example"`.
 macro_rules! workloads {
-    ($($key:literal $variant:ident($file:ty): $what:literal,)*) => {
+    ($($key:literal $variant:ident($file:ty): $what:literal, $example:literal;)*) => {
         /// Workload of the application.
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum WorkloadFile {
@@ -62,6 +62,9 @@ macro_rules! workloads {
         }
 
         const KEYS: &[&str] = &[$($key),*];
+
+        /// How to write each.
+        const EXAMPLES: &[&str] = &[$($example),*];
 
         impl WorkloadFile {
             /// Returns the workload with this name, without settings.
@@ -117,15 +120,22 @@ macro_rules! workloads {
 }
 
 workloads! {
-    "file" File(Bytes): "One transfer of a given size.",
+    "file" File(Bytes): "One transfer of a given size.", "{ file = \"1 MB\" }";
     "bursts" Bursts(BurstsFile): "Requests with pauses in between, over one connection.",
-    "page" Page(PageFile): "A web page.",
-    "dash" Dash(DashFile): "Segmented video.",
+        "{ bursts = { size = \"10 kB\", pause = \"50 ms\" } }";
+    "page" Page(PageFile): "A web page.", "\"page\"";
+    "dash" Dash(DashFile): "Segmented video.", "\"dash\"";
     "mix" Mix(MixFile): "Transfers that arrive at random.",
+        "{ mix = { arrival_interval = \"50 ms\", sizes = \"100 kB\" } }";
 }
 
-const EXAMPLE: &str = "\"bulk\", { file = \"1 MB\" }, \"page\", \"dash\", or { mix = { \
-                       arrival_interval = \"50 ms\", sizes = \"100 kB\" } }";
+/// Lists how to write each workload.
+fn examples() -> String {
+    match EXAMPLES {
+        [others @ .., last] => format!("\"bulk\", {}, or {last}", others.join(", ")),
+        [] => "\"bulk\"".to_string(),
+    }
+}
 
 /// Checks the workload; returns `None` if something is invalid.
 pub(crate) fn check(
@@ -164,7 +174,7 @@ impl Value for WorkloadFile {
                     0 => "the workload is empty",
                     _ => "a flow has one workload",
                 };
-                reading.problem(node.span, message, format!("write {EXAMPLE}"));
+                reading.problem(node.span, message, format!("write {}", examples()));
             }
             return None;
         };
@@ -181,19 +191,28 @@ impl Value for WorkloadFile {
 /// Reads a workload given by its name alone.
 fn word(node: &Node, reading: &mut Reading<'_>) -> Option<WorkloadFile> {
     let Some(name) = node.as_str() else {
-        refuse_kind(node, "a workload", EXAMPLE, reading);
+        refuse_kind(node, "a workload", &examples(), reading);
         return None;
     };
     let workload = WorkloadFile::alone(name);
     if workload.is_none() {
-        let message = format!("there is no workload \"{name}\"");
-        let help = match nearest(name, names()) {
-            Some(near) => format!("did you mean \"{near}\"?"),
-            None => format!("write {EXAMPLE}"),
+        let (message, help) = match KEYS.iter().zip(EXAMPLES).find(|(key, _)| **key == name) {
+            Some((_, example)) => {
+                (format!("the workload \"{name}\" needs settings"), format!("write {example}"))
+            }
+            None => (format!("there is no workload \"{name}\""), instead_of(name)),
         };
         reading.problem(node.span, message, help);
     }
     workload
+}
+
+/// Says what to write instead of an unknown name.
+fn instead_of(name: &str) -> String {
+    match nearest(name, names()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("write {}", examples()),
+    }
 }
 
 /// Returns the workloads that can be given by name alone.
