@@ -204,3 +204,17 @@ fn without_chance_two_repeats_are_certain() {
     assert_eq!(best(constant(false)), Some(0));
     assert_eq!(best(constant(true)), None);
 }
+
+/// More values than are compared are not passed over in silence.
+#[test]
+fn too_many_values_are_told() {
+    let of = |count: usize| sweep(7, count, 2, 0.05, 1.0);
+    assert!(of(10).not_compared().is_empty() && !of(10).verdicts.is_empty());
+    let eleven = of(11);
+    assert!(eleven.verdicts.is_empty());
+    assert_eq!(
+        eleven.not_compared(),
+        ["The 11 values of flow.main.cc are too many to compare each with every other one; the \
+          table and the report have the figures. For answers, give at most 10 values."]
+    );
+}

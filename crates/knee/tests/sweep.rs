@@ -329,6 +329,27 @@ fn one_controller_under_two_names_is_the_same() {
     assert!(!printed.contains("best with"), "{printed}");
 }
 
+/// A key with more values than are compared is named, whether it is the only one or the one that
+/// was asked about.
+#[test]
+fn too_many_values_are_told() {
+    let folder = folder_with("a.toml", &SMALL.replace("3 s", "200 ms"));
+    let at = folder.path();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "The 11 values of link.bottleneck.rate are too many to compare each with every \
+                other one; the table and the report have the figures. For answers, give at most \
+                10 values.";
+    let rates = ["a.toml", "--vary", "link.bottleneck.rate=1..11 Mbit/s step 1 Mbit/s"];
+    let (printed, _) = succeeds(at, &rates);
+    assert!(words(&printed).contains(told), "{printed}");
+    let both = [rates.as_slice(), &["--vary", "flow.bbr.cc=bbr,reno"]].concat();
+    let (printed, _) = succeeds(at, &both);
+    assert!(printed.contains("Goodput: ") && !words(&printed).contains(told), "{printed}");
+    let about = ["--for", "link.bottleneck.rate", "--out", "about"];
+    let (printed, _) = succeeds(at, &[both.as_slice(), &about].concat());
+    assert!(printed.contains("Goodput: ") && words(&printed).contains(told), "{printed}");
+}
+
 /// Real runs that differ only in seed, assigned to two names at random, 200 times: at most 5 % plus
 /// two standard errors find a winner.
 #[test]

@@ -1,6 +1,7 @@
 //! `sweep.json`: the results of a sweep, point by point.
 
 use super::verdict::{SweepVerdict, verdicts};
+use super::words::too_many;
 use super::{GroupMeasures, SweepMeasure, SweepRun, sweep_measures};
 use crate::{Error, Interval};
 use schemars::JsonSchema;
@@ -136,6 +137,18 @@ fn over_runs(runs: &[&GroupMeasures]) -> BTreeMap<String, PointMeasure> {
 }
 
 impl SweepSummary {
+    /// Says which keys have too many values for a comparison, one sentence each: of the key that
+    /// the headline is about, or of all keys if the values of none are compared.
+    pub fn not_compared(&self) -> Vec<String> {
+        let about = self.about.and_then(|key| self.keys.get(key));
+        let keys = match (about, self.verdicts.is_empty()) {
+            (Some(key), _) => std::slice::from_ref(key),
+            (None, true) => &self.keys[..],
+            (None, false) => &[],
+        };
+        keys.iter().filter_map(too_many).collect()
+    }
+
     /// Summarises the finished runs of all points.
     pub fn new(
         name: &str,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Largest number of values that are compared; a setting with more is shown as a curve.
-const VALUES_MAX: usize = 10;
+pub(super) const VALUES_MAX: usize = 10;
 
 /// Comparison of the values of a key by one measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,6 @@
 //! The verdicts of a sweep in sentences.
 
+use super::verdict::VALUES_MAX;
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::Unit;
 use knee_statistics::{Paired, PairedScale};
@@ -24,6 +25,18 @@ pub(super) fn sentence(
         places => of_places(places, keys, at),
     };
     format!("{title}: {said}{}.", advice(verdict))
+}
+
+/// Says that the values of a key are too many to be compared; `None` if they are not.
+pub(super) fn too_many(key: &SweepKey) -> Option<String> {
+    let count = key.values.len();
+    (count > VALUES_MAX).then(|| {
+        format!(
+            "The {count} values of {} are too many to compare each with every other one; the table \
+             and the report have the figures. For answers, give at most {VALUES_MAX} values.",
+            key.name
+        )
+    })
 }
 
 fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> String {

@@ -96,9 +96,9 @@ pub fn value(unit: Unit, measure: Option<&PointMeasure>) -> Cell {
 fn verdicts(summary: &SweepSummary) -> Vec<String> {
     let compared: Vec<usize> = summary.verdicts.iter().map(|verdict| verdict.key).collect();
     let about = summary.about.filter(|key| compared.contains(key));
-    let Some(key) = about.or(compared.last().copied()) else { return Vec::new() };
+    let mut said = summary.not_compared();
+    let Some(key) = about.or(compared.last().copied()) else { return said };
     let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
-    let mut said = Vec::new();
     for measure in shown(summary) {
         for group in &groups {
             let mut verdicts = summary.verdicts.iter();
