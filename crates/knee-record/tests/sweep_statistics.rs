@@ -205,6 +205,44 @@ fn without_chance_two_repeats_are_certain() {
     assert_eq!(best(constant(true)), None);
 }
 
+/// A measure whose event occurred in no run is not called the same with all values.
+#[test]
+fn verdicts_say_if_no_run_got_there() {
+    let says = |values: &[&str], loads: &[Option<f64>]| {
+        let run = |seed: u64, load: Option<f64>| SweepRun {
+            seed,
+            data_packets: seed,
+            groups: vec![GroupMeasures {
+                group: "main".to_string(),
+                measures: load.map(|load| ("page_load_s".to_string(), load)).into_iter().collect(),
+                never: load.map_or(vec!["page_load_s".to_string()], |_| Vec::new()),
+            }],
+            ..SweepRun::default()
+        };
+        let point = |(value, load): (usize, &Option<f64>)| {
+            (vec![value], vec![run(1, *load), run(2, *load)])
+        };
+        let points: Vec<(Vec<usize>, Vec<SweepRun>)> =
+            loads.iter().enumerate().map(point).collect();
+        let values = values.iter().map(|value| value.to_string()).collect();
+        let keys = vec![SweepKey { name: "cc".to_string(), values }];
+        let summary = SweepSummary::new("", Default::default(), keys, (2, 4), &points, Vec::new());
+        summary.verdicts.into_iter().next().unwrap().says
+    };
+    assert_eq!(
+        says(&["cubic", "bbr"], &[None, None]),
+        "Page load time: not finished within the run with cc = cubic or bbr."
+    );
+    assert_eq!(
+        says(&["cubic", "bbr", "reno"], &[None; 3]),
+        "Page load time: not finished within the run with cc = cubic, bbr or reno."
+    );
+    let same = says(&["cubic", "bbr"], &[Some(2.0), Some(2.0)]);
+    assert_eq!(same, "Page load time: the same with cc = cubic and bbr.");
+    let one = says(&["cubic", "bbr"], &[None, Some(2.0)]);
+    assert!(!one.contains("not finished"), "{one}");
+}
+
 /// More values than are compared are not passed over in silence.
 #[test]
 fn too_many_values_are_told() {

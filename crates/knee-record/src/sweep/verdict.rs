@@ -1,7 +1,7 @@
 //! Compares the values of a setting, all else being equal: every two values are compared in pairs
 //! of runs that share a seed, and a value that may lead only by chance is not called best.
 
-use super::words::sentence;
+use super::words::{never, sentence};
 use super::{Better, SweepKey, SweepMeasure, SweepRun, sweep_measures};
 use knee_statistics::{Advice, LEVEL, Paired, holm};
 use schemars::JsonSchema;
@@ -122,7 +122,18 @@ fn of_key(key: usize, keys: &[SweepKey], points: &[PointRuns]) -> Vec<SweepVerdi
         }
     }
     decide(&mut verdicts, (keys, key), &measures);
+    for verdict in &mut verdicts {
+        if has_no_value(points, &verdict.group, &verdict.measure) {
+            verdict.says = never(verdict, &keys[key], &measures);
+        }
+    }
     verdicts
+}
+
+/// Returns whether no run has a value of a measure.
+fn has_no_value(points: &[PointRuns], group: &str, measure: &str) -> bool {
+    let groups = points.iter().flat_map(|(_, runs)| runs).flat_map(|run| &run.groups);
+    groups.filter(|found| found.group == group).all(|found| !found.measures.contains_key(measure))
 }
 
 /// Compares all pairs of values at a place; `None` if fewer than two have the measure.

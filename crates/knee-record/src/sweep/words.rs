@@ -16,15 +16,29 @@ pub(super) fn sentence(
     measure: &SweepMeasure,
 ) -> String {
     let key = &keys[at];
-    let mut title = measure.title.clone();
-    if let Some(first) = title.get(..1).map(str::to_uppercase) {
-        title.replace_range(..1, &first);
-    }
+    let title = capital(&measure.title);
     let said = match verdict.places.as_slice() {
         [place] => of_one_place(place, key, measure),
         places => of_places(places, keys, at),
     };
     format!("{title}: {said}{}.", advice(verdict))
+}
+
+/// Describes a measure whose event occurred in no run: `Page load time: not finished within the run
+/// with cc = bbr or reno.`
+pub(super) fn never(verdict: &SweepVerdict, key: &SweepKey, measures: &[SweepMeasure]) -> String {
+    let title = measures.iter().find(|measure| measure.name == verdict.measure);
+    let title = title.map_or_else(String::new, |measure| capital(&measure.title));
+    let pairs = verdict.places.iter().flat_map(|place| &place.pairs);
+    let values: BTreeSet<usize> = pairs.flat_map(|pair| [pair.value, pair.against]).collect();
+    let mut names: Vec<&str> = values.iter().map(|value| key.values[*value].as_str()).collect();
+    let last = names.pop().unwrap_or_default();
+    let what = match verdict.measure.as_str() {
+        "page_load_s" | "completion_s" | "completion_over_bound" => "not finished",
+        "video_startup_s" => "not started",
+        _ => "not reached",
+    };
+    format!("{title}: {what} within the run with {} = {} or {last}.", key.name, names.join(", "))
 }
 
 /// Says that the values of a key are too many to be compared; `None` if they are not.
@@ -37,6 +51,15 @@ pub(super) fn too_many(key: &SweepKey) -> Option<String> {
             key.name
         )
     })
+}
+
+/// Begins a title with a capital letter.
+fn capital(title: &str) -> String {
+    let mut title = title.to_string();
+    if let Some(first) = title.get(..1).map(str::to_uppercase) {
+        title.replace_range(..1, &first);
+    }
+    title
 }
 
 fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> String {
