@@ -329,6 +329,29 @@ fn one_controller_under_two_names_is_the_same() {
     assert!(!printed.contains("best with"), "{printed}");
 }
 
+/// The time to answer a request is a measure of sweeps and comparisons.
+#[test]
+fn bursts_are_measured() {
+    let bursts = "cc = \"cubic\"\nworkload = { bursts = { size = \"20 kB\", pause = \"50 ms\" } }";
+    let folder = folder_with("a.toml", &SMALL.replacen("cc = \"cubic\"", bursts, 1));
+    let at = folder.path();
+    let vary = ["a.toml", "--vary", "link.bottleneck.rate=4 Mbit/s,8 Mbit/s", "--out", "o"];
+    let (printed, _) = succeeds(at, &vary);
+    let head = printed.lines().find(|line| line.starts_with("link.bottleneck.rate")).unwrap();
+    assert!(head.contains("burst time"), "{printed}");
+    assert!(printed.contains("cubic: Time to answer a request, mean: "), "{printed}");
+    assert!(!printed.contains("bbr: Time to answer"), "{printed}");
+    let document = json(&at.join("o/sweep.json"));
+    let time = &document["points"][0]["groups"][1]["measures"]["burst_time_s"]["interval"]["mean"];
+    expect(at, "run a.toml --set link.bottleneck.rate=4Mbit/s --out run", 0);
+    let summary = json(&at.join("run/summary.json"));
+    let expected = summary["flows"][1]["bursts"]["time_us"]["mean"].as_f64().unwrap() / 1e6;
+    assert!((time.as_f64().unwrap() - expected).abs() < 1e-8, "{time} is not {expected}");
+    expect(at, "run a.toml --out other", 0);
+    let compared = expect(at, "compare run other", 0);
+    assert!(compared.contains("time to answer a request, mean"), "{compared}");
+}
+
 /// A key with more values than are compared is named, whether it is the only one or the one that
 /// was asked about.
 #[test]

@@ -14,9 +14,10 @@ pub use words::compared_in_words;
 
 /// Columns of sweeps that are shown first: what an application waits for, then rates, delays and
 /// losses.
-const FIRST: [&str; 11] = [
+const FIRST: [&str; 12] = [
     "completion_s",
     "completion_over_bound",
+    "burst_time_s",
     "page_load_s",
     "video_bitrate_bps",
     "video_stall_s",

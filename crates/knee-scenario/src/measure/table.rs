@@ -341,6 +341,7 @@ macro_rules! measures {
                 BurstTime(statistic: Statistic) = "burst_time", Seconds, Less, Waiting,
                     "time until the answer to a request is complete" => {
                     of Flows |flows| flows.burst_time(*statistic);
+                    column [(Statistic::Mean)] "burst_time_s", "time to answer a request, mean";
                 }
                 /// of a page, against that of `relative_to`: share of objects that arrived
                 /// sooner after their flow's start than the one of the same number there; a tie

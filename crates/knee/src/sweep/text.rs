@@ -7,9 +7,10 @@ use knee_lab::words::NONE;
 use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
 
 /// Measures for the table, in order of preference; the first available ones are shown.
-const SHOWN: [&str; 10] = [
+const SHOWN: [&str; 11] = [
     "completion_s",
     "completion_over_bound",
+    "burst_time_s",
     "page_load_s",
     "video_bitrate_bps",
     "video_stall_s",
