@@ -4,9 +4,11 @@
 
 mod mix;
 mod paths;
+mod transfers;
 
 pub use mix::{MixAnswer, MixClass, MixPair, MixSeed};
 pub use paths::{PathUse, PathsAnswer, PathsOutcome, PathsQuestion, PathsRun};
+pub use transfers::{TransferTime, TransferTimes};
 
 use crate::{Error, Unit, read_json};
 use knee_statistics::{Interval, Paired, PairedScale};

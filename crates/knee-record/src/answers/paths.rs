@@ -1,5 +1,6 @@
 //! Whether several paths together do better than one path alone.
 
+use super::transfers::{self, TransferTimes};
 use super::{Effect, change, is_open, range, with_interval};
 use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
@@ -56,11 +57,38 @@ impl PathsQuestion {
     pub fn of(&self, run: &RunView<'_>) -> Option<PathsRun> {
         let of = |what: Measure| measure(run, &what, &self.flow, Window::default()).ok();
         let first = run.flows.iter().find(|flow| flow.record.name == self.flow)?;
+        let value = match self.is_of_transfers() {
+            true => of(self.measure.clone()).unwrap_or(f64::INFINITY),
+            false => of(self.measure.clone())?,
+        };
+        let transfers = Some(()).filter(|()| self.is_of_transfers());
         Some(PathsRun {
-            value: of(self.measure.clone())?,
+            value,
+            transfers: transfers.map(|()| transfers::times(run, &self.flow)).unwrap_or_default(),
             waited_s: of(Measure::HeadOfLineBlocking),
             paths: first.paths.iter().map(|path| path_use(run, first, path)).collect(),
         })
+    }
+
+    fn is_of_transfers(&self) -> bool {
+        matches!(self.measure, Measure::FlowCompletion(..))
+    }
+
+    /// Returns the values of each alternative, seed by seed.
+    fn values(&self, alternatives: &[&[PathsRun]]) -> Vec<Vec<f64>> {
+        let seeds = 0..alternatives.first().map_or(0, |runs| runs.len());
+        let mut values = vec![Vec::new(); alternatives.len()];
+        for seed in seeds {
+            let runs = alternatives.iter().map(|runs| &runs[seed]);
+            let of_seed = match self.is_of_transfers() {
+                true => {
+                    transfers::means(&runs.map(|run| &run.transfers).collect::<Vec<_>>()).seconds
+                }
+                false => runs.map(|run| run.value).collect(),
+            };
+            values.iter_mut().zip(of_seed).for_each(|(values, value)| values.push(value));
+        }
+        values
     }
 }
 
@@ -74,6 +102,8 @@ pub struct PathsRun {
     pub waited_s: Option<f64>,
     /// How each path was used.
     pub paths: Vec<PathUse>,
+    /// Transfers of a mix; empty for other workloads.
+    pub transfers: TransferTimes,
 }
 
 /// Use of a path.
@@ -112,20 +142,29 @@ pub struct PathsOutcome {
     /// Its paths.
     pub paths: Vec<String>,
     /// The value of each seed; null if the event did not occur within the run.
+    /// For a mix, the mean over the transfers that finish in any alternative;
+    /// null if none does.
     pub values: Vec<Option<f64>>,
-    /// Mean and 95 % interval; null if one of the values is null.
+    /// Mean and 95 % interval; null if one of the values is null. For a mix,
+    /// over the seeds in which a transfer finishes.
     pub interval: Option<Interval>,
+    /// Transfers of a mix that finished, over all seeds; absent for other
+    /// workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<u64>,
 }
 
 impl PathsOutcome {
-    fn new(paths: &[String], runs: &[PathsRun]) -> PathsOutcome {
-        let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+    /// Summarises the values of the seeds; the interval is over those in `counts`.
+    fn new(paths: &[String], values: &[f64], counts: &[bool]) -> PathsOutcome {
         let there = |value: &f64| Some(*value).filter(|value| value.is_finite());
-        let all = values.iter().all(|value| value.is_finite());
+        let counted: Vec<f64> = counted(values, counts).collect();
+        let all = counted.iter().all(|value| value.is_finite());
         PathsOutcome {
             paths: paths.to_vec(),
-            interval: Interval::new(&values).filter(|_| all),
+            interval: Interval::new(&counted).filter(|_| all),
             values: values.iter().map(there).collect(),
+            finished: None,
         }
     }
 
@@ -136,10 +175,11 @@ impl PathsOutcome {
 
     fn value_words(&self, unit: Unit) -> String {
         let there: Vec<f64> = self.values.iter().filter_map(|value| *value).collect();
-        match self.values.len() - there.len() {
-            0 => with_interval(unit, &there),
-            missing => format!("longer than the run ({missing} of {} seeds)", self.values.len()),
+        if self.interval.is_some() {
+            return with_interval(unit, &there);
         }
+        let missing = self.values.len() - there.len();
+        format!("longer than the run ({missing} of {} seeds)", self.values.len())
     }
 }
 
@@ -163,8 +203,14 @@ pub struct PathsAnswer {
     /// probability and interval are corrected for the choice among all single
     /// paths.
     pub compared: Paired,
-    /// All paths together, compared with the best path alone.
+    /// All paths together, compared with the best path alone. For a mix,
+    /// neither is better if the mean time favours one and the number of
+    /// transfers that finish favours the other.
     pub effect: Effect,
+    /// Transfers of a mix that began, over all seeds; absent for other
+    /// workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u64>,
     /// Use of the paths when all are used together.
     pub used: Vec<PathUse>,
     /// Mean time that a byte waited at the receiver for a byte of another path,
@@ -188,49 +234,115 @@ impl PathsAnswer {
         if together.is_empty() || alone.iter().any(|runs| runs.len() != together.len()) {
             return None;
         }
-        let pairs = |runs: &Vec<PathsRun>| {
-            let pairs = together.iter().zip(runs).map(|(both, one)| (both.value, one.value));
-            Paired::new(&pairs.collect::<Vec<_>>())
-        };
-        let mut compared: Vec<Paired> = alone.iter().map(pairs).collect::<Option<_>>()?;
+        let runs: Vec<&[PathsRun]> =
+            std::iter::once(together).chain(alone.iter().map(Vec::as_slice)).collect();
+        let values = question.values(&runs);
+        let (of_all, of_each) = values.split_first()?;
+        let counts = seeds_that_count(question, of_all);
+        let mut compared: Vec<Paired> = of_each
+            .iter()
+            .map(|one| {
+                let pairs = counted(of_all, &counts).zip(counted(one, &counts));
+                Paired::new(&pairs.collect::<Vec<_>>())
+            })
+            .collect::<Option<_>>()?;
         simultaneous(compared.iter_mut());
+        let outcome = |paths: &[String], at: usize| PathsOutcome {
+            finished: question.is_of_transfers().then(|| finished_of(runs[at])),
+            ..PathsOutcome::new(paths, &values[at], &counts)
+        };
         let outcomes: Vec<PathsOutcome> = paths
             .iter()
-            .zip(alone)
-            .map(|(path, runs)| PathsOutcome::new(std::slice::from_ref(path), runs))
+            .enumerate()
+            .map(|(at, path)| outcome(std::slice::from_ref(path), at + 1))
             .collect();
         let best_alone = best(&outcomes, question.less_is_better)?;
+        let by_value = Effect::of(&compared[best_alone], question.less_is_better);
+        let more_finish = more_finish(together, alone)[best_alone];
         let waited_s: Option<Vec<f64>> = together.iter().map(|run| run.waited_s).collect();
         let mut answer = PathsAnswer {
             flow: question.flow.clone(),
             measure: question.measure.name(),
             unit: Unit::of(&question.measure),
-            together: PathsOutcome::new(paths, together),
+            together: outcome(paths, 0),
             alone: outcomes,
             best_alone,
             compared: compared[best_alone],
-            effect: Effect::of(&compared[best_alone], question.less_is_better),
+            effect: transfers::joined(by_value, more_finish),
+            transfers: question.is_of_transfers().then(|| began(together)),
             used: used(together),
             waited_s: waited_s.map(|each| mean(each.into_iter())),
             sentence: String::new(),
         };
-        answer.sentence = answer.in_words(question);
+        answer.sentence = match by_value == answer.effect {
+            true => answer.in_words(question),
+            false => answer.by_number(question, by_value),
+        };
+        answer.sentence += &answer.cut_off(counted_transfers(&runs));
         Some(answer)
     }
 
-    fn in_words(&self, question: &PathsQuestion) -> String {
-        let (both, subject) = match self.together.paths.len() {
-            2 => ("both".to_string(), "Both".to_string()),
-            count => (format!("all {count}"), format!("All {count}")),
-        };
+    /// Returns the subject of a sentence about all paths together, and its object: `both`.
+    fn all(&self) -> (String, String) {
+        match self.together.paths.len() {
+            2 => ("Both".to_string(), "both".to_string()),
+            count => (format!("All {count}"), format!("all {count}")),
+        }
+    }
+
+    /// Returns the beginning of the sentence: the values of both sides.
+    fn start(&self, question: &PathsQuestion) -> String {
         let best = &self.alone[self.best_alone];
-        let alone = best.paths.join(", ");
-        let start = format!(
-            "{subject} together {} {}, compared with {} over {alone} alone",
+        format!(
+            "{} together {} {}, compared with {} over {} alone",
+            self.all().0,
             question.verb,
             self.together.value_words(self.unit),
             best.value_words(self.unit),
-        );
+            best.paths.join(", "),
+        )
+    }
+
+    /// Returns the sentence if the number of transfers that finish decides, or stands against the
+    /// mean time.
+    fn by_number(&self, question: &PathsQuestion, by_value: Effect) -> String {
+        let (start, both) = (self.start(question), self.all().1);
+        let less = self.together.finished < self.alone[self.best_alone].finished;
+        let number = if less { "fewer" } else { "more" };
+        match (self.effect, change(&self.compared, question.change)) {
+            (Effect::Better, _) => format!("{start}: use {both}, {number} transfers finish."),
+            (Effect::Worse, _) => format!("{start}: do not use {both}, {number} transfers finish."),
+            (Effect::NoDifference, by) => {
+                let word = question.change[usize::from(by_value == Effect::Worse)];
+                let by = by.map_or_else(|| word.to_string(), |(by, _)| by);
+                format!("{start}: it depends, together is {by}, but {number} transfers finish.")
+            }
+        }
+    }
+
+    /// Returns how many transfers finished on each side, if some did not that finish elsewhere.
+    fn cut_off(&self, counted: u64) -> String {
+        let best = &self.alone[self.best_alone];
+        let Some(((ours, theirs), began)) =
+            self.together.finished.zip(best.finished).zip(self.transfers)
+        else {
+            return String::new();
+        };
+        if ours.min(theirs) == counted {
+            return String::new();
+        }
+        format!(
+            " Of {began} transfers, {ours} finish over {} together and {theirs} over {} alone; where \
+             one is cut off that another alternative finishes, the time until the end of the run \
+             counts.",
+            self.all().1,
+            best.paths.join(", ")
+        )
+    }
+
+    fn in_words(&self, question: &PathsQuestion) -> String {
+        let (start, both) = (self.start(question), self.all().1);
+        let alone = self.alone[self.best_alone].paths.join(", ");
         let by = match change(&self.compared, question.change) {
             Some((by, Some(range))) => format!(", {by} ({range})"),
             Some((by, None)) => format!(", {by}"),
@@ -273,6 +385,43 @@ impl PathsAnswer {
         };
         waiting(slow, fast, self.waited_s)
     }
+}
+
+/// Returns which seeds count: of a mix, those in which a transfer finishes, if there are any.
+fn seeds_that_count(question: &PathsQuestion, values: &[f64]) -> Vec<bool> {
+    let all = !question.is_of_transfers() || values.iter().all(|value| value.is_infinite());
+    values.iter().map(|value| all || value.is_finite()).collect()
+}
+
+fn counted(values: &[f64], counts: &[bool]) -> impl Iterator<Item = f64> {
+    values.iter().zip(counts).filter(|(_, counts)| **counts).map(|(value, _)| *value)
+}
+
+fn finished_of(runs: &[PathsRun]) -> u64 {
+    runs.iter().map(|run| transfers::finished(&run.transfers)).sum()
+}
+
+fn began(runs: &[PathsRun]) -> u64 {
+    runs.iter().map(|run| run.transfers.len() as u64).sum()
+}
+
+/// Returns the number of transfers that finish in any of the alternatives.
+fn counted_transfers(alternatives: &[&[PathsRun]]) -> u64 {
+    let seeds = 0..alternatives.first().map_or(0, |runs| runs.len());
+    let of_seed = |seed: usize| {
+        let runs = alternatives.iter().map(|runs| &runs[seed].transfers);
+        transfers::means(&runs.collect::<Vec<_>>()).count
+    };
+    seeds.map(of_seed).sum()
+}
+
+/// Returns whether clearly more transfers finish over all paths together than over each alone.
+fn more_finish(together: &[PathsRun], alone: &[Vec<PathsRun>]) -> Vec<Effect> {
+    let number = |run: &PathsRun| transfers::finished(&run.transfers);
+    let counts = alone.iter().map(|runs| {
+        together.iter().zip(runs).map(|(all, one)| (number(all), number(one))).collect()
+    });
+    transfers::effects(&counts.collect::<Vec<_>>())
 }
 
 /// Describes what the slow path carries and how long data waits for it.
