@@ -6,7 +6,10 @@
 mod common;
 
 use common::{flow, records, transfer};
-use knee_record::{Effect, PathsAnswer, PathsQuestion, PathsRun, Records, RunView, TransferRecord};
+use knee_record::{
+    Effect, MixAnswer, MixPair, MixSeed, PathsAnswer, PathsQuestion, PathsRun,
+    Records, RunView, TransferRecord,
+};
 use knee_scenario::{Embedded, Source, Workload, parse};
 use knee_units::Time;
 
@@ -100,4 +103,101 @@ fn what_finishes_in_no_alternative_does_not_count() {
          alone: use both, 50 % sooner."
     );
     common::close(answer.alone[1].values[0], 0.1);
+}
+
+fn pair() -> MixPair {
+    MixPair {
+        name: "clients".to_string(),
+        test_flow: "f".to_string(),
+        control_flow: "f".to_string(),
+        test: "bbr".to_string(),
+        control: "cubic".to_string(),
+        flows: vec!["f".to_string()],
+        links: Vec::new(),
+    }
+}
+
+/// Compares mixes under test and control, ten seeds that are all the same.
+fn compare_mixes(test: &Records, control: &Records) -> MixAnswer {
+    let [test, control] = [test, control].map(|records| RunView::new(records, Time::ZERO));
+    let seed = MixSeed::new(&pair(), &test, [&test, &control]);
+    MixAnswer::new(vec![pair()], &vec![vec![seed]; SEEDS]).unwrap()
+}
+
+/// Transfers of 10 kB and five of 10 MB of which some finish.
+fn classes(small_ms: u64, large_ms: [Option<u64>; 5]) -> Records {
+    let mut all = transfers(Some(small_ms), None);
+    all.pop();
+    let large = (9..).zip(large_ms);
+    all.extend(
+        large
+            .map(|(number, ms)| transfer(number, 10_000_000, 1000, ms.map(|ms| ms * MILLISECONDS))),
+    );
+    with(all)
+}
+
+/// Large transfers that only one controller finishes have a class of their own, and are better
+/// under it.
+#[test]
+fn a_controller_is_not_kept_for_what_it_does_not_finish() {
+    let test = classes(100, [Some(4000), Some(5000), Some(6000), Some(8000), Some(4500)]);
+    let control = classes(50, [None; 5]);
+    let answer = compare_mixes(&test, &control);
+    let rows: Vec<(&str, Effect, u64, u64)> = answer
+        .classes
+        .iter()
+        .map(|class| (class.sizes.as_str(), class.effect, class.transfers, class.on_one_side))
+        .collect();
+    let expected = [("under 100 kB", Effect::Worse, 90, 0), ("3 to 30 MB", Effect::Better, 0, 50)];
+    assert_eq!(rows, expected, "{}", answer.sentences[0]);
+    assert_eq!(answer.classes[1].cut_off, [0, 50]);
+    let words = "clients: it depends on the size: bbr is better for 3 to 30 MB (";
+    assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);
+    let words = " For 3 to 30 MB, the end of the run cuts off 0 transfers under bbr and 50 under \
+                 cubic; where one is cut off that finishes on the other side, the time until the \
+                 end counts.";
+    assert!(answer.sentences[0].contains(words), "{}", answer.sentences[0]);
+    assert!(
+        answer.sentences[0].contains(": 140 transfers on each side."),
+        "{}",
+        answer.sentences[0]
+    );
+}
+
+/// In one class with the small ones, so few are they: the mean is against the controller that
+/// finishes more.
+#[test]
+fn a_mean_against_the_number_that_finish_does_not_keep_a_controller() {
+    let [test, control] = [with(transfers(Some(300), Some(8900))), with(transfers(Some(80), None))];
+    let answer = compare_mixes(&test, &control);
+    assert_eq!(answer.classes.len(), 1);
+    assert_eq!(answer.classes[0].effect, Effect::NoDifference);
+    let words = "clients: neither bbr nor cubic is better in every respect. It cannot be told for \
+                 under 30 MB: bbr has 19 % more completion time, but the end of the run cuts off 0 \
+                 transfers under bbr and 10 under cubic;";
+    assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);
+}
+
+/// Nothing finishes on either side.
+#[test]
+fn a_mix_of_which_nothing_finishes_is_told() {
+    let none = with(transfers(None, None));
+    let answer = compare_mixes(&none, &none);
+    assert_eq!(
+        answer.sentences,
+        [
+            "clients: the run is too short to tell: none of 100 transfers finishes within it, neither \
+          under bbr nor under cubic. This is based on 10 seeds."
+        ]
+    );
+    assert!(answer.classes.is_empty());
+    let same = with(transfers(Some(50), None));
+    let answer = compare_mixes(&same, &same);
+    let words = "clients: no difference between bbr and cubic: under 30 MB. For under 30 MB, the end \
+                 of the run cuts off 10 transfers under bbr and 10 under cubic; only those that \
+                 finish on both sides count. bbr retransmits";
+    assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);
+    let whole = with(transfers(Some(50), Some(3000)));
+    let sentence = &compare_mixes(&whole, &whole).sentences[0];
+    assert!(sentence.contains("under 30 MB. bbr retransmits"), "{sentence}");
 }

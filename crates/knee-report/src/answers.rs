@@ -172,7 +172,7 @@ fn row(answer: &MixAnswer, of: &MixClass, first: bool) -> Row {
         sent_again: of.again(),
         queue: only_first(queue),
         split: of.split_ratio(),
-        transfers: of.transfers.to_string(),
+        transfers: of.number().to_string(),
         cut_off: of.cut_off.map(|count| count.to_string()).join(" / "),
     }
 }

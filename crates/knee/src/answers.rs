@@ -42,8 +42,11 @@ fn table(answers: &Answers) -> Document {
          percentile. Half and half: both in one run, which shows who takes bandwidth from whom.",
         answers.seeds.len()
     );
-    let document = Document::default().said(mix_title(mix)).words("\n").table(table);
-    let document = document.said(legend).words("\n");
+    let document = Document::default().said(mix_title(mix)).words("\n");
+    let document = match mix.classes.is_empty() {
+        true => document,
+        false => document.table(table).said(legend).words("\n"),
+    };
     let sentences = mix.sentences.iter();
     sentences.fold(document, |document, sentence| document.said(sentence)).words("\n")
 }
@@ -74,7 +77,7 @@ fn row(mix: &MixAnswer, class: &MixClass, first: bool) -> [Cell; 9] {
         Cell::from(class.again()).with("test", ours).with("control", theirs),
         queue.unwrap_or_default().into(),
         ratio(class.split_ratio(), class.split.as_ref()),
-        Cell::from(class.counted()).with("", class.transfers as f64),
+        Cell::from(class.counted()).with("", class.number() as f64),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Which controller suits which traffic: compares all transfers under one controller with all under
 //! another, for the same arrivals and sizes, by size class.
 
+use super::transfers::joined;
 use super::{Effect, change, is_open, per_cent};
 use crate::measures::TransferValue;
 use crate::sections::size_classes;
@@ -18,6 +19,8 @@ use std::collections::BTreeMap;
 const LARGE: u64 = 3_000_000;
 /// Mean number of transfers per seed below which a size class is merged with its neighbour.
 const TRANSFERS_MIN: f64 = 5.0;
+/// Part of the transfers of a class from which on the sentence says that they were cut off.
+const MANY_CUT_OFF: f64 = 0.1;
 /// Number of size classes.
 const CLASSES: usize = 5;
 
@@ -64,16 +67,59 @@ pub struct MixSeed {
     queue_s: [f64; 2],
 }
 
-/// Sums over the transfers of a class that finished on both sides.
+/// Sums over the transfers of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
-    pairs: u64,
-    /// Transfers that finished only on the other side.
+    /// Transfers that finished on both sides.
+    both: Sums,
+    /// Those that finished on one side; where they were cut off, with the time until the end, a
+    /// lower bound of the completion time.
+    one: Sums,
+    /// Transfers that finished on each side.
+    finished: [u64; 2],
+    /// Transfers that the end of the run cut off.
     cut_off: [u64; 2],
-    completion_s: [f64; 2],
-    throughput_bps: [f64; 2],
     sent_bytes: [u64; 2],
     again_bytes: [u64; 2],
+}
+
+/// Sums over pairs of transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sums {
+    pairs: u64,
+    completion_s: [f64; 2],
+    throughput_bps: [f64; 2],
+}
+
+impl Sums {
+    fn merged(self, other: Sums) -> Sums {
+        let sum = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
+        Sums {
+            pairs: self.pairs + other.pairs,
+            completion_s: sum(self.completion_s, other.completion_s),
+            throughput_bps: sum(self.throughput_bps, other.throughput_bps),
+        }
+    }
+}
+
+/// A transfer and the end of its flow.
+#[derive(Clone, Copy)]
+struct Row<'r> {
+    record: &'r TransferRecord,
+    end_ns: u64,
+}
+
+impl Row<'_> {
+    fn finished(&self) -> bool {
+        TransferValue::Completion.of(self.record).is_some()
+    }
+
+    /// Returns the record, as if a transfer that was cut off had finished at the end.
+    fn at_most(&self) -> TransferRecord {
+        let until_end = self.end_ns.saturating_sub(self.record.start_ns).max(1);
+        let completion_ns = self.record.completion_ns.filter(|time| *time > 0);
+        TransferRecord { completion_ns: completion_ns.or(Some(until_end)), ..*self.record }
+    }
 }
 
 impl MixSeed {
@@ -95,30 +141,34 @@ impl MixSeed {
 }
 
 /// Returns the transfers of a group that begin after its warm-up, by flow and number.
-fn transfers<'r>(run: &'r RunView<'_>, group: &str) -> BTreeMap<(u32, u32), &'r TransferRecord> {
+fn transfers<'r>(run: &'r RunView<'_>, group: &str) -> BTreeMap<(u32, u32), Row<'r>> {
     let mut found = BTreeMap::new();
     for flow in run.flows.iter().filter(|flow| flow.record.name == group) {
         let begin = Time::from_nanos(flow.record.start_ns).saturating_add(run.warmup);
         let counts = flow.transfers.iter().filter(|row| row.start_ns >= begin.as_nanos());
-        found.extend(counts.map(|row| ((flow.record.index, row.number), *row)));
+        let end_ns = flow.record.end_ns;
+        found.extend(
+            counts.map(|row| ((flow.record.index, row.number), Row { record: row, end_ns })),
+        );
     }
     found
 }
 
 fn add(
     classes: &mut [Tally; CLASSES],
-    test: &BTreeMap<(u32, u32), &TransferRecord>,
-    control: &BTreeMap<(u32, u32), &TransferRecord>,
+    test: &BTreeMap<(u32, u32), Row<'_>>,
+    control: &BTreeMap<(u32, u32), Row<'_>>,
 ) {
     let sizes = size_classes();
     for (key, ours) in test {
         // Transfers of the same process have the same size.
-        let Some(theirs) = control.get(key).filter(|row| row.size_bytes == ours.size_bytes) else {
+        let size = ours.record.size_bytes;
+        let Some(theirs) = control.get(key).filter(|row| row.record.size_bytes == size) else {
             continue;
         };
-        let class = sizes.iter().position(|class| class.sizes.contains(ours.size_bytes));
+        let class = sizes.iter().position(|class| class.sizes.contains(size));
         if let Some(tally) = class.and_then(|class| classes.get_mut(class)) {
-            tally.add([ours, theirs]);
+            tally.add([*ours, *theirs]);
         }
     }
 }
@@ -135,42 +185,52 @@ fn longest_queue_s(run: &RunView<'_>, links: &[String]) -> f64 {
 }
 
 impl Tally {
-    fn add(&mut self, rows: [&TransferRecord; 2]) {
-        let [completion, throughput] = [TransferValue::Completion, TransferValue::Throughput]
-            .map(|value| rows.map(|row| value.of(row)));
-        if let ([Some(a), Some(b)], [Some(fast_a), Some(fast_b)]) = (completion, throughput) {
-            self.pairs += 1;
-            self.completion_s = [self.completion_s[0] + a, self.completion_s[1] + b];
-            self.throughput_bps =
-                [self.throughput_bps[0] + fast_a, self.throughput_bps[1] + fast_b];
+    fn add(&mut self, rows: [Row<'_>; 2]) {
+        let finished = rows.map(|row| row.finished());
+        let values = [TransferValue::Completion, TransferValue::Throughput]
+            .map(|value| rows.map(|row| value.of(&row.at_most()).unwrap_or_default()));
+        let [completion_s, throughput_bps] = values;
+        let pair = Sums { pairs: 1, completion_s, throughput_bps };
+        match finished {
+            [true, true] => self.both = self.both.merged(pair),
+            [false, false] => {}
+            _ => self.one = self.one.merged(pair),
         }
         for (side, row) in rows.iter().enumerate() {
-            self.cut_off[side] += u64::from(row.completion_ns.is_none());
-            self.sent_bytes[side] += row.sent_bytes;
-            self.again_bytes[side] += row.retransmitted_bytes;
+            self.finished[side] += u64::from(finished[side]);
+            self.cut_off[side] += u64::from(row.record.completion_ns.is_none());
+            self.sent_bytes[side] += row.record.sent_bytes;
+            self.again_bytes[side] += row.record.retransmitted_bytes;
         }
     }
 
     fn merged(self, other: Tally) -> Tally {
         let whole = |a: [u64; 2], b: [u64; 2]| [a[0] + b[0], a[1] + b[1]];
-        let sum = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
         Tally {
-            pairs: self.pairs + other.pairs,
+            both: self.both.merged(other.both),
+            one: self.one.merged(other.one),
+            finished: whole(self.finished, other.finished),
             cut_off: whole(self.cut_off, other.cut_off),
-            completion_s: sum(self.completion_s, other.completion_s),
-            throughput_bps: sum(self.throughput_bps, other.throughput_bps),
             sent_bytes: whole(self.sent_bytes, other.sent_bytes),
             again_bytes: whole(self.again_bytes, other.again_bytes),
         }
     }
 
-    fn any(&self) -> bool {
-        self.pairs + self.cut_off[0] + self.cut_off[1] > 0
+    /// Returns the pairs that finished on both sides, or on at least one.
+    fn sums(&self, with_one: bool) -> Sums {
+        if with_one { self.both.merged(self.one) } else { self.both }
+    }
+
+    /// Number of transfers on each side.
+    fn began(&self) -> u64 {
+        self.finished[0] + self.cut_off[0]
     }
 }
 
 /// First and last size class of a row of the answer.
 type Range = (usize, usize);
+/// All size classes.
+const ALL: Range = (0, CLASSES - 1);
 
 /// The answer to which controller suits which traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -200,16 +260,26 @@ pub struct MixClass {
     pub below_bytes: Option<u64>,
     /// Transfers that finished on both sides, over all seeds.
     pub transfers: u64,
+    /// Transfers that finished on one side only and are compared as well: on the
+    /// other side with the time until the end of the run. Zero unless one side
+    /// finishes clearly more, or none finished on both.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub on_one_side: u64,
     /// Transfers that the end of the run cut off, under test and under control.
     pub cut_off: [u64; 2],
+    /// Transfers that finished, test over control, in pairs of the same seed;
+    /// present if one side finishes clearly more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Paired>,
     /// Whether throughput is compared instead of completion time.
     pub throughput: bool,
-    /// Mean of all transfers, under test and under control, bit/s or seconds.
+    /// Mean of the transfers compared, under test and under control, bit/s or seconds.
     pub means: [f64; 2],
     /// Test over control, in pairs of the same seed; probability and interval
     /// are corrected for all classes together.
     pub compared: Paired,
-    /// How the test compares with the control.
+    /// How the test compares with the control; neither is better if `compared`
+    /// favours one and `finished` the other.
     pub effect: Effect,
     /// Bytes retransmitted over bytes sent, under test and under control.
     pub sent_again: [f64; 2],
@@ -222,23 +292,46 @@ impl MixAnswer {
     /// Summarises the seeds; each `seeds[k]` is in the order of `pairs`. Returns `None` if there
     /// are no transfers.
     pub fn new(pairs: Vec<MixPair>, seeds: &[Vec<MixSeed>]) -> Option<MixAnswer> {
-        let mut classes = Vec::new();
-        for (at, pair) in pairs.iter().enumerate() {
-            let of_pair: Vec<&MixSeed> = seeds.iter().filter_map(|seed| seed.get(at)).collect();
-            classes.extend(rows(pair, &of_pair));
-        }
-        if classes.is_empty() {
+        let of_pair =
+            |at: usize| -> Vec<&MixSeed> { seeds.iter().filter_map(|seed| seed.get(at)).collect() };
+        let began: Vec<u64> =
+            (0..pairs.len()).map(|at| over(&of_pair(at), ALL, classes_of).began()).collect();
+        if began.iter().all(|began| *began == 0) {
             return None;
         }
-        simultaneous(classes.iter_mut().map(|class: &mut MixClass| &mut class.compared));
-        classes.iter_mut().for_each(|class| {
-            class.effect = Effect::of(&class.compared, !class.throughput);
+        let mut classes: Vec<MixClass> = Vec::new();
+        let ranges = (0..pairs.len()).flat_map(|at| {
+            let ranges = ranges_of(&of_pair(at));
+            ranges.into_iter().map(move |range| (at, range))
         });
+        let ranges: Vec<(usize, Range)> = ranges.collect();
+        let finished = clearly_more(ranges.iter().map(|(at, range)| (of_pair(*at), *range)));
+        for ((at, range), finished) in ranges.into_iter().zip(finished) {
+            classes.extend(row(&pairs[at], &of_pair(at), range, finished));
+        }
+        simultaneous(classes.iter_mut().map(|class: &mut MixClass| &mut class.compared));
+        classes.iter_mut().for_each(|class| class.effect = joined(class.by_value(), class.more()));
         let queue_s = (0..pairs.len()).map(|at| mean_queues(seeds, at)).collect();
         let mut answer = MixAnswer { pairs, classes, queue_s, sentences: Vec::new() };
-        answer.sentences =
-            (0..answer.pairs.len()).map(|at| answer.advice(at, seeds.len())).collect();
+        answer.sentences = began
+            .iter()
+            .enumerate()
+            .map(|(at, began)| answer.said(at, seeds.len(), *began))
+            .collect();
         Some(answer)
+    }
+
+    /// Returns the sentence about a pair with `began` transfers on each side.
+    fn said(&self, at: usize, seeds: usize, began: u64) -> String {
+        let MixPair { name, test, control, .. } = &self.pairs[at];
+        match (self.classes.iter().any(|class| class.pair == *name), began) {
+            (true, _) => self.advice(at, seeds),
+            (false, 0) => format!("{name}: no transfer begins after the warm-up."),
+            (false, _) => format!(
+                "{name}: the run is too short to tell: none of {began} transfers finishes within \
+                 it, neither under {test} nor under {control}. This is based on {seeds} seeds."
+            ),
+        }
     }
 
     /// Returns the advice for a pair and the evidence for it.
@@ -247,13 +340,16 @@ impl MixAnswer {
         let rows: Vec<&MixClass> =
             self.classes.iter().filter(|class| class.pair == pair.name).collect();
         let named = |effect: Effect| -> String {
-            let rows = rows.iter().filter(|row| row.effect == effect);
+            let rows = rows.iter().filter(|row| row.effect == effect && !row.is_undecided());
             listed(&rows.map(|row| row.in_words()).collect::<Vec<_>>())
         };
         let (better, worse) = (named(Effect::Better), named(Effect::Worse));
         let neither = named(Effect::NoDifference);
         let MixPair { test, control, .. } = pair;
         let what = match (better.is_empty(), worse.is_empty()) {
+            (true, true) if neither.is_empty() => {
+                format!("neither {test} nor {control} is better in every respect")
+            }
             (true, true) => format!("no difference between {test} and {control}: {neither}"),
             (false, true) => format!("use {test}: it is better for {better}"),
             (true, false) => format!("keep {control}: {test} is worse for {worse}"),
@@ -265,13 +361,14 @@ impl MixAnswer {
             true => String::new(),
             false => format!(" No difference for {neither}."),
         };
-        let open =
-            rows.iter().any(|row| row.effect == Effect::NoDifference && is_open(&row.compared));
+        let open = rows.iter().any(|row| row.effect == Effect::NoDifference && row.is_open());
         let open = if open { " More seeds may show one (--repeat)." } else { "" };
-        let transfers: u64 = rows.iter().map(|row| row.transfers).sum();
+        let cut_off: String = rows.iter().map(|row| row.cut_off_words(pair)).collect();
+        let transfers: u64 = rows.iter().map(|row| row.number()).sum();
         format!(
-            "{}: {what}.{neither}{open}{} This is based on {seeds} seeds, all {test} against all \
-             {control} with the same arrivals and sizes: {transfers} transfers on each side.",
+            "{}: {what}.{neither}{open}{cut_off}{} This is based on {seeds} seeds, all {test} \
+             against all {control} with the same arrivals and sizes: {transfers} transfers on \
+             each side.",
             pair.name,
             self.cost(at, &rows)
         )
@@ -305,10 +402,62 @@ impl MixClass {
         }
     }
 
+    /// Returns the effect on completion time or throughput alone.
+    fn by_value(&self) -> Effect {
+        Effect::of(&self.compared, !self.throughput)
+    }
+
+    /// Returns the side that finishes clearly more: better if the one under test does.
+    fn more(&self) -> Effect {
+        let more = |finished| Effect::of(finished, false);
+        self.finished.as_ref().map_or(Effect::NoDifference, more)
+    }
+
+    /// Returns whether the side that finishes clearly more has the worse values.
+    fn is_undecided(&self) -> bool {
+        self.effect == Effect::NoDifference && self.more() != Effect::NoDifference
+    }
+
+    /// Returns whether more seeds may show a difference.
+    fn is_open(&self) -> bool {
+        !self.is_undecided() && is_open(&self.compared)
+    }
+
+    /// Returns how many transfers were cut off, if they are many or one side clearly finishes more.
+    fn cut_off_words(&self, MixPair { test, control, .. }: &MixPair) -> String {
+        let [ours, theirs] = self.cut_off;
+        let most = ours.max(theirs) as f64;
+        let many = most >= MANY_CUT_OFF * (self.transfers as f64 + most);
+        if self.finished.is_none() && !many {
+            return String::new();
+        }
+        let sizes = &self.sizes;
+        let of = match change(&self.compared, self.words()) {
+            Some((by, _)) if self.is_undecided() => {
+                format!("It cannot be told for {sizes}: {test} has {by}, but")
+            }
+            _ => format!("For {sizes},"),
+        };
+        let counts = match self.on_one_side {
+            0 => "only those that finish on both sides count",
+            _ => {
+                "where one is cut off that finishes on the other side, the time until the end counts"
+            }
+        };
+        format!(
+            " {of} the end of the run cuts off {ours} transfers under {test} and {theirs} under \
+             {control}; {counts}."
+        )
+    }
+
     /// Returns the size range with the change and its interval.
     fn in_words(&self) -> String {
         match change(&self.compared, self.words()) {
             _ if self.effect == Effect::NoDifference => self.sizes.clone(),
+            _ if self.by_value() == Effect::NoDifference => {
+                let number = if self.effect == Effect::Better { "more" } else { "fewer" };
+                format!("{} ({number} transfers finish)", self.sizes)
+            }
             Some((by, Some(range))) => format!("{} ({by}, {range})", self.sizes),
             Some((by, None)) => format!("{} ({by})", self.sizes),
             None => self.sizes.clone(),
@@ -357,6 +506,10 @@ fn round_part(part: f64) -> f64 {
     (part * 1e4).round() / 1e4
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn mean_queues(seeds: &[Vec<MixSeed>], at: usize) -> [f64; 2] {
     [0, 1].map(|side| {
         let values: Vec<f64> =
@@ -365,12 +518,11 @@ fn mean_queues(seeds: &[Vec<MixSeed>], at: usize) -> [f64; 2] {
     })
 }
 
-/// Returns the rows of a pair: its size classes, merged where one has too few transfers.
-fn rows(pair: &MixPair, seeds: &[&MixSeed]) -> Vec<MixClass> {
-    let total = |(first, last): Range| over(seeds, (first, last), |seed| &seed.classes);
-    let all: Vec<Tally> = (0..CLASSES).map(|class| total((class, class))).collect();
-    let enough = TRANSFERS_MIN * seeds.len() as f64;
-    ranges(&all, enough).into_iter().filter_map(|range| row(pair, seeds, range)).collect()
+/// Returns the size classes of a pair, merged where one has too few transfers.
+fn ranges_of(seeds: &[&MixSeed]) -> Vec<Range> {
+    let all: Vec<Tally> =
+        (0..CLASSES).map(|class| over(seeds, (class, class), classes_of)).collect();
+    ranges(&all, TRANSFERS_MIN * seeds.len() as f64)
 }
 
 fn over(seeds: &[&MixSeed], (first, last): Range, of: fn(&MixSeed) -> &[Tally; CLASSES]) -> Tally {
@@ -378,14 +530,38 @@ fn over(seeds: &[&MixSeed], (first, last): Range, of: fn(&MixSeed) -> &[Tally; C
     tallies.fold(Tally::default(), |sum, tally| sum.merged(*tally))
 }
 
-/// Merges neighbouring size classes until each has `enough` transfers; classes compared by the same
+fn classes_of(seed: &MixSeed) -> &[Tally; CLASSES] {
+    &seed.classes
+}
+
+/// Compares the numbers of transfers that finish, for each range of a pair's sizes; `None` if
+/// neither side clearly finishes more.
+fn clearly_more<'s>(
+    ranges: impl Iterator<Item = (Vec<&'s MixSeed>, Range)>,
+) -> Vec<Option<Paired>> {
+    let mut compared: Vec<Option<Paired>> = ranges
+        .map(|(seeds, range)| {
+            let each = seeds.iter().map(|seed| over(&[*seed], range, classes_of));
+            let each = each.filter(|tally| tally.began() > 0);
+            let counts = each.map(|tally| tally.finished.map(|count| count as f64).into());
+            Paired::new(&counts.collect::<Vec<(f64, f64)>>())
+        })
+        .collect();
+    simultaneous(compared.iter_mut().flatten());
+    let clear = |compared: &Paired| Effect::of(compared, false) != Effect::NoDifference;
+    compared.into_iter().map(|compared| compared.filter(clear)).collect()
+}
+
+/// Merges neighbouring size classes until each has `enough` transfers that finished; classes compared by the same
 /// value are merged first.
 fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
     let split = size_classes().iter().position(|class| class.sizes.at_least >= LARGE);
-    let mut ranges: Vec<Range> =
-        (0..all.len()).filter(|class| all[*class].any()).map(|class| (class, class)).collect();
+    let mut ranges: Vec<Range> = (0..all.len())
+        .filter(|class| all[*class].began() > 0)
+        .map(|class| (class, class))
+        .collect();
     let pairs = |(first, last): Range| -> f64 {
-        all[first..=last].iter().map(|tally| tally.pairs as f64).sum()
+        all[first..=last].iter().map(|tally| tally.sums(true).pairs as f64).sum()
     };
     let large = |range: Range| split.is_some_and(|split| range.0 >= split);
     for beyond in [false, true] {
@@ -404,28 +580,37 @@ fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
     ranges
 }
 
-fn row(pair: &MixPair, seeds: &[&MixSeed], range: Range) -> Option<MixClass> {
+fn row(
+    pair: &MixPair,
+    seeds: &[&MixSeed],
+    range: Range,
+    finished: Option<Paired>,
+) -> Option<MixClass> {
     let sizes = size_classes();
     let (first, last) = (sizes[range.0].sizes, sizes[range.1].sizes);
     let throughput = first.at_least >= LARGE;
-    let values = |tally: &Tally| if throughput { tally.throughput_bps } else { tally.completion_s };
+    let whole = over(seeds, range, classes_of);
+    let with_one = finished.is_some() || whole.both.pairs == 0;
+    let values = |sums: &Sums| if throughput { sums.throughput_bps } else { sums.completion_s };
     let compared = |of: fn(&MixSeed) -> &[Tally; CLASSES]| {
-        let each =
-            seeds.iter().map(|seed| over(&[*seed], range, of)).filter(|tally| tally.pairs > 0);
-        let pairs: Vec<(f64, f64)> = each.map(|tally| values(&tally).into()).collect();
+        let each = seeds.iter().map(|seed| over(&[*seed], range, of).sums(with_one));
+        let each = each.filter(|sums| sums.pairs > 0);
+        let pairs: Vec<(f64, f64)> = each.map(|sums| values(&sums).into()).collect();
         Paired::new(&pairs)
     };
-    let whole = over(seeds, range, |seed| &seed.classes);
+    let sums = whole.sums(with_one);
     Some(MixClass {
         pair: pair.name.clone(),
         sizes: size_words(first.at_least, last.below),
         at_least_bytes: (first.at_least > 0).then_some(first.at_least),
         below_bytes: last.below,
-        transfers: whole.pairs,
+        transfers: whole.both.pairs,
+        on_one_side: sums.pairs - whole.both.pairs,
         cut_off: whole.cut_off,
+        finished,
         throughput,
-        means: values(&whole).map(|sum| sum / whole.pairs.max(1) as f64),
-        compared: compared(|seed| &seed.classes)?,
+        means: values(&sums).map(|sum| sum / sums.pairs.max(1) as f64),
+        compared: compared(classes_of)?,
         effect: Effect::NoDifference,
         sent_again: [0, 1]
             .map(|side| whole.again_bytes[side] as f64 / whole.sent_bytes[side].max(1) as f64),
@@ -451,11 +636,16 @@ fn size_words(at_least: u64, below: Option<u64>) -> String {
 }
 
 impl MixClass {
+    /// Number of transfers compared.
+    pub fn number(&self) -> u64 {
+        self.transfers + self.on_one_side
+    }
+
     /// Returns the number of transfers: `1204`, or `1204, cut off 3 / 5`.
     pub fn counted(&self) -> String {
         match self.cut_off {
-            [0, 0] => self.transfers.to_string(),
-            [ours, theirs] => format!("{}, cut off {ours} / {theirs}", self.transfers),
+            [0, 0] => self.number().to_string(),
+            [ours, theirs] => format!("{}, cut off {ours} / {theirs}", self.number()),
         }
     }
 
