@@ -47,7 +47,7 @@ mod view;
 
 pub use answers::{
     Answers, Effect, MixAnswer, MixClass, MixPair, MixSeed, PathUse, PathsAnswer, PathsOutcome,
-    PathsQuestion, PathsRun, TransferTime, TransferTimes, read_answers,
+    PathsQuestion, PathsRun, Stalls, TransferTime, TransferTimes, read_answers,
 };
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,

@@ -5,9 +5,9 @@
 
 mod common;
 
-use common::{flow, records, transfer};
+use common::{SECOND, flow, records, transfer};
 use knee_record::{
-    Effect, MixAnswer, MixPair, MixSeed, PathsAnswer, PathsQuestion, PathsRun,
+    Effect, MixAnswer, MixPair, MixSeed, ObjectRecord, PathsAnswer, PathsQuestion, PathsRun,
     Records, RunView, TransferRecord,
 };
 use knee_scenario::{Embedded, Source, Workload, parse};
@@ -103,6 +103,75 @@ fn what_finishes_in_no_alternative_does_not_count() {
          alone: use both, 50 % sooner."
     );
     common::close(answer.alone[1].values[0], 0.1);
+}
+
+/// A video whose segments of 4 s have this bitrate; the second arrives `stall_s` late.
+fn video(bitrate_bps: u64, stall_s: u64) -> Records {
+    let segment = |number: u32, stalled_s: u64, at_s: u64| ObjectRecord {
+        number,
+        size_bytes: bitrate_bps * 4 / 8,
+        requested_ns: 0,
+        completed_ns: Some(at_s * SECOND),
+        quality: Some(0),
+        bitrate_bps,
+        buffer_ns: 4 * SECOND,
+        stalled_ns: stalled_s * SECOND,
+        ..ObjectRecord::default()
+    };
+    let objects = vec![segment(0, 0, 0), segment(1, stall_s, 4 + stall_s)];
+    Records { objects, ..run() }
+}
+
+fn dash() -> Workload {
+    workload("\"dash\"")
+}
+
+/// The path alone has the higher bitrate and stands still for 3 of 10 s.
+#[test]
+fn stalls_decide_before_the_bitrate() {
+    let (steady, stalling) = (video(1_000_000, 0), video(2_000_000, 3));
+    let answer = compare(&dash(), &steady, [&stalling, &stalling]);
+    assert_eq!(answer.effect, Effect::Better);
+    assert_eq!(
+        answer.sentence,
+        "Both together play the video at 1 Mbit/s, compared with 2 Mbit/s over left alone: use \
+         both: the video does not stall, compared with 3 s over left alone, although the bitrate is \
+         50 % less."
+    );
+    let answer = compare(&dash(), &stalling, [&steady, &steady]);
+    assert_eq!(answer.effect, Effect::Worse);
+    let words = ": do not use both: the video stalls for 3 s, compared with none over left alone, \
+                 although the bitrate is 100 % more.";
+    assert!(answer.sentence.contains(words), "{}", answer.sentence);
+    assert_eq!((answer.together.stalled_s, answer.alone[0].stalled_s), (Some(3.0), Some(0.0)));
+}
+
+/// The path with the higher bitrate is not the best if it stalls; among paths that stall alike the
+/// bitrate decides, and the sentence does not speak of stalls.
+#[test]
+fn the_best_path_for_a_video_is_one_that_does_not_stall() {
+    let (steady, stalling) = (video(1_000_000, 0), video(4_000_000, 3));
+    let answer = compare(&dash(), &video(2_000_000, 0), [&stalling, &steady]);
+    assert_eq!((answer.best_alone, answer.effect), (1, Effect::Better), "{}", answer.sentence);
+    assert_eq!(
+        answer.sentence,
+        "Both together play the video at 2 Mbit/s, compared with 1 Mbit/s over right alone: use \
+         both, 100 % more. Over left alone it plays at 4 Mbit/s, but stalls for 3 s."
+    );
+}
+
+/// A segment that never arrives stalls the video until the end: the last one played until 4 s.
+#[test]
+fn a_segment_that_never_arrives_is_a_stall() {
+    let mut dead = video(4_000_000, 0);
+    dead.objects[1].completed_ns = None;
+    let steady = video(1_000_000, 0);
+    let answer = compare(&dash(), &steady, [&dead, &dead]);
+    assert_eq!((answer.effect, answer.alone[0].stalled_s), (Effect::Better, Some(6.0)));
+    // Nothing arrived at all.
+    dead.objects.remove(0);
+    let answer = compare(&dash(), &steady, [&dead, &dead]);
+    assert_eq!((answer.effect, answer.alone[0].stalled_s), (Effect::Better, Some(10.0)));
 }
 
 fn pair() -> MixPair {

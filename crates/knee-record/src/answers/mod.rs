@@ -4,10 +4,12 @@
 
 mod mix;
 mod paths;
+mod stalls;
 mod transfers;
 
 pub use mix::{MixAnswer, MixClass, MixPair, MixSeed};
 pub use paths::{PathUse, PathsAnswer, PathsOutcome, PathsQuestion, PathsRun};
+pub use stalls::Stalls;
 pub use transfers::{TransferTime, TransferTimes};
 
 use crate::{Error, Unit, read_json};

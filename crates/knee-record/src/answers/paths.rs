@@ -1,7 +1,8 @@
 //! Whether several paths together do better than one path alone.
 
+use super::stalls::{self, Stalls};
 use super::transfers::{self, TransferTimes};
-use super::{Effect, change, is_open, range, with_interval};
+use super::{Effect, NEGLIGIBLE, change, is_open, range, with_interval};
 use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
 use crate::{FlowView, Unit};
@@ -57,17 +58,25 @@ impl PathsQuestion {
     pub fn of(&self, run: &RunView<'_>) -> Option<PathsRun> {
         let of = |what: Measure| measure(run, &what, &self.flow, Window::default()).ok();
         let first = run.flows.iter().find(|flow| flow.record.name == self.flow)?;
-        let value = match self.is_of_transfers() {
-            true => of(self.measure.clone()).unwrap_or(f64::INFINITY),
-            false => of(self.measure.clone())?,
+        let value = match of(self.measure.clone()) {
+            Some(value) => value,
+            None if self.is_of_transfers() => f64::INFINITY,
+            // No segment arrived.
+            None if self.is_video() => 0.0,
+            None => return None,
         };
         let transfers = Some(()).filter(|()| self.is_of_transfers());
         Some(PathsRun {
             value,
             transfers: transfers.map(|()| transfers::times(run, &self.flow)).unwrap_or_default(),
+            stalls: stalls::stalls(run, &self.flow).filter(|_| self.is_video()),
             waited_s: of(Measure::HeadOfLineBlocking),
             paths: first.paths.iter().map(|path| path_use(run, first, path)).collect(),
         })
+    }
+
+    fn is_video(&self) -> bool {
+        self.measure == Measure::VideoBitrate
     }
 
     fn is_of_transfers(&self) -> bool {
@@ -104,6 +113,8 @@ pub struct PathsRun {
     pub paths: Vec<PathUse>,
     /// Transfers of a mix; empty for other workloads.
     pub transfers: TransferTimes,
+    /// Stalls of a video; `None` for other workloads.
+    pub stalls: Option<Stalls>,
 }
 
 /// Use of a path.
@@ -152,6 +163,10 @@ pub struct PathsOutcome {
     /// workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<u64>,
+    /// How long a video stood still after it began, mean over the seeds,
+    /// seconds; absent for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_s: Option<f64>,
 }
 
 impl PathsOutcome {
@@ -165,6 +180,7 @@ impl PathsOutcome {
             interval: Interval::new(&counted).filter(|_| all),
             values: values.iter().map(there).collect(),
             finished: None,
+            stalled_s: None,
         }
     }
 
@@ -205,7 +221,9 @@ pub struct PathsAnswer {
     pub compared: Paired,
     /// All paths together, compared with the best path alone. For a mix,
     /// neither is better if the mean time favours one and the number of
-    /// transfers that finish favours the other.
+    /// transfers that finish favours the other. For a video the stalls decide
+    /// if they clearly differ, by 1 % of the time or more; otherwise the
+    /// bitrate does.
     pub effect: Effect,
     /// Transfers of a mix that began, over all seeds; absent for other
     /// workloads.
@@ -249,6 +267,7 @@ impl PathsAnswer {
         simultaneous(compared.iter_mut());
         let outcome = |paths: &[String], at: usize| PathsOutcome {
             finished: question.is_of_transfers().then(|| finished_of(runs[at])),
+            stalled_s: mean_stalls(runs[at], |stalls| stalls.seconds),
             ..PathsOutcome::new(paths, &values[at], &counts)
         };
         let outcomes: Vec<PathsOutcome> = paths
@@ -256,8 +275,13 @@ impl PathsAnswer {
             .enumerate()
             .map(|(at, path)| outcome(std::slice::from_ref(path), at + 1))
             .collect();
-        let best_alone = best(&outcomes, question.less_is_better)?;
+        let stalled: Vec<f64> = alone
+            .iter()
+            .map(|runs| mean_stalls(runs, |stalls| stalls.share).unwrap_or(0.0))
+            .collect();
+        let best_alone = best(&outcomes, &stalled, question.less_is_better)?;
         let by_value = Effect::of(&compared[best_alone], question.less_is_better);
+        let by_stalls = fewer_stalls(together, alone)[best_alone];
         let more_finish = more_finish(together, alone)[best_alone];
         let waited_s: Option<Vec<f64>> = together.iter().map(|run| run.waited_s).collect();
         let mut answer = PathsAnswer {
@@ -268,17 +292,22 @@ impl PathsAnswer {
             alone: outcomes,
             best_alone,
             compared: compared[best_alone],
-            effect: transfers::joined(by_value, more_finish),
+            effect: match by_stalls {
+                Effect::NoDifference => transfers::joined(by_value, more_finish),
+                by_stalls => by_stalls,
+            },
             transfers: question.is_of_transfers().then(|| began(together)),
             used: used(together),
             waited_s: waited_s.map(|each| mean(each.into_iter())),
             sentence: String::new(),
         };
-        answer.sentence = match by_value == answer.effect {
-            true => answer.in_words(question),
-            false => answer.by_number(question, by_value),
+        answer.sentence = match by_stalls {
+            Effect::NoDifference if by_value == answer.effect => answer.in_words(question),
+            Effect::NoDifference => answer.by_number(question, by_value),
+            _ => answer.by_stalls(question, by_value),
         };
         answer.sentence += &answer.cut_off(counted_transfers(&runs));
+        answer.sentence += &answer.passed_over();
         Some(answer)
     }
 
@@ -317,6 +346,52 @@ impl PathsAnswer {
                 let by = by.map_or_else(|| word.to_string(), |(by, _)| by);
                 format!("{start}: it depends, together is {by}, but {number} transfers finish.")
             }
+        }
+    }
+
+    /// Returns the sentence if the stalls of a video decide.
+    fn by_stalls(&self, question: &PathsQuestion, by_value: Effect) -> String {
+        let (start, both) = (self.start(question), self.all().1);
+        let best = &self.alone[self.best_alone];
+        let alone = best.paths.join(", ");
+        let long = |outcome: &PathsOutcome| {
+            outcome.stalled_s.filter(|stalled_s| *stalled_s > 0.0).map(|s| Unit::Seconds.show(s))
+        };
+        let stalls = match long(&self.together) {
+            Some(together) => format!("the video stalls for {together}"),
+            None => "the video does not stall".to_string(),
+        };
+        let than = long(best).unwrap_or_else(|| "none".to_string());
+        let bitrate = match change(&self.compared, question.change).map(|(by, _)| by) {
+            _ if by_value == Effect::NoDifference => String::new(),
+            Some(by) if by_value == self.effect => format!(", and the bitrate is {by}"),
+            Some(by) => format!(", although the bitrate is {by}"),
+            None => String::new(),
+        };
+        let (what, reason) = match self.effect {
+            Effect::Worse => ("do not use", self.reason(&alone)),
+            _ => ("use", String::new()),
+        };
+        format!(
+            "{start}: {what} {both}: {stalls}, compared with {than} over {alone} alone{bitrate}.\
+             {reason}"
+        )
+    }
+
+    /// Returns which path alone has the highest bitrate of a video, if another is better because it
+    /// stalls less.
+    fn passed_over(&self) -> String {
+        let best = &self.alone[self.best_alone];
+        let highest = self.alone.iter().max_by(|a, b| a.mean().total_cmp(&b.mean()));
+        let other = highest.filter(|other| other.mean() > best.mean());
+        match other.and_then(|other| Some((other, other.stalled_s?))) {
+            Some((other, stalled_s)) => format!(
+                " Over {} alone it plays at {}, but stalls for {}.",
+                other.paths.join(", "),
+                self.unit.show(other.mean()),
+                Unit::Seconds.show(stalled_s)
+            ),
+            None => String::new(),
         }
     }
 
@@ -451,14 +526,31 @@ fn waiting(slow: &PathUse, fast: &PathUse, waited_s: Option<f64>) -> String {
     text
 }
 
-/// Returns the alternative with the best mean; the first of equals.
-fn best(alone: &[PathsOutcome], less_is_better: bool) -> Option<usize> {
+/// Returns the alternative with the best mean, the first of equals, among those whose video stalls
+/// least.
+fn best(alone: &[PathsOutcome], stalled: &[f64], less_is_better: bool) -> Option<usize> {
+    let least = stalled.iter().copied().fold(f64::INFINITY, f64::min);
     let cost = |outcome: &PathsOutcome| match less_is_better {
         true => outcome.mean(),
         false if outcome.mean().is_finite() => -outcome.mean(),
         false => f64::INFINITY,
     };
-    (0..alone.len()).min_by(|a, b| cost(&alone[*a]).total_cmp(&cost(&alone[*b])))
+    let among = (0..alone.len()).filter(|at| stalled[*at] < least + NEGLIGIBLE);
+    among.min_by(|a, b| cost(&alone[*a]).total_cmp(&cost(&alone[*b])))
+}
+
+fn mean_stalls(runs: &[PathsRun], of: fn(&Stalls) -> f64) -> Option<f64> {
+    let each: Option<Vec<f64>> = runs.iter().map(|run| run.stalls.as_ref().map(of)).collect();
+    each.map(|each| mean(each.into_iter()))
+}
+
+/// Returns whether a video stalls clearly less over all paths together than over each alone.
+fn fewer_stalls(together: &[PathsRun], alone: &[Vec<PathsRun>]) -> Vec<Effect> {
+    let pairs = alone.iter().map(|runs| {
+        let pairs = together.iter().zip(runs);
+        pairs.filter_map(|(all, one)| all.stalls.zip(one.stalls)).collect()
+    });
+    stalls::effects(&pairs.collect::<Vec<_>>())
 }
 
 /// Averages the use of each path over the runs.
