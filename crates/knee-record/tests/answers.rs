@@ -105,6 +105,21 @@ fn what_finishes_in_no_alternative_does_not_count() {
     common::close(answer.alone[1].values[0], 0.1);
 }
 
+/// A file that finishes in no alternative, and a mix of which no transfer does: nothing is known.
+#[test]
+fn a_run_that_is_too_short_for_either_side_tells_nothing() {
+    let mut short = with(Vec::new());
+    short.flows[0].size_bytes = 10_000_000;
+    let answer = compare(&workload("{ file = \"10 MB\" }"), &short, [&short, &short]);
+    let words = "Both together finish in longer than the run (10 of 10 seeds), compared with longer \
+                 than the run (10 of 10 seeds) over left alone: the run is too short to tell.";
+    assert_eq!(answer.sentence, words);
+    assert_eq!(answer.effect, Effect::NoDifference);
+    let none = with(transfers(None, None));
+    let answer = compare(&mix(), &none, [&none, &none]);
+    assert!(answer.sentence.ends_with(": the run is too short to tell."), "{}", answer.sentence);
+}
+
 /// A video whose segments of 4 s have this bitrate; the second arrives `stall_s` late.
 fn video(bitrate_bps: u64, stall_s: u64) -> Records {
     let segment = |number: u32, stalled_s: u64, at_s: u64| ObjectRecord {

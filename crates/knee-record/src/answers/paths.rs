@@ -7,7 +7,7 @@ use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
 use crate::{FlowView, Unit};
 use knee_scenario::{Measure, SizeRange, Statistic, Workload};
-use knee_statistics::{Interval, Paired, simultaneous};
+use knee_statistics::{Interval, Paired, PairedScale, simultaneous};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -426,6 +426,10 @@ impl PathsAnswer {
         match self.effect {
             Effect::Better => format!("{start}: use {both}{by}."),
             Effect::Worse => format!("{start}: do not use {both}{by}.{}", self.reason(&alone)),
+            // In some seeds neither finishes, or only one does, too few to tell.
+            Effect::NoDifference if self.compared.scale == PairedScale::Order => {
+                format!("{start}: the run is too short to tell.")
+            }
             Effect::NoDifference => {
                 let range = range(&self.compared, question.change);
                 let range = match (self.compared.is_same(), range) {
