@@ -111,8 +111,9 @@ fn a_run_that_is_too_short_for_either_side_tells_nothing() {
     let mut short = with(Vec::new());
     short.flows[0].size_bytes = 10_000_000;
     let answer = compare(&workload("{ file = \"10 MB\" }"), &short, [&short, &short]);
-    let words = "Both together finish in longer than the run (10 of 10 seeds), compared with longer \
-                 than the run (10 of 10 seeds) over left alone: the run is too short to tell.";
+    let words = "Both together finish in longer than the run (10 of 10 seeds), compared with \
+                 longer than the run (10 of 10 seeds) over left alone: the run is too short to \
+                 tell.";
     assert_eq!(answer.sentence, words);
     assert_eq!(answer.effect, Effect::NoDifference);
     let none = with(transfers(None, None));
@@ -150,8 +151,8 @@ fn stalls_decide_before_the_bitrate() {
     assert_eq!(
         answer.sentence,
         "Both together play the video at 1 Mbit/s, compared with 2 Mbit/s over left alone: use \
-         both: the video does not stall, compared with 3 s over left alone, although the bitrate is \
-         50 % less."
+         both: the video does not stall, compared with 3 s over left alone, although the bitrate \
+         is 50 % less."
     );
     let answer = compare(&dash(), &stalling, [&steady, &steady]);
     assert_eq!(answer.effect, Effect::Worse);
@@ -238,8 +239,8 @@ fn a_controller_is_not_kept_for_what_it_does_not_finish() {
     let words = "clients: it depends on the size: bbr is better for 3 to 30 MB (";
     assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);
     let words = " For 3 to 30 MB, the end of the run cuts off 0 transfers under bbr and 50 under \
-                 cubic; where one is cut off that finishes on the other side, the time until the \
-                 end counts.";
+                 cubic; where one is cut off that finishes on the other side, the time until \
+                 then counts.";
     assert!(answer.sentences[0].contains(words), "{}", answer.sentences[0]);
     assert!(
         answer.sentences[0].contains(": 140 transfers on each side."),
@@ -269,17 +270,15 @@ fn a_mix_of_which_nothing_finishes_is_told() {
     let answer = compare_mixes(&none, &none);
     assert_eq!(
         answer.sentences,
-        [
-            "clients: the run is too short to tell: none of 100 transfers finishes within it, neither \
-          under bbr nor under cubic. This is based on 10 seeds."
-        ]
+        ["clients: the run is too short to tell: none of 100 transfers finishes within it, \
+          neither under bbr nor under cubic. This is based on 10 seeds."]
     );
     assert!(answer.classes.is_empty());
     let same = with(transfers(Some(50), None));
     let answer = compare_mixes(&same, &same);
-    let words = "clients: no difference between bbr and cubic: under 30 MB. For under 30 MB, the end \
-                 of the run cuts off 10 transfers under bbr and 10 under cubic; only those that \
-                 finish on both sides count. bbr retransmits";
+    let words = "clients: no difference between bbr and cubic: under 30 MB. For under 30 MB, the \
+                 end of the run cuts off 10 transfers under bbr and 10 under cubic; only those \
+                 that finish on both sides count. bbr retransmits";
     assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);
     let whole = with(transfers(Some(50), Some(3000)));
     let sentence = &compare_mixes(&whole, &whole).sentences[0];

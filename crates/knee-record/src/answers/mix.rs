@@ -440,9 +440,7 @@ impl MixClass {
         };
         let counts = match self.on_one_side {
             0 => "only those that finish on both sides count",
-            _ => {
-                "where one is cut off that finishes on the other side, the time until the end counts"
-            }
+            _ => "where one is cut off that finishes on the other side, the time until then counts",
         };
         format!(
             " {of} the end of the run cuts off {ours} transfers under {test} and {theirs} under \
@@ -552,8 +550,8 @@ fn clearly_more<'s>(
     compared.into_iter().map(|compared| compared.filter(clear)).collect()
 }
 
-/// Merges neighbouring size classes until each has `enough` transfers that finished; classes compared by the same
-/// value are merged first.
+/// Merges neighbouring size classes until each has `enough` transfers that finished; classes
+/// compared by the same value are merged first.
 fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
     let split = size_classes().iter().position(|class| class.sizes.at_least >= LARGE);
     let mut ranges: Vec<Range> = (0..all.len())

@@ -407,9 +407,9 @@ impl PathsAnswer {
             return String::new();
         }
         format!(
-            " Of {began} transfers, {ours} finish over {} together and {theirs} over {} alone; where \
-             one is cut off that another alternative finishes, the time until the end of the run \
-             counts.",
+            " Of {began} transfers, {ours} finish over {} together and {theirs} over {} alone; \
+             where one is cut off that another alternative finishes, the time until the end of \
+             the run counts.",
             self.all().1,
             best.paths.join(", ")
         )

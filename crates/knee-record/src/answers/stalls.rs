@@ -1,5 +1,5 @@
-//! How long a video stands still. A player can have a high bitrate by standing still, so stalls come
-//! before the bitrate.
+//! How long a video stands still. A player can have a high bitrate by standing still, so stalls
+//! come before the bitrate.
 
 use super::{Effect, NEGLIGIBLE};
 use crate::ObjectRecord;
