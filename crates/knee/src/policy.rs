@@ -260,12 +260,9 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
             .said(format!("Changed by others, so left as they are: {}.", foreign.join(", "))),
     };
     let begun = recorded.begun();
-    let unrecorded = if begun.is_none() { unrecorded(&rules) } else { None };
-    let is_unrecorded = unrecorded.is_some();
-    let document = match unrecorded {
-        None => document,
-        Some(words) => document.said(words),
-    };
+    let unrecorded = if begun.is_none() { unrecorded(&rules) } else { Vec::new() };
+    let is_unrecorded = !unrecorded.is_empty();
+    let document = unrecorded.into_iter().fold(document, Document::said);
     document.print(
         arguments.print.format(),
         &json!({
@@ -291,23 +288,24 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
 }
 
 /// Says how to remove rules with Knee's mark that are not in the journal, because it was damaged or
-/// removed, or because they are of another one.
-fn unrecorded(rules: &[Rule]) -> Option<String> {
-    let commands = rules.iter().map(|Rule { ipv6, priority, table, .. }| {
+/// removed, or because they are of another one. Returns lines; none if there are no such rules.
+fn unrecorded(rules: &[Rule]) -> Vec<String> {
+    let commands = rules.iter().flat_map(|Rule { ipv6, priority, table, .. }| {
         let family = if *ipv6 { "-6 " } else { "" };
-        format!(
-            "ip {family}rule del priority {priority} table {table}; \
-             ip {family}route flush table {table} proto 222"
-        )
+        [
+            format!("ip {family}rule del priority {priority} table {table}"),
+            format!("ip {family}route flush table {table} proto 222"),
+        ]
     });
+    // Each once: several rules share a table.
     let commands: BTreeSet<String> = commands.collect();
-    let commands = commands.into_iter().collect::<Vec<_>>().join("; ");
-    (!rules.is_empty()).then(|| {
-        format!(
-            "Rules with Knee's mark are in force, but not in this journal: name theirs with \
-             --journal, or remove what they are for: {commands}"
-        )
-    })
+    let mut lines: Vec<String> = commands.into_iter().collect();
+    if !lines.is_empty() {
+        let words = "Rules with Knee's mark are in force, but not in this journal: name theirs with \
+                     --journal, or remove them:";
+        lines.insert(0, words.to_string());
+    }
+    lines
 }
 
 /// Seconds since 1970 (Unix time).
@@ -322,9 +320,14 @@ pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
     let before = Journal::read(path)?;
     if before.entries.is_empty() {
         let unrecorded = unrecorded(&Host::open()?.marked_rules()?);
-        let ending = if unrecorded.is_some() { Ending::Differs } else { Ending::Done };
-        let nothing = || "No policy is applied: there is nothing to revert.".to_string();
-        let document = Document::default().said(unrecorded.unwrap_or_else(nothing));
+        let (lines, ending) = match unrecorded.is_empty() {
+            true => {
+                let words = "No policy is applied: there is nothing to revert.".to_string();
+                (vec![words], Ending::Done)
+            }
+            false => (unrecorded, Ending::Differs),
+        };
+        let document = lines.into_iter().fold(Document::default(), Document::said);
         document.print(arguments.print.format(), &returned(&Returned::default()))?;
         return Ok(ending);
     }

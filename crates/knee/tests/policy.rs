@@ -208,10 +208,10 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         let back = done(folder, "steer rollback --journal own/journal");
         assert_eq!(back.status.code(), Some(1), "{back:?}");
         let said = String::from_utf8_lossy(&back.stdout).into_owned();
-        let (_, commands) = said.split_once("what they are for: ").expect(&said);
-        for command in commands.split(';') {
-            ip(command.trim().strip_prefix("ip ").expect(commands));
-        }
+        let commands: Vec<&str> =
+            said.lines().filter_map(|line| line.strip_prefix("ip ")).collect();
+        assert!(commands.len() >= 2, "{said}");
+        commands.into_iter().for_each(|command| drop(ip(command)));
         assert_eq!(marked(), 0);
         json(folder, "steer status --journal own/journal", 0);
     });
