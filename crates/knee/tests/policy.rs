@@ -185,6 +185,12 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         let all = json(folder, "steer plan policy.toml", 0)["routes"].as_array().unwrap().len() + 1;
         let empty =
             || fs::metadata(folder.join("own/journal")).map_or(true, |about| about.len() == 0);
+        let apply_and_kill = || {
+            let mut process = apply(folder);
+            until("it is applied", || marked() == all);
+            kill_with_guard(&mut process);
+            assert_eq!(marked(), all);
+        };
         for kill_after in 0..12u64 {
             let mut process = apply(folder);
             sleep(Duration::from_millis(5 * kill_after));
@@ -192,7 +198,7 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
             process.wait().unwrap();
             until("nothing is left", || marked() == 0 && empty());
         }
-        kill_with_guard(&mut apply(folder), all);
+        apply_and_kill();
         let status = json(folder, "steer status --journal own/journal", 1);
         assert_eq!((&status["running"], &status["missing"]), (&false.into(), &0.into()));
         let line = "steer apply policy.toml --journal own/journal --duration 100ms";
@@ -202,7 +208,7 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         assert_eq!(marked(), 0);
         assert!(empty());
         // Without a journal, the rules say what to remove.
-        kill_with_guard(&mut apply(folder), all);
+        apply_and_kill();
         fs::remove_file(folder.join("own/journal")).unwrap();
         json(folder, "steer status --journal own/journal", 1);
         let back = done(folder, "steer rollback --journal own/journal");
@@ -218,9 +224,8 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Kills the guard of a process that has applied `all`, and the process, so that neither can revert.
-fn kill_with_guard(process: &mut Child, all: usize) {
-    until("it is applied", || marked() == all);
+/// Kills the guard of a process, and the process, so that neither can revert.
+fn kill_with_guard(process: &mut Child) {
     let pid = i32::try_from(process.id()).unwrap();
     let children = format!("/proc/{pid}/task/{pid}/children");
     let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
@@ -228,7 +233,6 @@ fn kill_with_guard(process: &mut Child, all: usize) {
     kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
     process.kill().unwrap();
     process.wait().unwrap();
-    assert_eq!(marked(), all);
 }
 
 /// The host's default can be shown, set in a file and reverted; an administrator's settings stay. A
@@ -372,13 +376,7 @@ fn programs_go_with_their_process() -> Result<(), Skipped> {
 
         let mut process = apply(folder);
         until("they are changed again", || with(other) == 50);
-        let pid = i32::try_from(process.id()).unwrap();
-        let children = format!("/proc/{pid}/task/{pid}/children");
-        let guard: i32 = fs::read_to_string(children).unwrap().trim().parse().unwrap();
-        kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
-        kill(Pid::from_raw(guard), Signal::SIGKILL).unwrap();
-        process.kill().unwrap();
-        process.wait().unwrap();
+        kill_with_guard(&mut process);
         assert_eq!((with(other), controller(&connection())), (50, default.to_string()));
         let back = json(folder, "steer rollback --journal own/journal", 0);
         assert!(back["connections"].as_u64().unwrap() >= 50, "{back}");
