@@ -23,7 +23,7 @@ use std::fs;
 #[cfg(feature = "bpf")]
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -185,11 +185,11 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         let all = json(folder, "steer plan policy.toml", 0)["routes"].as_array().unwrap().len() + 1;
         let empty =
             || fs::metadata(folder.join("own/journal")).map_or(true, |about| about.len() == 0);
-        let apply_and_kill = || {
+        let apply_and_kill = |when: &str| {
             let mut process = apply(folder);
             until("it is applied", || marked() == all);
             kill_with_guard(&mut process);
-            assert_eq!(marked(), all);
+            assert_eq!(marked(), all, "{when}");
         };
         for kill_after in 0..12u64 {
             let mut process = apply(folder);
@@ -198,7 +198,9 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
             process.wait().unwrap();
             until("nothing is left", || marked() == 0 && empty());
         }
-        apply_and_kill();
+        // A guard that started late would revert what is applied next, once that process is killed.
+        until("no guard is left", || guards(folder) == 0);
+        apply_and_kill("with its journal");
         let status = json(folder, "steer status --journal own/journal", 1);
         assert_eq!((&status["running"], &status["missing"]), (&false.into(), &0.into()));
         let line = "steer apply policy.toml --journal own/journal --duration 100ms";
@@ -208,7 +210,7 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         assert_eq!(marked(), 0);
         assert!(empty());
         // Without a journal, the rules say what to remove.
-        apply_and_kill();
+        apply_and_kill("without its journal");
         fs::remove_file(folder.join("own/journal")).unwrap();
         json(folder, "steer status --journal own/journal", 1);
         let back = done(folder, "steer rollback --journal own/journal");
@@ -222,6 +224,16 @@ fn kills_leave_nothing() -> Result<(), Skipped> {
         json(folder, "steer status --journal own/journal", 0);
     });
     Ok(())
+}
+
+/// Number of guards that run in a folder.
+fn guards(folder: &Path) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let is_guard = |process: &PathBuf| {
+        let line = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+        line.contains("guard") && fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder)
+    };
+    processes.filter(is_guard).count()
 }
 
 /// Kills the guard of a process, and the process, so that neither can revert.
