@@ -9,7 +9,7 @@
 #![allow(clippy::print_stderr, reason = "so is what the host lacks")]
 #![allow(dead_code, reason = "the tests use more of the lab")]
 
-#[path = "../tests/lab/mod.rs"]
+#[path = "../tests/realtime/lab/mod.rs"]
 mod lab;
 
 use lab::{Lab, measured};

@@ -5,6 +5,8 @@
 #![allow(clippy::disallowed_methods, reason = "QUIC counts from it; the clock is virtual")]
 #![allow(clippy::print_stdout, reason = "how much it is, is worth a look")]
 
+#[path = "it/world/mod.rs"]
+#[allow(dead_code, reason = "the other tests use more of it")]
 mod world;
 
 use knee_bundle::Class;

@@ -8,15 +8,20 @@
 //! What this crate never does: count a test as passed that did not run.
 
 pub mod bottleneck;
+mod calm;
 pub mod namespaces;
 pub mod scenario;
 
+use calm::Meter;
+pub use calm::Pauses;
 use clap::{ArgAction, CommandFactory, FromArgMatches};
-use libtest_mimic::{Arguments, Completion, Trial};
+pub use libtest_mimic::Trial;
+use libtest_mimic::{Arguments, Completion};
 use nix::sched::{CloneFlags, unshare};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
+use std::panic::{catch_unwind, resume_unwind};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, thread};
@@ -38,26 +43,51 @@ impl Skipped {
     }
 }
 
-/// Lists functions, `fn() -> Result<(), Skipped>`, as tests named after them.
+/// Lists functions, `fn() -> Result<(), Skipped>`, as tests named after them and their module.
+/// Those after `; nightly:` run only with `--include-ignored`, as `.ci/night` does.
 #[macro_export]
 macro_rules! trials {
-    ($($test:path),* $(,)?) => { [$($crate::trial(stringify!($test), $test)),*] };
+    ($($test:path),* $(,)? $(; nightly: $($late:path),* $(,)?)?) => { vec![
+        $($crate::trial(concat!(module_path!(), "::", stringify!($test)), $test)),*
+        $(, $($crate::trial(concat!(module_path!(), "::", stringify!($late)), $late)
+            .with_ignored_flag(true)),*)?
+    ] };
 }
 
-/// Creates a test, which fails on a panic.
+/// Number of times that a trial is tried on a host that did not give it what it needs.
+const TRIES: usize = 3;
+
+/// Creates a test, which fails on a panic, named without the name of the program.
 #[must_use]
-pub fn trial(name: &str, test: fn() -> Result<(), Skipped>) -> Trial {
-    Trial::ignorable_test(name, move || match test() {
+pub fn trial(path: &str, test: fn() -> Result<(), Skipped>) -> Trial {
+    let name = path.split_once("::").map_or(path, |(_, name)| name);
+    Trial::ignorable_test(name, move || match attempt(test) {
         Ok(()) => Ok(Completion::Completed),
         Err(Skipped(why)) => Ok(Completion::ignored_with(why)),
     })
 }
 
-/// Runs the tests selected on the command line, as Rust's harness does.
+/// Runs a test, again if it fails while the host pauses for longer than it tolerates.
+fn attempt(test: fn() -> Result<(), Skipped>) -> Result<(), Skipped> {
+    let mut excuse = String::new();
+    for _ in 0..TRIES {
+        let panic = match catch_unwind(test) {
+            Ok(outcome) => return outcome,
+            Err(panic) => panic,
+        };
+        excuse = calm::take_excuse().unwrap_or_else(|| resume_unwind(panic));
+    }
+    Err(Skipped(excuse))
+}
+
+/// Runs the tests selected on the command line, as Rust's harness does, but one after another.
 #[must_use]
 pub fn run(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
     let trials: Vec<Trial> = trials.into_iter().collect();
-    libtest_mimic::run(&arguments(env::args_os(), &trials), trials).exit_code()
+    let mut arguments = arguments(env::args_os(), &trials);
+    // One after another: they share the host.
+    arguments.test_threads.get_or_insert(1);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// Parses the arguments. `cargo test` passes any number of filters to all tests, but
@@ -77,16 +107,24 @@ fn arguments(line: impl IntoIterator<Item = OsString>, trials: &[Trial]) -> Argu
     Arguments { filter: None, exact: true, skip, ..arguments }
 }
 
+/// The host's network and processors are this test's until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    // Ends before the next turn begins.
+    _meter: Meter,
+    _lock: MutexGuard<'static, ()>,
+}
+
 /// Locks the host's network and processors for this test, since tests in real time disturb each
-/// other.
+/// other, and measures whether the host gives what the test needs.
 ///
 /// # Errors
 ///
 /// If TUN devices or network namespaces are not available.
-pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
+pub fn turn(tolerated: Pauses) -> Result<Turn, Skipped> {
     // Lock before probing: during a test no other may create a namespace in this process, whose
     // number the kernel would soon reuse.
-    let turn = alone();
+    let turn = alone(tolerated);
     if let Err(error) = File::options().read(true).write(true).open("/dev/net/tun") {
         return Err(Skipped::lack(format!("the host lacks /dev/net/tun ({error})")));
     }
@@ -99,9 +137,10 @@ pub fn turn() -> Result<MutexGuard<'static, ()>, Skipped> {
 }
 
 /// Locks the processors for this test.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn alone(tolerated: Pauses) -> Turn {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    Turn { _meter: Meter::start(tolerated), _lock: lock }
 }
 
 /// Prints a figure if `--nocapture` is given, as Rust's harness would.
@@ -132,7 +171,7 @@ mod tests {
     }
 
     fn listed() -> Vec<Trial> {
-        trials![first, inner::second, third].into()
+        trials![first, inner::second, third]
     }
 
     /// Numbers of tests passed, failed, ignored and filtered out.
@@ -153,8 +192,9 @@ mod tests {
     /// while waiting.
     #[test]
     fn who_waits_for_a_turn_makes_no_namespace() {
-        let Ok(turn) = turn() else { return };
-        let waiting: Vec<_> = (0..300).map(|_| thread::spawn(|| super::turn().map(drop))).collect();
+        let Ok(turn) = turn(Pauses::Any) else { return };
+        let waiting: Vec<_> =
+            (0..300).map(|_| thread::spawn(|| super::turn(Pauses::Any).map(drop))).collect();
         for _ in 0..200 {
             let made = namespaces::namespaces_of(Path::new("/proc/self"));
             assert!(made.is_empty(), "{made:?}");
@@ -163,6 +203,26 @@ mod tests {
         for one in waiting {
             assert!(one.join().is_ok_and(|turn| turn.is_ok()));
         }
+    }
+
+    /// Fails; the host is not at fault.
+    fn fourth() -> Result<(), Skipped> {
+        let _turn = alone(Pauses::UpToMs(60_000));
+        panic!("as a test does that fails")
+    }
+
+    /// Fails; the host is at fault, since no host wakes a thread without delay.
+    fn fifth() -> Result<(), Skipped> {
+        let _turn = alone(Pauses::UpToMs(0));
+        thread::park_timeout(std::time::Duration::from_millis(50));
+        panic!("as a test does on a busy host")
+    }
+
+    #[test]
+    fn a_failure_counts_unless_the_host_paused_for_too_long() {
+        let arguments = Arguments::from_iter(["test", "--format=terse", "--logfile=/dev/null"]);
+        let ended = libtest_mimic::run(&arguments, trials![fourth, fifth]);
+        assert_eq!((ended.num_failed, ended.num_ignored), (1, 1));
     }
 
     #[test]

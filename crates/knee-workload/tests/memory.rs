@@ -1,5 +1,7 @@
 //! A mix keeps nothing of a transfer that has ended.
 
+#[path = "it/common/mod.rs"]
+#[allow(dead_code, reason = "the other tests use more of it")]
 mod common;
 
 use common::rng;

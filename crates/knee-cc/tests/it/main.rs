@@ -1,0 +1,23 @@
+//! Tests of `knee-cc` that need no real time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bbr;
+mod bbr3;
+mod bbr_changes;
+mod bbr_parameters;
+mod bbr_probe_loss;
+mod copa;
+mod coupled;
+mod falls;
+mod gcc;
+mod ledbat;
+mod loss_based;
+mod low_delay;
+mod pipe;
+mod random;
+mod registry;
+mod remycc;
+mod timeout;
+mod vegas;
+mod vivace;

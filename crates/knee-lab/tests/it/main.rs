@@ -1,0 +1,13 @@
+//! Tests of `knee-lab` that need no real time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod advise;
+mod algorithms;
+mod evaluate;
+mod evaluate_weak;
+mod grounds;
+mod perfect;
+mod rank;
+mod rehearse;
+mod train;

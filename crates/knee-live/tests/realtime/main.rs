@@ -1,0 +1,13 @@
+//! Trials of `knee-live` in real time, or of what not every host has.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod observe;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let trials = [observe::all()];
+    let trials = trials.into_iter().flatten();
+    knee_trials::run(trials)
+}

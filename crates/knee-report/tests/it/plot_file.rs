@@ -1,0 +1,84 @@
+//! Tests figures as separate files.
+
+use crate::common::{Dumbbell, dumbbell, summary};
+use knee_record::{FlowSample, Records};
+use knee_report::{Figure, Plot, PlotError, RunPage, plot_svg, run_page};
+
+fn plot(figure: Figure) -> Plot<'static> {
+    Plot { figure, flow: None, link: None, width: 720.0 }
+}
+
+/// Each figure in a file equals that of the page, mark by mark; only the style around it differs.
+#[test]
+fn a_file_has_the_drawing_of_the_page() {
+    let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
+    let summary = summary("Two flows", &records, Vec::new());
+    let page = RunPage {
+        name: "",
+        summary: &summary,
+        records: &records,
+        answers: None,
+        logs: &[],
+        scenario: "",
+        command: "",
+    };
+    let page = run_page(&page).unwrap();
+    let mut drawn = 0;
+    for figure in Figure::ALL {
+        let Ok(file) = plot_svg(&records, &plot(figure)) else { continue };
+        let body = file.split_once("<g class=\"chart\">").unwrap().1;
+        let body = body.rsplit_once("</g>").unwrap().0;
+        assert!(page.contains(body), "{}", figure.name());
+        drawn += 1;
+    }
+    // All except the capacity of a link with a changing rate, and the map of a mix's sizes and
+    // times.
+    assert_eq!(drawn, Figure::ALL.len() - 2);
+}
+
+/// A file does not depend on the page's styles: its colours are literal. It is well-formed XML.
+#[test]
+fn a_file_stands_by_itself() {
+    let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });
+    for flow in &mut records.flows {
+        flow.name = "a <b> & \"c\"".to_string();
+    }
+    let file = plot_svg(&records, &plot(Figure::Throughput)).unwrap();
+    assert!(file.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+    assert!(file.contains("width=\"720\"") && !file.contains("var(") && !file.contains("url("));
+    assert!(file.contains("a &lt;b&gt; &amp; &quot;c&quot;[1]"));
+    let (opened, closed) = (file.matches("<g").count(), file.matches("</g>").count());
+    assert_eq!(opened, closed);
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told_with_what_can() {
+    let records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });
+    let told = |result: Result<String, PlotError>| result.unwrap_err().to_string();
+    let steady = told(plot_svg(&records, &plot(Figure::Capacity)));
+    assert!(
+        steady.contains("nothing to draw for capacity") && steady.contains("throughput, delay")
+    );
+    let unknown = Plot { flow: Some("cubic"), ..plot(Figure::Bandwidth) };
+    assert!(told(plot_svg(&records, &unknown)).contains("it has bbr[0], bbr[1]"));
+    let empty = told(plot_svg(&Records::default(), &plot(Figure::Delay)));
+    assert!(empty.contains("no samples"), "{empty}");
+}
+
+/// The picture of the second flow's controller differs from that of the first.
+#[test]
+fn a_flow_can_be_picked() {
+    let mut records = dumbbell(Dumbbell { seconds: 5, ..Dumbbell::default() });
+    let levelled = |row: FlowSample| match row.flow {
+        1 => FlowSample { bandwidth_estimate_bps: 1_000_000, ..row },
+        _ => row,
+    };
+    records.samples = records.samples.iter().map(levelled).collect();
+    let of = |flow| plot_svg(&records, &Plot { flow: Some(flow), ..plot(Figure::Bandwidth) });
+    let level = |svg: String| {
+        let line = svg.split("<path class=\"estimate\" d=\"").nth(1).unwrap().to_string();
+        line.split('"').next().unwrap().matches("l").count() + line.matches(" 0 ").count()
+    };
+    assert_ne!(of("bbr[0]").unwrap(), of("bbr[1]").unwrap());
+    assert!(level(of("bbr[1]").unwrap()) > 0);
+}

@@ -1,0 +1,10 @@
+//! Tests of `knee-scenario` that need no real time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+mod properties;
+mod reference;
+mod right;
+mod schema;
+mod wrong;

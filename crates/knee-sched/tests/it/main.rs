@@ -1,0 +1,13 @@
+//! Tests of `knee-sched` that need no real time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod by_delay;
+mod by_place;
+mod by_share;
+mod common;
+mod in_order;
+mod just_in_time;
+mod properties;
+mod record;
+mod registry;

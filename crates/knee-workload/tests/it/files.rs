@@ -1,0 +1,328 @@
+//! User files: what is accepted, and the messages with which others are refused.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use knee_units::Time;
+use knee_workload::AccessLogError;
+use knee_workload::{
+    LogChoice, PageObject, check_dependencies, default_page, read_access_log, read_page,
+};
+use proptest::prelude::*;
+use std::io::Write;
+
+fn read_sizes(text: &str) -> Result<Vec<u64>, AccessLogError> {
+    read_access_log(text.as_bytes()).map(|log| log.sizes)
+}
+
+/// The lines with which Apache's documentation shows the formats, a request that contains a quote,
+/// "not modified", and a truncated line.
+const COMMON: &str = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326
+10.0.0.7 - - [10/Oct/2000:13:55:37 -0700] "GET /a\"b HTTP/1.1" 200 512
+
+10.0.0.7 - - [10/Oct/2000:13:55:38 -0700] "GET /a HTTP/1.1" 304 -
+10.0.0.7 - - [10/Oct/2000:13:55:39 -0700] "HEAD /a HTTP/1.1" 200 0
+10.0.0.7 - - [10/Oct/2000:13:5
+"#;
+const COMBINED: &str = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 "http://www.example.com/start.html" "Mozilla/4.08 [en] (Win98; I ;Nav)"
+"#;
+const JSON: &str = r#"{"ts":1.5,"body_bytes_sent":900,"uri":"/a"}
+{"ts":1.6,"body_bytes_sent":"31","uri":"/b"}
+{"ts":1.7,"body_bytes_sent":0}
+{"ts":1.8}
+{"ts":1.9,"body_bytes_sent"
+"#;
+
+#[test]
+fn servers_formats_are_read_line_by_line() {
+    let common = read_access_log(COMMON.as_bytes()).unwrap();
+    assert_eq!((common.format, &common.sizes[..]), ("Common Log Format", &[2326, 512][..]));
+    assert_eq!(
+        common.to_string(),
+        "Common Log Format, 2 lines taken, 3 not: 1 not in this format (first: line 6), 2 without \
+         a body (first: line 4)"
+    );
+    let combined = read_access_log(COMBINED.as_bytes()).unwrap();
+    assert_eq!((combined.format, &combined.sizes[..]), ("Combined Log Format", &[2326][..]));
+    let json = read_access_log(JSON.as_bytes()).unwrap();
+    assert_eq!((json.format, &json.sizes[..]), ("JSON lines", &[900, 31][..]));
+    let over: Vec<(&str, usize, usize)> =
+        json.passed_over.iter().map(|over| (over.reason, over.lines, over.first)).collect();
+    let expected =
+        [("not in this format", 1, 5), ("without a body", 1, 3), ("without a size", 1, 4)];
+    assert_eq!(over, expected);
+    let values = read_access_log(b"time,bytes\n1,5\n2,0\n3,-\n").unwrap();
+    assert_eq!(
+        values.to_string(),
+        "comma-separated values, 1 lines taken, 2 not: 2 without a body (first: line 3)"
+    );
+}
+
+/// Times, classes and client round-trip times are read if the log has them, and can select lines.
+#[test]
+fn what_else_a_log_says_is_read() {
+    let text = "timestamp,bytes,service,tcpinfo_rtt\n\
+                2024-05-01T10:00:02Z,300,video,60000\n\
+                2024-05-01T10:00:00Z,100,page,20000\n\
+                2024-05-01T10:00:01Z,200,page,-\n";
+    let log = read_access_log(text.as_bytes()).unwrap();
+    let seconds = |at: u64| Time::from_millis(1000 * at);
+    assert_eq!(log.times, [seconds(2), seconds(0), seconds(1)]);
+    assert_eq!(log.class_names, ["video", "page"]);
+    assert_eq!(log.rtts, [Time::from_millis(60), Time::from_millis(20), Time::ZERO]);
+    assert_eq!(log.more(), "over 2 s; classes: video 1, page 2; client RTT 60 ms in the median");
+    let arrivals = [(seconds(0), 100), (seconds(1), 200), (seconds(2), 300)];
+    assert_eq!(log.arrivals().unwrap(), arrivals);
+
+    let of = |choice: LogChoice| log.choose(&choice).map(|log| log.sizes);
+    let class = |name: &str| LogChoice { class: Some(name.to_string()), ..LogChoice::default() };
+    assert_eq!(of(class("page")).unwrap(), [100, 200]);
+    assert_eq!(of(LogChoice::default()).unwrap(), [300, 100, 200]);
+    let rtt = |least: u64, below: u64| LogChoice {
+        rtt_at_least: Some(Time::from_millis(least)),
+        rtt_below: Some(Time::from_millis(below)),
+        class: None,
+    };
+    assert_eq!(of(rtt(20, 60)).unwrap(), [100], "from the least, below the most");
+    let error = of(class("api")).unwrap_err().to_string();
+    assert!(error.contains("there are video, page"), "{error}");
+    let error = of(rtt(100, 200)).unwrap_err().to_string();
+    assert!(error.contains("they are from 20 ms to 60 ms"), "{error}");
+    // Times of a class count from its own first line.
+    assert_eq!(log.choose(&class("video")).unwrap().arrivals().unwrap(), [(seconds(0), 300)]);
+    let no_times = read_access_log(b"time,bytes\nlater,5\n1,6\n").unwrap();
+    assert!(no_times.times.is_empty() && no_times.arrivals().is_err());
+}
+
+/// A log that mostly does not match is refused, not thinned out.
+#[test]
+fn a_log_that_is_mostly_something_else_is_refused() {
+    let text = format!("{COMBINED}one\ntwo\n");
+    let error = read_sizes(&text).unwrap_err();
+    assert_eq!(error.line, 2);
+    assert!(error.to_string().contains("2 lines, from here on, are not Combined"), "{error}");
+}
+
+/// Compressed or not, in one gzip member or several: the same sizes.
+#[test]
+fn compressed_logs_are_the_same() {
+    let packed = |text: &str| {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(text.as_bytes()).unwrap();
+        gzip.finish().unwrap()
+    };
+    for text in [COMMON, COMBINED, JSON, "1\n20\n300\n"] {
+        assert_eq!(read_access_log(&packed(text)), read_access_log(text.as_bytes()));
+    }
+    let parts = [packed("1\n20\n"), packed("300\n")].concat();
+    assert_eq!(read_access_log(&parts).unwrap().sizes, [1, 20, 300]);
+    let cut = &packed(COMMON)[..40];
+    assert!(read_access_log(cut).unwrap_err().to_string().contains("no whole gzip file"));
+}
+
+#[test]
+fn sizes_are_read_from_logs() {
+    let cases: [(&str, &[u64]); 7] = [
+        ("1\n20\n300\n", &[1, 20, 300]),
+        ("\u{feff}bytes\r\n5\r\n\r\n6\r\n", &[5, 6]),
+        ("date,sc-bytes,agent\n1,15,\"a, \"\"b\"\"\"\n2,0,c\n3,-,c\n4, 16 ,c", &[15, 16]),
+        ("agent,Body_Bytes_Sent\n\"x\",\"77\"", &[77]),
+        // A quoted field may span several lines.
+        ("agent,bytes\n\"x\ny\", 78\n", &[78]),
+        ("-\n9", &[9]),
+        ("object_size\n1000000000000000", &[1_000_000_000_000_000]),
+    ];
+    for (text, sizes) in cases {
+        assert_eq!(read_sizes(text).expect(text), sizes, "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
+    let whole = "write whole bytes without a unit, such as 1500000 for 1.5 MB";
+    let column =
+        "name the column of sizes \"bytes\", or write one number per line and nothing else";
+    let fields = "complete or delete the line; put fields that contain a comma in quotes";
+    let cases = [
+        ("", format!("line 1: there is no line in it; {column}")),
+        ("bytes\n1\nx y\n", format!("line 3: \"x y\" is not a size; {whole}")),
+        ("1\n\n1.5", format!("line 3: \"1.5\" is not a size; {whole}")),
+        ("a,bytes\n1,\n", format!("line 2: the size is missing; {whole}")),
+        ("a,bytes\n1,2\n3\n", format!("line 3: 1 fields where the first line has 2; {fields}")),
+        ("1\n-3", format!("line 2: \"-3\" is not a size; {whole}")),
+        (
+            "1\n1700000000000000000",
+            format!("line 2: 1700000000000000000 is beyond any size (1 PB); {whole}"),
+        ),
+        (
+            "time,status\n1,2",
+            format!("line 1: none of the columns \"time,status\" is a size; {column}"),
+        ),
+        (
+            "bytes,size\n1,2",
+            "line 1: \"bytes\" and \"size\" could both be the sizes; rename the one that is not \
+             meant"
+                .into(),
+        ),
+        ("bytes\n\"1", "line 2: a quoted field has no end; close it with a \"".into()),
+        (
+            "bytes\n\"1\"2",
+            "line 2: \"2\" follows the end of a quoted field; put a comma there, or write \"\" \
+             for a quote"
+                .into(),
+        ),
+        (
+            "agent,bytes\n\"x\",1\nx, \"2\"",
+            "line 3: a quote stands within a field; put the whole field in quotes, without \
+             spaces around them"
+                .into(),
+        ),
+        // Messages count lines, not rows.
+        ("agent,bytes\n\"x\ny\",1\nx,z", format!("line 4: \"z\" is not a size; {whole}")),
+        ("bytes\n0\n", "line 1: from here on there is no size above 0; add at least one".into()),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read_sizes(text).expect_err(text).to_string(), message, "{text}");
+    }
+}
+
+#[test]
+fn pages_are_read() {
+    let text = "name,bytes,after\nlogo.png,5300,index.html style.css\nindex.html,900,\n\
+                style.css,20,index.html\n";
+    let object = |name: &str, bytes, after: &[usize]| PageObject {
+        name: name.into(),
+        bytes,
+        after: after.to_vec(),
+    };
+    let expected = [
+        object("logo.png", 5300, &[1, 2]),
+        object("index.html", 900, &[]),
+        object("style.css", 20, &[1]),
+    ];
+    assert_eq!(read_page(text).expect("well-formed"), expected);
+}
+
+#[test]
+fn the_default_page_reads_back() {
+    let objects = default_page();
+    let names = |after: &[usize]| {
+        after.iter().map(|&place| objects[place].name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let rows = objects.iter().map(|o| format!("{},{},{}\n", o.name, o.bytes, names(&o.after)));
+    let text = format!("name,bytes,after\n{}", rows.collect::<String>());
+    assert_eq!(read_page(&text).expect("well-formed"), objects);
+}
+
+#[test]
+fn mistakes_in_pages_are_named_with_their_line_and_remedy() {
+    let example = "begin with the line name,bytes,after and write a line for each object, such \
+                   as logo.png,5300,index.html style.css";
+    let cases = [
+        ("", format!("line 1: there is no line in it; {example}")),
+        ("a,1,\n", format!("line 1: \"a,1,\" is not name,bytes,after; {example}")),
+        ("name,bytes,after\n", format!("line 1: no object follows; {example}")),
+        (
+            "name,bytes,after\na,1\n",
+            "line 2: 2 fields instead of name,bytes,after; write all three, with spaces between \
+             several names in the last; an object that comes after none ends in a comma"
+                .into(),
+        ),
+        (
+            "name,bytes,after\na b,1,\n",
+            "line 2: \"a b\" is not a name; write one word, such as logo.png".into(),
+        ),
+        (
+            "name,bytes,after\na,1 kB,\n",
+            "line 2: \"1 kB\" is not a size; write whole bytes without a unit, such as 1500000 \
+             for 1.5 MB"
+                .into(),
+        ),
+        (
+            "name,bytes,after\na,0,\n",
+            "line 2: \"a\" has no bytes; write at least 1: an answer has a header".into(),
+        ),
+        (
+            "name,bytes,after\na,1,\n\na,2,\n",
+            "line 4: \"a\" stands on line 2 already; give each object its own name".into(),
+        ),
+        (
+            "name,bytes,after\na,1,\nb,2,a c\n",
+            "line 3: \"b\" comes after \"c\", which is no object of the page; write names from \
+             the first column, separated by spaces"
+                .into(),
+        ),
+        (
+            "name,bytes,after\na,1,a\n",
+            "line 2: \"a\" waits for itself; take one name out of what one of them comes after"
+                .into(),
+        ),
+        (
+            "name,bytes,after\nx,1,\nend,1,b\na,1,c x\nb,1,x a\nc,1,b\n",
+            "line 5: \"b\" waits for \"a\", which waits for \"c\", which waits for the first; \
+             take one name out of what one of them comes after"
+                .into(),
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read_page(text).expect_err(text).to_string(), message, "{text}");
+    }
+}
+
+proptest! {
+    /// Any input is accepted, or refused with a message of one line.
+    #[test]
+    fn nothing_makes_a_reader_panic(text in "(?s).{0,200}") {
+        let lines = text.lines().count().max(1);
+        if let Err(error) = read_sizes(&text) {
+            prop_assert!((1..=lines).contains(&error.line) && !error.to_string().contains('\n'));
+        }
+        if let Err(error) = read_page(&text) {
+            prop_assert!((1..=lines).contains(&error.line) && !error.to_string().contains('\n'));
+        }
+    }
+
+    /// A text that resembles a page file is accepted, or refused at one of its lines.
+    #[test]
+    fn nothing_near_a_page_makes_it_panic(
+        text in "name,bytes,after\n([a-d]{1,2},[0-9]{1,20},([a-d]{1,2} ?){0,3}\"?\n){0,8}",
+    ) {
+        match read_page(&text) {
+            Ok(objects) => prop_assert_eq!(check_dependencies(&objects), Ok(())),
+            Err(error) => prop_assert!(error.line <= text.lines().count().max(1)),
+        }
+    }
+
+    /// Logs written with everything that RFC 4180 allows.
+    #[test]
+    fn logs_read_back(rows in prop::collection::vec((1_u64..1_000_000_000, "[ -~]{0,12}"), 1..20)) {
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let line = |(bytes, agent): &(u64, String)| format!("{},{bytes}\n", quoted(agent));
+        let text = format!("agent,bytes\n{}", rows.iter().map(line).collect::<String>());
+        let sizes: Vec<u64> = rows.iter().map(|(bytes, _)| *bytes).collect();
+        prop_assert_eq!(read_sizes(&text), Ok(sizes));
+    }
+
+    /// A cycle is reported if and only if there is one, and the reported objects form one.
+    #[test]
+    fn cycles_are_cycles(after in prop::collection::vec(prop::collection::vec(0_usize..9, 0..3), 9)) {
+        let object = |(place, after): (usize, &Vec<usize>)| PageObject {
+            name: place.to_string(), bytes: 1, after: after.clone(),
+        };
+        let objects: Vec<PageObject> = after.iter().enumerate().map(object).collect();
+        // An object from which a walk of nine steps leads is on a cycle, or before one.
+        let mut reached = vec![true; 9];
+        for _ in 0..9 {
+            reached = (0..9).map(|place| after[place].iter().any(|&next| reached[next])).collect();
+        }
+        match check_dependencies(&objects) {
+            Ok(()) => prop_assert!(!reached.contains(&true)),
+            Err(cycle) => {
+                prop_assert!(reached.contains(&true));
+                let next = cycle.objects.iter().cycle().skip(1);
+                for (place, next) in cycle.objects.iter().zip(next) {
+                    prop_assert!(after[*place].contains(next), "{cycle}");
+                }
+            }
+        }
+    }
+}

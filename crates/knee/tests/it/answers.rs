@@ -1,0 +1,347 @@
+//! Answers to a scenario's questions, with a known truth: two links that help, hurt or do not
+//! matter together; mixes in which a controller must win, lose or not matter.
+
+use crate::common::{expect, folder_with, json, knee, texts};
+use serde_json::Value;
+use std::path::Path;
+
+/// A file over two paths, each with a rate and a one-way delay.
+fn two_links(file: &str, scheduler: &str, links: [(&str, &str, &str); 2]) -> String {
+    let mut text = "name = \"Two links\"\nduration = \"60 s\"\n".to_string();
+    for (name, rate, delay) in links {
+        text += &format!(
+            "[link.{name}]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nbuffer = \"2 BDP\"\n\
+             loss = \"0.01 %\"\n\
+             [path.{name}]\nforward = [\"{name}\"]\nreverse_delay = \"{delay}\"\n"
+        );
+    }
+    let names = links.map(|(name, ..)| format!("\"{name}\"")).join(", ");
+    text + &format!(
+        "[[flow]]\nname = \"main\"\npaths = [{names}]\nscheduler = \"{scheduler}\"\ncc = \"cubic\"\n\
+         workload = {{ file = \"{file}\" }}\n"
+    )
+}
+
+/// Runs it; returns the printed text and `answers.json`.
+fn answered(text: &str, more: &str) -> (String, Value) {
+    let folder = folder_with("a.toml", text);
+    let printed = expect(folder.path(), &format!("run a.toml --out out {more}"), 0);
+    let answers = json(&folder.path().join("out/answers.json"));
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert_said(&printed, &page, &answers);
+    assert_in_markdown(folder.path(), &answers);
+    assert_valid(folder.path(), &answers);
+    (printed, answers)
+}
+
+/// Checks that the document's sentences are on screen and on the page.
+fn assert_said(printed: &str, page: &str, answers: &Value) {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (printed, page) = (plain(printed), plain(page));
+    let paths = answers["paths"].as_array().unwrap().iter().map(|one| &one["sentence"]);
+    let mixes = answers["mix"]["sentences"].as_array().into_iter().flatten();
+    let sentences: Vec<&str> = paths.chain(mixes).map(|one| one.as_str().unwrap()).collect();
+    assert!(!sentences.is_empty());
+    for sentence in sentences {
+        assert!(printed.contains(sentence), "{sentence}\n{printed}");
+        assert!(page.contains(sentence), "{sentence} is not on the page");
+    }
+}
+
+/// Checks that Markdown has the same sentences, and each class of a mix.
+fn assert_in_markdown(folder: &Path, answers: &Value) {
+    let markdown = expect(folder, "report out --markdown", 0).replace('\\', "");
+    let paths = answers["paths"].as_array().unwrap().iter().map(|one| &one["sentence"]);
+    let mixes = answers["mix"]["sentences"].as_array().into_iter().flatten();
+    let sizes = answers["mix"]["classes"].as_array().into_iter().flatten();
+    for words in paths.chain(mixes).chain(sizes.map(|class| &class["sizes"])) {
+        let words = words.as_str().unwrap();
+        assert!(markdown.contains(words), "{words} is not in\n{markdown}");
+    }
+}
+
+fn assert_valid(folder: &Path, answers: &Value) {
+    let schema = expect(folder, "schema answers", 0);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    if let Err(error) = jsonschema::validate(&schema, answers) {
+        panic!("{error}");
+    }
+}
+
+/// Two equal links carry twice as much as one: the file takes half the time, plus the start-up of
+/// both.
+#[test]
+fn two_equal_links_are_used() {
+    let links = [("left", "10 Mbit/s", "10 ms"), ("right", "10 Mbit/s", "10 ms")];
+    let (printed, answers) = answered(&two_links("10 MB", "minrtt", links), "");
+    let answer = &answers["paths"][0];
+    assert_eq!(answer["effect"], "better", "{printed}");
+    assert!(printed.contains(": use both, ") && printed.contains(" sooner"), "{printed}");
+    let ratio = answer["compared"]["estimate"].as_f64().unwrap();
+    assert!((0.49..0.62).contains(&ratio), "{printed}");
+    // The minimum for 10 MB in 1448 of every 1500 bytes at 10 Mbit/s.
+    let alone = answer["alone"][0]["interval"]["mean"].as_f64().unwrap();
+    assert!((8.28..9.5).contains(&alone), "{printed}");
+}
+
+/// Round robin over a slow link with a twentieth of the rate and a deep queue, without reinjection:
+/// the fast link alone finishes much earlier.
+#[test]
+fn a_slow_link_that_the_fast_one_waits_for_is_left_alone() {
+    let links = [("fast", "20 Mbit/s", "10 ms"), ("slow", "1 Mbit/s", "200 ms")];
+    let text = two_links("5 MB", "round-robin", links)
+        .replace("2 BDP", "8 BDP")
+        .replace("cc = ", "reinjection = false\ncc = ");
+    let (printed, answers) = answered(&text, "");
+    let answer = &answers["paths"][0];
+    assert_eq!((&answer["effect"], &answer["best_alone"]), (&"worse".into(), &0.into()));
+    let plain = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain.contains("over fast alone: do not use both, "), "{printed}");
+    assert!(plain.contains("Data that arrives over fast waits for slow, "), "{printed}");
+    assert!(answer["waited_s"].as_f64().unwrap() > 0.01, "{printed}");
+}
+
+/// Data within the initial window uses one link, whatever others exist.
+#[test]
+fn a_link_that_is_not_needed_makes_no_difference() {
+    let links = [("fast", "20 Mbit/s", "10 ms"), ("other", "20 Mbit/s", "60 ms")];
+    let (printed, answers) = answered(&two_links("10 kB", "minrtt", links), "");
+    assert_eq!(answers["paths"][0]["effect"], "no-difference", "{printed}");
+    assert!(printed.contains("over fast alone: no difference"), "{printed}");
+    assert!(printed.contains("The other paths carry only"), "{printed}");
+}
+
+/// A file that finishes over both paths but over neither alone.
+#[test]
+fn what_ends_over_no_link_alone_is_told() {
+    let links = [("left", "10 Mbit/s", "10 ms"), ("right", "10 Mbit/s", "10 ms")];
+    let text = two_links("10 MB", "minrtt", links).replace("60 s", "7 s");
+    let (printed, answers) = answered(&text, "");
+    assert_eq!(answers["paths"][0]["effect"], "better", "{printed}");
+    assert!(printed.contains("longer than the run (10 of 10 seeds)"), "{printed}");
+}
+
+#[test]
+fn alternatives_can_be_left_out_and_survive_the_page() {
+    let links = [("left", "10 Mbit/s", "10 ms"), ("right", "10 Mbit/s", "10 ms")];
+    let folder = folder_with("a.toml", &two_links("1 MB", "minrtt", links));
+    let at = folder.path();
+    let printed = expect(at, "run a.toml --out plain --no-alternatives", 0);
+    assert!(!printed.contains("together") && !at.join("plain/answers.json").exists());
+    expect(at, "run a.toml --out out --repeat 2", 0);
+    let page = std::fs::read(at.join("out/repeat-2/report.html")).unwrap();
+    assert!(String::from_utf8_lossy(&page).contains("Both together finish in"));
+    let markdown = expect(at, "report out --markdown", 0);
+    assert!(markdown.contains("Both together finish in"), "{markdown}");
+    expect(at, "report out/repeat-2", 0);
+    let again = String::from_utf8(std::fs::read(at.join("out/repeat-2/report.html")).unwrap());
+    assert!(again.unwrap().contains("Both together finish in"));
+    // Other values of `--jobs` give the same bytes.
+    expect(at, "run a.toml --out one --jobs 1", 0);
+    expect(at, "run a.toml --out two --jobs 2", 0);
+    let read = |out: &str| std::fs::read(at.join(out).join("answers.json")).unwrap();
+    assert_eq!(read("one"), read("two"));
+}
+
+/// Two halves of one process over a link; `sizes` applies to all transfers.
+fn mix(ours: &str, theirs: &str, link: &str, sizes: &str, interval: &str) -> String {
+    let flow = |name: &str, cc: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\ncc = \"{cc}\"\nworkload = {{ mix = {{ \
+             arrival_interval = \"{interval}\", process = \"clients\", sizes = {sizes} }} }}\n"
+        )
+    };
+    format!(
+        "name = \"Mix\"\nduration = \"60 s\"\nwarmup = \"5 s\"\nsample_interval = \"1 s\"\n\
+         [link.mile]\n{link}\n[path.main]\nforward = [\"mile\"]\nreverse_delay = \"40 ms\"\n{}{}",
+        flow("test", ours),
+        flow("control", theirs)
+    )
+}
+
+/// A long path with 2 % random loss and spare capacity. By the response function of RFC 9438 CUBIC
+/// gets about 1 Mbit/s; BBR version 1 does not respond to loss.
+const LOSSY: &str = "rate = \"200 Mbit/s\"\ndelay = \"40 ms\"\nbuffer = \"4 BDP\"\nloss = \"2 %\"";
+/// The same path without loss and almost without load.
+const CLEAN: &str = "rate = \"1 Gbit/s\"\ndelay = \"40 ms\"\nbuffer = \"4 BDP\"";
+
+fn effects(answers: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let classes = answers["mix"]["classes"].as_array().unwrap();
+    classes.iter().map(|class| (text(&class["sizes"]), text(&class["effect"]))).collect()
+}
+
+#[test]
+fn bbr_wins_large_objects_over_a_lossy_path() {
+    let sizes = "\"5 MB\"";
+    let (printed, answers) = answered(&mix("bbr", "cubic", LOSSY, sizes, "3 s"), "");
+    assert_eq!(effects(&answers), [("3 to 30 MB".into(), "better".into())], "{printed}");
+    assert!(printed.contains("clients: use bbr: it is better for 3 to 30 MB"), "{printed}");
+    assert_eq!(answers["mix"]["classes"][0]["throughput"], true);
+}
+
+/// Test and control swapped: the result is reversed.
+#[test]
+fn what_wins_as_test_loses_as_test_when_sides_change() {
+    let text = mix("reno", "bbr", LOSSY, "\"5 MB\"", "3 s");
+    let (printed, answers) = answered(&text, "");
+    assert_eq!(effects(&answers), [("3 to 30 MB".into(), "worse".into())], "{printed}");
+    assert!(printed.contains("clients: keep bbr: reno is worse for 3 to 30 MB"), "{printed}");
+}
+
+/// A constant window of one segment takes a round trip for each: small objects take many times as
+/// long as under CUBIC.
+#[test]
+fn a_window_of_one_segment_loses_small_objects() {
+    let one = "fixed\", window = \"1 packets";
+    let text = mix("cc", "cubic", CLEAN, "\"50 kB\"", "500 ms").replacen(
+        "cc = \"cc\"",
+        &format!("cc = {{ name = \"{one}\" }}"),
+        1,
+    );
+    let (printed, answers) = answered(&text, "");
+    assert_eq!(effects(&answers), [("under 100 kB".into(), "worse".into())], "{printed}");
+    assert!(printed.contains("clients: keep cubic: fixed is worse for under 100 kB"), "{printed}");
+}
+
+/// Small objects fit into the initial window, so controllers do not matter.
+#[test]
+fn small_objects_within_the_first_window_make_no_difference() {
+    let (printed, answers) = answered(&mix("bbr", "cubic", CLEAN, "\"8 kB\"", "200 ms"), "");
+    assert_eq!(effects(&answers), [("under 100 kB".into(), "no-difference".into())], "{printed}");
+    let plain = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        plain.contains("clients: no difference between bbr and cubic: under 100 kB"),
+        "{printed}"
+    );
+}
+
+/// The same controller on both sides, under load and loss, for all sizes.
+#[test]
+fn the_same_controller_on_both_sides_makes_no_difference() {
+    let link = "rate = \"30 Mbit/s\"\ndelay = \"20 ms\"\nbuffer = \"0.5 BDP\"\nloss = \"0.1 %\"";
+    let sizes = "{ median = \"60 kB\", sigma = 2.0, max = \"40 MB\" }";
+    let (printed, answers) = answered(&mix("cubic", "cubic", link, sizes, "400 ms"), "");
+    let effects = effects(&answers);
+    assert!(effects.len() >= 2, "{printed}");
+    assert!(effects.iter().all(|(_, effect)| effect == "no-difference"), "{printed}");
+    let classes = answers["mix"]["classes"].as_array().unwrap();
+    assert!(classes.iter().all(|class| class["compared"]["estimate"] == 1.0), "{printed}");
+}
+
+/// Three controllers under test, each against the control alone, with the truth known of
+/// each. A window of 100 segments sends 50 kB in one round trip, where slow start from 10
+/// segments (RFC 6928) needs several; a window of one segment needs one for each segment;
+/// CUBIC against CUBIC is the same run twice. The groups of the same controller are told
+/// apart by their names.
+#[test]
+fn three_controllers_under_test_have_an_answer_each() {
+    let flow = |name: &str, cc: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\ncc = {cc}\nworkload = {{ mix = {{ \
+             arrival_interval = \"1 s\", process = \"clients\", sizes = \"50 kB\" }} }}\n"
+        )
+    };
+    let fixed = |packets: u64| format!("{{ name = \"fixed\", window = \"{packets} packets\" }}");
+    let text = format!(
+        "name = \"Mix\"\nduration = \"40 s\"\nwarmup = \"5 s\"\nsample_interval = \"1 s\"\n\
+         [link.mile]\n{CLEAN}\n[path.main]\nforward = [\"mile\"]\nreverse_delay = \"40 ms\"\n\
+         {}{}{}{}",
+        flow("wide", &fixed(100)),
+        flow("narrow", &fixed(1)),
+        flow("control", "\"cubic\""),
+        flow("twin", "\"cubic\""),
+    );
+    let (printed, answers) = answered(&text, "");
+    let mix = &answers["mix"];
+    let names = ["clients, wide", "clients, narrow", "clients, cubic"];
+    let told = |key: &str, of: &str| -> Vec<String> {
+        let all = mix[key].as_array().unwrap().iter();
+        all.map(|one| one[of].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(told("pairs", "name"), names);
+    assert_eq!(told("pairs", "control_flow"), ["control"; 3]);
+    assert_eq!(told("classes", "pair"), names);
+    assert_eq!(told("classes", "effect"), ["better", "worse", "no-difference"], "{printed}");
+    let classes = mix["classes"].as_array().unwrap();
+    assert_eq!(classes[2]["compared"]["estimate"], 1.0);
+    // All four parts of the process count: 4 a second for 35 s, ten seeds.
+    for class in classes {
+        let counted = class["transfers"].as_u64().unwrap();
+        assert!((1200..1600).contains(&counted), "{counted}");
+    }
+    let sentences = mix["sentences"].as_array().unwrap();
+    let begins = [
+        "clients, wide: use fixed: it is better for under 100 kB",
+        "clients, narrow: keep cubic: fixed is worse for under 100 kB",
+        "clients, cubic: no difference between cubic and cubic: under 100 kB",
+    ];
+    for (sentence, begin) in sentences.iter().zip(begins) {
+        assert!(sentence.as_str().unwrap().starts_with(begin), "{sentence}");
+    }
+    assert_eq!(sentences.len(), 3);
+    // A row each in the table, before the sentences.
+    let (table, _) = printed.split_once("First over second").unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("clients,")).collect();
+    assert_eq!(rows.len(), 3, "{printed}");
+    for (row, word) in rows.iter().zip(["better", "worse", "no difference"]) {
+        assert!(row.contains(word), "{row}");
+    }
+}
+
+/// The page of the same question has a row for each, under its own name.
+#[test]
+fn the_page_has_a_row_for_each_controller_under_test() {
+    let text = mix("bbr", "cubic", CLEAN, "\"50 kB\"", "1 s").replacen(
+        "[[flow]]",
+        "[[flow]]\nname = \"third\"\ncc = \"reno\"\nworkload = { mix = { arrival_interval = \
+         \"1 s\", process = \"clients\", sizes = \"50 kB\" } }\n[[flow]]",
+        1,
+    );
+    let folder = folder_with("a.toml", &text.replacen("\"60 s\"", "\"20 s\"", 1));
+    expect(folder.path(), "run a.toml --out out", 0);
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let page = page.replace("&#x2f;", "/");
+    let rows: Vec<usize> = ["clients, reno: reno / cubic", "clients, bbr: bbr / cubic"]
+        .iter()
+        .map(|name| page.find(&format!("<b>{name}</b>")).unwrap_or_else(|| panic!("{name}")))
+        .collect();
+    assert!(rows[0] < rows[1]);
+}
+
+/// The classes are the documented ones, and nearly empty ones are merged with a neighbour.
+#[test]
+fn rare_sizes_stand_in_one_row() {
+    let sizes = "{ median = \"20 kB\", sigma = 1.6, max = \"2 MB\" }";
+    let (printed, answers) = answered(&mix("bbr", "cubic", CLEAN, sizes, "300 ms"), "");
+    let names: Vec<String> = effects(&answers).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["under 100 kB", "0.1 to 3 MB"], "{printed}");
+    let counted: u64 = answers["mix"]["classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|class| class["transfers"].as_u64().unwrap())
+        .sum();
+    // Two halves, one arrival per 300 ms for 55 s after the warm-up, ten seeds.
+    assert!((3300..4000).contains(&counted), "{counted}");
+}
+
+/// The table precedes the figures, and no line is wider than the terminal.
+#[test]
+fn the_answer_stands_first_and_fits() {
+    let text = mix("bbr", "cubic", LOSSY, "\"5 MB\"", "3 s");
+    let folder = folder_with("a.toml", &text);
+    for width in [60, 80, 100] {
+        let output = knee(folder.path())
+            .env("COLUMNS", width.to_string())
+            .args(["run", "a.toml", "--force"])
+            .output()
+            .unwrap();
+        let (printed, complaint) = texts(&output);
+        assert!(printed.starts_with("Which controller for which traffic"), "{printed}{complaint}");
+        for line in printed.lines() {
+            let path = line.starts_with("report") || line.starts_with("repeat");
+            assert!(path || line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Tests of `knee` that need no real time.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod advise;
+mod answers;
+#[cfg(feature = "bond")]
+mod bond;
+mod commands;
+mod common;
+mod compare;
+mod curve;
+mod evaluate;
+mod export;
+mod force;
+mod host;
+mod inputs;
+mod interrupt;
+mod plot;
+mod provenance;
+mod rank;
+mod reference;
+mod reproduce;
+mod run;
+mod signed;
+mod snapshots;
+mod sweep;

@@ -1,0 +1,28 @@
+//! Trials of `knee` in real time, or of what not every host has.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[cfg(feature = "bpf")]
+mod bpf;
+#[path = "../it/common/mod.rs"]
+#[allow(dead_code, reason = "the other tests use more of it")]
+mod common;
+mod experiment;
+mod kernel;
+mod observe;
+mod policy;
+#[cfg(feature = "quic")]
+mod quic;
+mod site;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let trials = [experiment::all(), kernel::all(), observe::all(), policy::all(), site::all()];
+    let trials = trials.into_iter().flatten();
+    #[cfg(feature = "bpf")]
+    let trials = trials.chain(bpf::all());
+    #[cfg(feature = "quic")]
+    let trials = trials.chain(quic::all());
+    knee_trials::run(trials)
+}
