@@ -9,7 +9,7 @@ use crate::random::{Told, each_seed, read, run};
 use knee_trials::scenario::{self, Island, Scenario, link_and_path};
 
 /// Scenarios in one test run.
-const SCENARIOS: u64 = 1000;
+const SCENARIOS: u64 = 200;
 
 fn told(text: &str, scenario: &Scenario) -> Told {
     let files: Vec<(&str, &[u8])> = scenario.files().collect();

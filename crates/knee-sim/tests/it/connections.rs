@@ -9,7 +9,7 @@ use knee_sim::Control;
 use knee_trials::scenario;
 use std::collections::{BTreeMap, BTreeSet};
 
-const SCENARIOS: u64 = 300;
+const SCENARIOS: u64 = 100;
 
 fn logged(scenario: &Scenario) -> (Records, String) {
     let mut log = Vec::new();

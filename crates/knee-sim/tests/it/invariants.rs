@@ -4,7 +4,7 @@
 //!
 //! `KNEE_SCENARIOS=100000 cargo test --release -p knee-sim --test it invariants::`
 //! checks more of them; a failure names its seed, and `KNEE_SEED=<seed>` runs that
-//! one alone. `KNEE_SCENARIOS=10000 cargo test --workspace --test it invariants::
+//! one alone. `KNEE_SCENARIOS=10000 cargo test -p knee-sim --test it
 //! every_controller` runs each controller, preset and switch in that many.
 
 use crate::random::{each_seed, read};
@@ -19,7 +19,7 @@ use knee_workload::Workload;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Scenarios in one test run.
-const SCENARIOS: u64 = 1000;
+const SCENARIOS: u64 = 200;
 
 fn check(seed: u64, recovery: Option<RecoveryPeriod>) {
     check_with(seed, |flow| flow.transport.recovery = recovery, "");

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 /// Scenarios in one test run.
-const SCENARIOS: u64 = 1000;
+const SCENARIOS: u64 = 200;
 
 fn logged(scenario: &Scenario) -> Records {
     knee_sim::run_logged(scenario, &Control::default(), io::sink())

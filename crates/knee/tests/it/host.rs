@@ -110,6 +110,7 @@ fn a_packet_log_that_cannot_be_written_to_its_end() {
     assert_one_sentence(&said, &["cannot write", "packets.csv", "free some space"]);
 }
 
+#[cfg(not(feature = "quic"))]
 #[test]
 fn grounds_that_this_build_lacks() {
     let folder = folder_with("a.toml", SMALL);

@@ -288,9 +288,10 @@ fn few_clients_are_refused() -> Result<(), Skipped> {
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
     trials![
-        connections_get_what_is_drawn,
         kills_leave_nothing,
         what_others_choose_counts,
-        few_clients_are_refused,
+        few_clients_are_refused;
+        nightly:
+        connections_get_what_is_drawn
     ]
 }

@@ -336,12 +336,13 @@ pub fn all() -> Vec<Trial> {
         an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else,
         a_killed_run_leaves_nothing_that_the_next_one_minds,
         two_grounds_are_compared,
-        an_experiment_is_rehearsed,
-        a_study_on_both_grounds,
-        the_grid_goes_on_where_it_stopped,
         a_trace_of_ones_own_must_be_one,
         one_ground_at_a_time_for_what_only_one_can,
         what_the_kernel_cannot_be_set_to_is_said_before_anything_runs,
-        without_privileges_it_runs_or_says_what_to_do,
+        without_privileges_it_runs_or_says_what_to_do;
+        nightly:
+        an_experiment_is_rehearsed,
+        the_grid_goes_on_where_it_stopped,
+        a_study_on_both_grounds
     ]
 }

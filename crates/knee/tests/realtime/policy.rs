@@ -698,14 +698,15 @@ fn an_observation_ends_with_its_policy() -> Result<(), Skipped> {
 pub fn all() -> Vec<Trial> {
     trials![
         programs_go_with_their_process,
-        programs_of_a_stopped_process_give_no_arms,
-        programs_go_on_with_an_experiment,
         programs_follow_what_others_choose,
         an_experiment_in_stages,
-        an_observation_ends_with_its_policy,
         wrong_policies,
         there_and_back,
         kills_leave_nothing,
-        the_default_and_back
+        the_default_and_back;
+        nightly:
+        programs_of_a_stopped_process_give_no_arms,
+        programs_go_on_with_an_experiment,
+        an_observation_ends_with_its_policy
     ]
 }

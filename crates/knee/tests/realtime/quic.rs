@@ -145,9 +145,10 @@ fn what_cannot_run_over_quic_is_refused() -> Result<(), Skipped> {
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
     trials![
-        a_file_over_quic_takes_as_long_as_simulated,
         two_links_over_quic_are_both_used,
+        what_cannot_run_over_quic_is_refused;
+        nightly:
         a_page_over_quic_loads,
-        what_cannot_run_over_quic_is_refused,
+        a_file_over_quic_takes_as_long_as_simulated
     ]
 }

@@ -167,5 +167,9 @@ fn files_that_do_not_belong() -> Result<(), Skipped> {
 
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
-    trials![programs_of_hosts_keep_step, files_that_do_not_belong]
+    trials![
+        files_that_do_not_belong;
+        nightly:
+        programs_of_hosts_keep_step
+    ]
 }

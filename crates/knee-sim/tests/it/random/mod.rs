@@ -8,14 +8,18 @@ use knee_sim::Control;
 use std::collections::BTreeMap;
 
 /// Runs the seeds of a test: `count` from zero, or as set in the environment:
-/// `KNEE_SCENARIOS=20000` for more, `KNEE_SEED=17` for a single one.
+/// `KNEE_SCENARIOS=20000` for more, `KNEE_FIRST_SEED=5000` to begin there, `KNEE_SEED=17` for a
+/// single one.
 pub fn each_seed(count: u64, check: impl Fn(u64) + Sync) {
-    if let Ok(seed) = std::env::var("KNEE_SEED") {
-        return check(seed.parse().expect("KNEE_SEED is a number"));
+    let number = |name: &str| {
+        let text = std::env::var(name).ok()?;
+        Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text}")))
+    };
+    if let Some(seed) = number("KNEE_SEED") {
+        return check(seed);
     }
-    let given = std::env::var("KNEE_SCENARIOS").ok();
-    let count = given.map_or(count, |count| count.parse().expect("KNEE_SCENARIOS is a number"));
-    for seed in 0..count {
+    let first = number("KNEE_FIRST_SEED").unwrap_or(0);
+    for seed in first..first + number("KNEE_SCENARIOS").unwrap_or(count) {
         check(seed);
     }
 }
