@@ -519,19 +519,20 @@ fn names_of_one_client_do_not_hold_all_threads() -> Result<(), Skipped> {
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
     trials![
-        as_many_connections_are_open_as_the_server_allows,
         a_client_carries_no_more_bytes_than_it_may,
-        a_client_that_was_killed_does_not_keep_its_limits,
         an_address_that_the_server_gets_later_is_denied,
         a_silent_nameserver_keeps_nothing_waiting,
         a_silent_target_does_not_use_up_a_limit,
         a_target_is_reached_at_its_second_address,
         a_slow_name_delays_no_other_datagram,
         datagrams_of_others_are_not_relayed,
-        names_of_one_client_do_not_hold_all_threads,
         uploads_and_answers_count,
+        a_forwarded_port_without_a_target_is_reset;
+        nightly:
         who_aborts_while_blocked_is_noticed,
-        a_forwarded_port_without_a_target_is_reset,
-        what_is_cut_off_ends_with_a_reset,
+        a_client_that_was_killed_does_not_keep_its_limits,
+        as_many_connections_are_open_as_the_server_allows,
+        names_of_one_client_do_not_hold_all_threads,
+        what_is_cut_off_ends_with_a_reset
     ]
 }

@@ -222,48 +222,50 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let trials = trials![
-        bbr_does_what_was_measured_elsewhere,
         cubic_fills_the_queue_and_repeats_what_is_dropped,
-        a_file_is_delivered_to_its_last_byte,
         marks_take_the_place_of_drops,
-        loss_of_the_link_is_repaired,
-        probes_take_as_long_as_the_path,
         a_burst_over_a_short_path_arrives_whole,
         stopping_keeps_the_records,
         what_the_kernel_cannot_do_is_refused_with_advice,
-        applications::a_page_arrives_object_by_object,
         applications::a_mix_is_made_of_transfers,
-        applications::bursts_come_with_their_pauses,
-        applications::a_video_plays,
         connections::a_file_is_acknowledged_to_its_last_byte,
-        connections::what_the_link_loses_is_sent_again,
-        connections::a_narrow_window_limits_for_most_of_the_time,
-        connections::a_page_has_a_row_for_each_connection,
-        connections::what_a_stop_cuts_off_is_not_complete,
         cleanup::killed,
         files::a_run_without_enough_files_says_so,
         files::a_run_raises_the_soft_limit_of_files,
         ports::a_host_has_ports_for_a_busy_mix,
         self_check::a_slow_link_passes_the_self_check,
-        self_check::paths_that_share_a_slow_link_pass_the_self_check,
-        self_check::a_link_that_stands_still_at_first_is_probed_slowly,
         observed::an_observer_sees_the_same,
         multipath::two_paths_carry_what_both_have,
+        starved::a_starved_emulator_is_invalid;
+        nightly:
+        bbr_does_what_was_measured_elsewhere,
+        a_file_is_delivered_to_its_last_byte,
+        loss_of_the_link_is_repaired,
+        probes_take_as_long_as_the_path,
+        applications::a_page_arrives_object_by_object,
+        applications::bursts_come_with_their_pauses,
+        applications::a_video_plays,
+        connections::what_the_link_loses_is_sent_again,
+        connections::a_narrow_window_limits_for_most_of_the_time,
+        connections::a_page_has_a_row_for_each_connection,
+        connections::what_a_stop_cuts_off_is_not_complete,
+        self_check::paths_that_share_a_slow_link_pass_the_self_check,
+        self_check::a_link_that_stands_still_at_first_is_probed_slowly,
         multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
         multipath::a_path_that_is_down_at_first_is_waited_for,
         multipath::a_backup_carries_what_the_first_path_cannot,
-        starved::a_starved_emulator_is_invalid,
     ];
     #[cfg(feature = "bpf")]
     let trials = trials.into_iter().chain(trials![
-        bbr3::bbr3_fills_a_shallow_buffer_with_little_loss,
         copa::pacing_cannot_be_switched_off,
+        low_delay::a_run_brings_its_controllers;
+        nightly:
+        bbr3::bbr3_fills_a_shallow_buffer_with_little_loss,
         copa::copa_fills_the_link_with_a_queue_of_packets,
         fixed::a_fixed_window_is_what_is_in_flight,
         low_delay::two_flows_have_a_short_queue,
         low_delay::five_flows_have_a_short_queue,
         low_delay::beside_others_it_keeps_four_packets_per_round_trip,
-        low_delay::a_run_brings_its_controllers,
     ]);
     knee_trials::run(trials)
 }
