@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(counts("fir inner::"), [1, 0, 1, 1]);
         assert_eq!(counts("fir thi second"), [1, 1, 1, 0]);
         assert_eq!(counts("fir nothing --skip first"), [0, 0, 0, 3]);
-        assert_eq!(counts("--exact first inner"), [1, 0, 0, 2]);
-        assert_eq!(counts("first --exact inner::second"), [1, 0, 1, 1]);
+        assert_eq!(counts("--exact tests::first inner"), [1, 0, 0, 2]);
+        assert_eq!(counts("tests::first --exact tests::inner::second"), [1, 0, 1, 1]);
     }
 }

@@ -77,7 +77,8 @@ const DRAWING: [&str; 12] = [
 #[test]
 fn another_name_changes_its_own_draws_alone() {
     let mut certain = 0;
-    for seed in 0..2 * SCENARIOS {
+    // Only those few run that draw nothing.
+    for seed in 0..10 * SCENARIOS {
         let scenario = scenario::random(seed);
         let island = |prefix: &str| {
             let island = Island::random(prefix, scenario.duration_ms(), seed);
