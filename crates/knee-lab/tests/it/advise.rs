@@ -51,6 +51,7 @@ fn truth(lab: &Lab) -> f64 {
 /// The search recovers the hidden path, and its prediction for BBR matches a measurement, with any
 /// number of threads.
 #[test]
+#[ignore = "takes long: .ci/night random"]
 fn a_hidden_path_is_found_and_the_gain_foretold() {
     let mut lab = Lab::default();
     let group = group(&rows(&lab, "cubic"));

@@ -428,7 +428,7 @@ fn random_tables_keep_their_ways() -> Result<(), Skipped> {
     let tables = proptest::collection::vec(route, 0..12);
     let prefixes = proptest::collection::vec((0u32..1 << 8, 18u8..=24), 1..4);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40),
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(10),
         failure_persistence: None,
         ..Default::default()
     });

@@ -325,7 +325,7 @@ fn random_tables_are_divided() -> Result<(), Skipped> {
     let tables = proptest::collection::vec(route, 0..24);
     let prefixes = proptest::collection::vec((0u32..1 << 8, 18u8..=27), 1..4);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60),
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(20),
         failure_persistence: None,
         ..Default::default()
     });

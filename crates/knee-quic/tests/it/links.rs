@@ -242,6 +242,7 @@ fn a_grid_is_beside_the_simulator() {
 /// A file whose last datagram is lost goes on, also if the next ACK is for a few bytes: a window of as
 /// few would let nothing leave any more. In one of some 150 sizes that happened over a short buffer.
 #[test]
+#[ignore = "takes long: .ci/night random"]
 fn a_lost_end_is_sent_again() {
     for cc in ["bbr", "bbr3", "reno", "cubic"] {
         let sizes = if cc == "bbr" { 600 } else { 200 };
@@ -631,6 +632,7 @@ fn two_fast_links(buffer: u64) -> World {
 
 /// The goal of `knee bond` for a minute over two links of 100 Mbit/s, without what processors cost.
 #[test]
+#[ignore = "takes long: .ci/night random"]
 fn a_minute_over_two_fast_links() {
     const BYTES: u64 = 1_400_000_000;
     let (took, world) = two_fast_links(4 << 20).file(BYTES);

@@ -223,6 +223,7 @@ fn over_recorded_links_that_are_given() {
 /// For nine of ten metrics the search finds a scenario at least as bad as the worst listed one, for
 /// a controller that starves and for a harmless one.
 #[test]
+#[ignore = "takes long: .ci/night random"]
 fn a_search_finds_what_is_as_bad_as_the_list() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -240,6 +241,7 @@ fn a_search_finds_what_is_as_bad_as_the_list() {
 
 /// The bytes do not depend on `--jobs`, and each stored scenario reproduces its value exactly.
 #[test]
+#[ignore = "takes long: .ci/night random"]
 fn worst_cases_are_kept_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

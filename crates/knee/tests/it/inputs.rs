@@ -192,6 +192,7 @@ fn names_need_not_be_utf_8() {
 /// The numbers of claims, groups, links and paths, which are compared pairwise, are limited, so
 /// that a check takes at most a second or two.
 #[test]
+#[ignore = "takes long: .ci/night random"]
 fn what_is_too_many_is_refused() {
     let flow = |n: usize| format!("[[flow]]\nname = \"f{n}\"\npath = \"main\"\ncc = \"reno\"\n");
     let claim = |n: usize| {

@@ -289,9 +289,9 @@ fn few_clients_are_refused() -> Result<(), Skipped> {
 pub fn all() -> Vec<Trial> {
     trials![
         kills_leave_nothing,
-        what_others_choose_counts,
         few_clients_are_refused;
         nightly:
-        connections_get_what_is_drawn
+        connections_get_what_is_drawn,
+        what_others_choose_counts
     ]
 }

@@ -335,7 +335,6 @@ pub fn all() -> Vec<Trial> {
         a_run_leaves_its_records_and_nothing_else,
         an_interrupted_run_keeps_what_there_is_and_leaves_nothing_else,
         a_killed_run_leaves_nothing_that_the_next_one_minds,
-        two_grounds_are_compared,
         a_trace_of_ones_own_must_be_one,
         one_ground_at_a_time_for_what_only_one_can,
         what_the_kernel_cannot_be_set_to_is_said_before_anything_runs,
@@ -343,6 +342,7 @@ pub fn all() -> Vec<Trial> {
         nightly:
         an_experiment_is_rehearsed,
         the_grid_goes_on_where_it_stopped,
-        a_study_on_both_grounds
+        a_study_on_both_grounds,
+        two_grounds_are_compared
     ]
 }

@@ -339,8 +339,13 @@ fn a_full_disk_is_said() -> Result<(), Skipped> {
 
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
-    let all =
-        trials![wrong_arguments, a_transfer_is_seen, lost_reports_are_counted, a_full_disk_is_said];
+    let all = trials![
+        wrong_arguments,
+        a_transfer_is_seen,
+        lost_reports_are_counted;
+        nightly:
+        a_full_disk_is_said
+    ];
     #[cfg(feature = "live")]
     let all = all.into_iter().chain(trials![live_page_shows_the_last_hour]).collect();
     all

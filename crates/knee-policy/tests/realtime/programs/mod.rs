@@ -621,13 +621,14 @@ pub fn all() -> Vec<Trial> {
         programs_locked_routes_are_counted,
         programs_a_lease_runs_out,
         programs_halves_are_those_of_the_hash,
-        programs_carry_an_experiment_out,
-        programs_stop_a_bad_arm,
         programs_an_observer_learns_who_is_held_out,
-        programs_an_observer_learns_the_arms,
         marks::programs_marks_end_with_their_connections,
         marks::programs_had_is_not_returned,
         marks::programs_without_seats_return_all,
-        marks::programs_the_first_controller_returns
+        marks::programs_the_first_controller_returns;
+        nightly:
+        programs_stop_a_bad_arm,
+        programs_carry_an_experiment_out,
+        programs_an_observer_learns_the_arms
     ]
 }
