@@ -185,10 +185,14 @@ impl Checker {
     }
 
     fn timeout(&mut self, flow: u64, what: Timeout) {
+        let mut first = None;
         if what == Timeout::Retransmission {
-            self.on_flow(flow, |flow, _| flow.on_timeout());
+            self.on_flow(flow, |flow, _| {
+                first = flow.reordered_since();
+                flow.on_timeout();
+            });
         }
-        self.on_sender(flow, |sender, time, faults| sender.on_timeout(time, what, faults));
+        self.on_sender(flow, |sender, time, faults| sender.on_timeout(time, what, first, faults));
     }
 
     fn complete(&mut self, number: u64, bytes: u64) {

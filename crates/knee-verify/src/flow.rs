@@ -40,6 +40,8 @@ pub struct Flow {
     resent: u64,
     /// Whether, since nothing was outstanding, something may have been lost or was retransmitted.
     disturbed: bool,
+    /// Whether an ACK since the last progress had SACK blocks.
+    reported: bool,
     received: Ranges,
     /// All segments below this were delivered.
     delivered: u64,
@@ -60,6 +62,7 @@ impl Flow {
             outstanding: 0,
             resent: 0,
             disturbed: false,
+            reported: false,
             received: Ranges::default(),
             delivered: 0,
             delivered_bytes: 0,
@@ -211,13 +214,21 @@ impl Flow {
             self.acknowledged += 1;
         }
         self.forget();
-        self.acknowledged > before
+        let progress = self.acknowledged > before;
+        self.reported = selective || (self.reported && !progress);
+        progress
     }
 
     /// Returns when the first outstanding segment was last sent, or `None` if none is outstanding.
     pub fn first_sent_at(&mut self) -> Option<u64> {
         let number = self.acknowledged;
         (number < self.next()).then(|| self.segment(number).sent_at)
+    }
+
+    /// Returns when the first outstanding segment was last sent, if a reordering timer may run: an
+    /// ACK with SACK blocks arrived since the last progress, or something was retransmitted.
+    pub fn reordered_since(&mut self) -> Option<u64> {
+        if self.reported || self.resent > 0 { self.first_sent_at() } else { None }
     }
 
     /// Notes a segment with payload that reached the receiver.

@@ -177,6 +177,9 @@ impl Checker {
             connection = flow.head.connection;
         });
         self.on_sender(seen.flow, |sender, time, _| {
+            if packet.selective {
+                sender.on_report();
+            }
             if progress {
                 sender.on_progress(time);
             } else if number == 0 {

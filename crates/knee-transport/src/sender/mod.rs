@@ -193,6 +193,8 @@ pub struct Sender {
     probe: Option<Probe>,
     /// Whether a probe has to be sent.
     probe_due: bool,
+    /// Whether the first segment has to be sent again because of a timeout.
+    first_due: bool,
     /// Segments sent up to and including the last probe.
     probed: u64,
     undo: Undo,
@@ -263,6 +265,7 @@ impl Sender {
             timeouts_in_a_row: 0,
             probe: None,
             probe_due: false,
+            first_due: false,
             probed: 0,
             undo: Undo::default(),
             rack: Rack::default(),
