@@ -1,6 +1,7 @@
 //! When a sender may send: window, pacing, timers.
 
 use crate::flow::Fault;
+use crate::liveness::Liveness;
 use crate::parse::{self, Repeat, Send, Timeout};
 use crate::report::Rule;
 
@@ -16,6 +17,9 @@ const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// Timing of a sender.
 pub struct Sender {
+    pub liveness: Liveness,
+    /// Whether its receiver is honest, so that what it acknowledges has arrived.
+    honest: bool,
     /// Minimum RTT: the delays of both directions.
     rtt_min: u64,
     rto_min: u64,
@@ -51,6 +55,8 @@ impl Sender {
         // An ACK that is sent before its segment arrives makes the RTT look shorter.
         let delay = if head.ack_ahead > 0 { 0 } else { delay };
         Sender {
+            liveness: Liveness::new(head.rto_min),
+            honest: head.ack_ahead == 0 && !head.conceals,
             rtt_min: delay.saturating_sub(TIMESTAMP_TICK),
             rto_min: head.rto_min,
             burst_max: head.burst.map(|bytes| (bytes / head.mss).max(1)),
@@ -67,6 +73,13 @@ impl Sender {
             first_sent_at: 0,
             probe_due: false,
             first_due: false,
+        }
+    }
+
+    /// Checks, before an event, that no timeout passed unnoticed.
+    pub fn check_alive(&mut self, time: u64, faults: &mut Vec<Fault>) {
+        if self.honest {
+            self.liveness.check(time, self.next, faults);
         }
     }
 
@@ -182,6 +195,7 @@ impl Sender {
                 format!("a timeout at {time} ns, which could come at {due} ns at the earliest");
             faults.push((Rule::Timeout, text));
         }
+        self.liveness.on_timeout(time, what == Timeout::Retransmission);
         if what == Timeout::Probe {
             self.probe_due = true;
         } else {
