@@ -52,6 +52,7 @@ impl Reduction {
         if self.out == 0 {
             send = send.max(mss);
         }
-        self.window = in_flight + send;
+        // A short segment that arrives lets a whole one leave, as in Linux, which counts packets.
+        self.window = (in_flight + send).max(mss);
     }
 }

@@ -153,13 +153,13 @@ impl RttEstimator {
     pub fn rto_min(&self) -> Time {
         self.rto_min
     }
-    /// Returns the retransmission timeout without backoff.
+    /// Returns the retransmission timeout, backed off since the last sample.
     #[inline]
     pub fn rto(&self) -> Time {
         self.rto
     }
-    /// Returns the retransmission timeout after `timeouts` consecutive timeouts.
-    pub fn rto_after(&self, timeouts: u32) -> Time {
-        Time::from_nanos(self.rto.as_nanos() << timeouts.min(10)).min(RTO_MAX)
+    /// Doubles the timeout until the next sample (RFC 6298, section 5.5).
+    pub fn back_off(&mut self) {
+        self.rto = (self.rto * 2).min(RTO_MAX);
     }
 }

@@ -129,6 +129,8 @@ impl Checker {
     pub fn finish(mut self, line: u64) -> Report {
         self.line = line;
         self.strand();
+        let flows: Vec<u64> = self.senders.keys().copied().collect();
+        flows.into_iter().for_each(|flow| self.check_alive(flow));
         for link in 0..self.links.len() {
             self.on_link(link, |link, time, findings| link.finish(time, findings));
         }
@@ -185,10 +187,15 @@ impl Checker {
     }
 
     fn timeout(&mut self, flow: u64, what: Timeout) {
+        self.check_alive(flow);
+        let mut first = None;
         if what == Timeout::Retransmission {
-            self.on_flow(flow, |flow, _| flow.on_timeout());
+            self.on_flow(flow, |flow, _| {
+                first = flow.reordered_since();
+                flow.on_timeout();
+            });
         }
-        self.on_sender(flow, |sender, time, faults| sender.on_timeout(time, what, faults));
+        self.on_sender(flow, |sender, time, faults| sender.on_timeout(time, what, first, faults));
     }
 
     fn complete(&mut self, number: u64, bytes: u64) {
@@ -220,6 +227,16 @@ impl Checker {
         if self.flows.get(&number).is_some_and(|flow| flow.has_ended && flow.under_way == 0) {
             self.flows.remove(&number);
         }
+    }
+
+    /// Checks that something happened in time to what a flow has outstanding.
+    pub(crate) fn check_alive(&mut self, number: u64) {
+        self.on_sender(number, Sender::check_alive);
+    }
+
+    pub(crate) fn note_waiting(&mut self, number: u64) {
+        let waiting = self.flows.get(&number).is_some_and(Flow::is_waiting);
+        self.on_sender(number, |sender, _, _| sender.liveness.set_waiting(waiting));
     }
 
     /// Calls `act` with a flow that has not ended.

@@ -18,8 +18,29 @@ struct Segment {
     /// Time of the last transmission.
     sent_at: u64,
     resent: bool,
+    /// When the packet that brought it first had left.
+    arrived: Option<u64>,
+    /// Whether the sender knows that it arrived although others before it did not.
+    reported: bool,
     /// First byte within the connection over several paths.
     offset: Option<u64>,
+}
+
+/// What an ACK told its sender.
+#[derive(Clone, Copy, Default)]
+pub struct News {
+    /// Whether it acknowledges anything new.
+    pub progress: bool,
+    /// The largest RTT that it may have measured.
+    pub rtt: Option<u64>,
+    /// Whether it reports data that was sent once, before the first outstanding segment last was.
+    pub older: bool,
+}
+
+impl News {
+    fn measure(&mut self, rtt: u64) {
+        self.rtt = self.rtt.max(Some(rtt));
+    }
 }
 
 /// State of a flow: what was sent, received, delivered, acknowledged.
@@ -40,6 +61,12 @@ pub struct Flow {
     resent: u64,
     /// Whether, since nothing was outstanding, something may have been lost or was retransmitted.
     disturbed: bool,
+    /// Whether an ACK since the last progress had SACK blocks.
+    reported: bool,
+    /// Whether, since nothing was outstanding, something was retransmitted.
+    repeated: bool,
+    /// When the handshake that arrived first had left.
+    pub opened: Option<u64>,
     received: Ranges,
     /// All segments below this were delivered.
     delivered: u64,
@@ -60,6 +87,9 @@ impl Flow {
             outstanding: 0,
             resent: 0,
             disturbed: false,
+            reported: false,
+            repeated: false,
+            opened: None,
             received: Ranges::default(),
             delivered: 0,
             delivered_bytes: 0,
@@ -85,9 +115,10 @@ impl Flow {
     pub fn send(&mut self, time: u64, send: &parse::Send, faults: &mut Vec<Fault>) {
         let (number, bytes) = (send.number, send.bytes);
         if self.acknowledged == self.next() {
-            self.disturbed = false;
+            (self.disturbed, self.repeated) = (false, false);
         }
-        self.disturbed |= matches!(send.repeat, Repeat::Again | Repeat::Probe);
+        self.repeated |= matches!(send.repeat, Repeat::Again | Repeat::Probe);
+        self.disturbed |= self.repeated;
         if send.repeat == Repeat::New && number < self.next() {
             let text = format!("segment {number} is sent as new, the next is {}", self.next());
             faults.push((Rule::SendOrder, text));
@@ -144,7 +175,14 @@ impl Flow {
         for missing in next..=number {
             let bytes = if missing == number { bytes } else { self.head.mss };
             let offset = send.offset;
-            self.segments.push_back(Segment { bytes, sent_at: time, resent: false, offset });
+            self.segments.push_back(Segment {
+                bytes,
+                sent_at: time,
+                resent: false,
+                arrived: None,
+                reported: false,
+                offset,
+            });
             self.outstanding += bytes;
         }
     }
@@ -191,27 +229,67 @@ impl Flow {
         }
     }
 
-    /// Processes an ACK that reached the sender; `selective` says whether it has SACK blocks.
-    /// Returns whether it acknowledges anything new.
-    pub fn ack_receive(&mut self, number: u64, selective: bool, faults: &mut Vec<Fault>) -> bool {
-        let before = self.acknowledged;
+    /// Processes an ACK that reached the sender at `time`, with its SACK blocks.
+    pub fn ack_receive(
+        &mut self,
+        time: u64,
+        number: u64,
+        blocks: &[(u64, u64)],
+        faults: &mut Vec<Fault>,
+    ) -> News {
+        let mut news = News::default();
+        let (before, selective) = (self.acknowledged, !blocks.is_empty());
         self.disturbed |= selective;
         if number > self.next() && self.head.ack_ahead > 0 {
             // The sender must not believe it; its bytes in flight show whether it does.
-            return false;
+            return news;
         }
+        self.report(time, blocks, &mut news);
         if number > self.next() {
             let text = format!("{number} is acknowledged, sent is {}", self.next());
             faults.push((Rule::Acknowledgement, text));
         }
         while self.acknowledged < number.min(self.next()) {
-            let Segment { bytes, resent, .. } = *self.segment(self.acknowledged);
+            let segment = *self.segment(self.acknowledged);
+            let Segment { bytes, resent, .. } = segment;
+            if !segment.reported {
+                news.measure(time - segment.arrived.unwrap_or(segment.sent_at));
+            }
             self.outstanding -= bytes;
             self.resent -= if resent { bytes } else { 0 };
             self.acknowledged += 1;
         }
         self.forget();
-        self.acknowledged > before
+        let progress = self.acknowledged > before;
+        self.reported = selective || (self.reported && !progress);
+        news.progress = progress;
+        news
+    }
+
+    /// Notes the segments that an ACK reports beyond a gap.
+    fn report(&mut self, time: u64, blocks: &[(u64, u64)], news: &mut News) {
+        let first_sent_at = self.first_sent_at().unwrap_or(0);
+        for &(from, until) in blocks {
+            for number in from.max(self.acknowledged)..until.min(self.next()) {
+                let segment = self.segment(number);
+                if std::mem::replace(&mut segment.reported, true) || segment.resent {
+                    continue;
+                }
+                let (sent_at, arrived) = (segment.sent_at, segment.arrived);
+                news.measure(time - arrived.unwrap_or(sent_at));
+                news.older |= sent_at < first_sent_at;
+            }
+        }
+    }
+
+    /// Whether anything is outstanding.
+    pub fn is_waiting(&self) -> bool {
+        self.acknowledged < self.next()
+    }
+
+    /// Whether a segment is the first outstanding one.
+    pub fn is_first(&self, number: u64) -> bool {
+        number == self.acknowledged
     }
 
     /// Returns when the first outstanding segment was last sent, or `None` if none is outstanding.
@@ -220,10 +298,20 @@ impl Flow {
         (number < self.next()).then(|| self.segment(number).sent_at)
     }
 
-    /// Notes a segment with payload that reached the receiver.
-    pub fn receive(&mut self, number: u64) {
+    /// Returns when the first outstanding segment was last sent, if a reordering timer may run: an
+    /// ACK with SACK blocks arrived since the last progress, or something was retransmitted since
+    /// nothing was outstanding.
+    pub fn reordered_since(&mut self) -> Option<u64> {
+        if self.reported || self.repeated { self.first_sent_at() } else { None }
+    }
+
+    /// Notes a segment with payload that reached the receiver; `sent_at` is when it had left.
+    pub fn receive(&mut self, number: u64, sent_at: u64) {
         // A segment that was never sent is reported elsewhere.
         if number < self.next() {
+            if number >= self.first {
+                self.segment(number).arrived.get_or_insert(sent_at);
+            }
             self.received.add(number, number + 1);
         }
     }

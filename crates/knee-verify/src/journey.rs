@@ -14,12 +14,17 @@ pub enum Place {
     Stranded,
 }
 
+/// SACK blocks: no more fit with a timestamp (RFC 2018, section 3).
+pub type Blocks = [(u64, u64); 3];
+
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub flow: u64,
     pub kind: Kind,
     pub number: u64,
+    /// When it was sent.
+    pub sent_at: u64,
     /// Payload bytes; zero for an ACK and for a handshake.
     pub payload: u64,
     /// IP bytes, once it has entered a link.
@@ -30,8 +35,8 @@ pub struct Packet {
     pub ecn_capable: bool,
     /// Whether it carries Congestion Experienced.
     pub marked: bool,
-    /// Whether it is an ACK with SACK blocks.
-    pub selective: bool,
+    /// SACK blocks of an ACK, and how many there are.
+    pub blocks: (Blocks, usize),
     /// Data acknowledgement of an ACK, for its connection.
     pub data: Option<DataAck>,
 }

@@ -1,8 +1,8 @@
 //! Checks the packet log of a run against rules that hold for any network: packets are conserved on
 //! every link, each leaves when rate and delay say, is dropped or marked only if the discipline
 //! calls for it, and waits only if there is room; ACKs acknowledge only what arrived; bytes are
-//! delivered once and in order, over several paths too; and a sender obeys its window, its pacing
-//! and its timers.
+//! delivered once and in order, over several paths too; a sender obeys its window, its pacing
+//! and its timers; and what is outstanding is acknowledged, sent again or times out.
 //!
 //! What this crate never does: depend on anything, least of all on the simulator or its types. It
 //! reads text and knows the rules, not how a run came about. Arithmetic is exact, in integers,
@@ -16,6 +16,7 @@ mod connection;
 mod flow;
 mod journey;
 mod link;
+mod liveness;
 mod packets;
 mod parse;
 mod ranges;

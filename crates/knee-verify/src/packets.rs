@@ -1,7 +1,8 @@
 //! Rows about packets: position and content.
 
 use crate::checker::Checker;
-use crate::journey::{Packet, Place};
+use crate::flow::News;
+use crate::journey::{Blocks, Packet, Place};
 use crate::link::{Ecn, Offered};
 use crate::parse::{DataAck, Kind, Reason, Repeat, Seen, Send};
 use crate::report::Rule;
@@ -13,17 +14,19 @@ impl Checker {
             flow: send.flow,
             kind: Kind::Data,
             number: send.number,
+            sent_at: self.time,
             payload: send.bytes,
             bytes: None,
             hops: 0,
             place: Place::Between,
             ecn_capable: send.ecn_capable,
             marked: false,
-            selective: false,
+            blocks: (Blocks::default(), 0),
             data: None,
         };
         self.begin(send.id, packet);
         let (mut first, time) = (None, self.time);
+        self.check_alive(send.flow);
         self.on_flow(send.flow, |flow, faults| {
             first = flow.first_sent_at();
             // A handshake has no payload, and its number does not count.
@@ -32,7 +35,15 @@ impl Checker {
             }
             flow.check_in_flight(send.in_flight, faults);
         });
-        self.on_sender(send.flow, |sender, time, faults| sender.send(time, send, first, faults));
+        let is_first = self.flows.get(&send.flow).is_some_and(|flow| flow.is_first(send.number));
+        self.on_sender(send.flow, |sender, time, faults| {
+            sender.send(time, send, first, faults);
+            // A probe restarts the timeout as well (RFC 8985, section 7.3).
+            if is_first || send.repeat == Repeat::Probe {
+                sender.liveness.restart(time);
+            }
+        });
+        self.note_waiting(send.flow);
         let connection = self.flows.get(&send.flow).and_then(|flow| flow.head.connection);
         if let (Some(connection), Some(offset)) = (connection, send.offset) {
             let act = |books: &mut crate::connection::Connection, faults: &mut _| {
@@ -50,17 +61,19 @@ impl Checker {
         data: Option<DataAck>,
     ) {
         self.report.acks_sent += 1;
+        let kept = blocks.len().min(Blocks::default().len());
         let packet = Packet {
             flow,
             kind: Kind::Ack,
             number,
+            sent_at: self.time,
             payload: 0,
             bytes: None,
             hops: 0,
             place: Place::Between,
             ecn_capable: false,
             marked: false,
-            selective: !blocks.is_empty(),
+            blocks: (std::array::from_fn(|at| blocks.get(at).copied().unwrap_or_default()), kept),
             data,
         };
         self.begin(id, packet);
@@ -161,7 +174,9 @@ impl Checker {
         self.touch(packet.flow);
         self.on_flow(packet.flow, |flow, _| {
             if packet.payload > 0 {
-                flow.receive(packet.number);
+                flow.receive(packet.number, packet.sent_at);
+            } else {
+                flow.opened.get_or_insert(packet.sent_at);
             }
         });
         self.end_journey(seen.id, &packet);
@@ -170,19 +185,36 @@ impl Checker {
     pub(crate) fn ack_receive(&mut self, seen: &Seen, number: u64, in_flight: i128) {
         self.report.acks_received += 1;
         let Some(packet) = self.arrive(seen, Kind::Ack) else { return };
-        let (mut progress, mut connection) = (false, None);
+        let (mut news, mut connection, time) = (News::default(), None, self.time);
+        let mut opened = None;
+        self.check_alive(seen.flow);
+        let blocks = &packet.blocks.0[..packet.blocks.1];
         self.on_flow(seen.flow, |flow, faults| {
-            progress = flow.ack_receive(number, packet.selective, faults);
+            news = flow.ack_receive(time, number, blocks, faults);
             flow.check_in_flight(in_flight, faults);
             connection = flow.head.connection;
+            opened = flow.opened;
         });
         self.on_sender(seen.flow, |sender, time, _| {
-            if progress {
+            if let (Some(opened), false) = (opened, sender.liveness.has_measured()) {
+                sender.liveness.measure(time - opened);
+            }
+            if !blocks.is_empty() {
+                sender.on_report();
+            }
+            if let Some(rtt) = news.rtt {
+                sender.liveness.measure(rtt);
+            }
+            if news.progress || news.older {
+                sender.liveness.restart(time);
+            }
+            if news.progress {
                 sender.on_progress(time);
             } else if number == 0 {
                 sender.on_established();
             }
         });
+        self.note_waiting(seen.flow);
         if let (Some(connection), Some(data)) = (connection, packet.data) {
             self.on_connection(connection, |books, _| books.ack_receive(data));
         }

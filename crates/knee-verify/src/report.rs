@@ -135,6 +135,8 @@ pub enum Rule {
     Pacing,
     /// A timer expires no sooner than its standard allows, and a probe is sent only by its timer.
     Timeout,
+    /// Outstanding data is acknowledged, sent again or times out within the timeout in force.
+    Liveness,
     /// What has ended neither sends nor receives.
     Ended,
 }
@@ -164,6 +166,7 @@ impl Rule {
             Rule::Window => "window",
             Rule::Pacing => "pacing",
             Rule::Timeout => "timeout",
+            Rule::Liveness => "liveness",
             Rule::Ended => "ended",
         }
     }

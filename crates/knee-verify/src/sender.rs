@@ -1,6 +1,7 @@
 //! When a sender may send: window, pacing, timers.
 
 use crate::flow::Fault;
+use crate::liveness::Liveness;
 use crate::parse::{self, Repeat, Send, Timeout};
 use crate::report::Rule;
 
@@ -16,6 +17,9 @@ const TIMESTAMP_TICK: u64 = 1_000_000;
 
 /// Timing of a sender.
 pub struct Sender {
+    pub liveness: Liveness,
+    /// Whether its receiver is honest, so that what it acknowledges has arrived.
+    honest: bool,
     /// Minimum RTT: the delays of both directions.
     rtt_min: u64,
     rto_min: u64,
@@ -33,12 +37,16 @@ pub struct Sender {
     timeouts: u32,
     /// Latest time at which the retransmission timer was restarted.
     restarted: u64,
+    /// When it last expired.
+    timed_out: u64,
     /// When a new segment was last sent.
     sent_at: u64,
     /// When the first segment outstanding at that time had been sent.
     first_sent_at: u64,
     /// Whether a probe timer expired and no probe was sent since.
     probe_due: bool,
+    /// Whether a retransmission timer expired and the first segment was not sent since.
+    first_due: bool,
 }
 
 impl Sender {
@@ -47,6 +55,8 @@ impl Sender {
         // An ACK that is sent before its segment arrives makes the RTT look shorter.
         let delay = if head.ack_ahead > 0 { 0 } else { delay };
         Sender {
+            liveness: Liveness::new(head.rto_min),
+            honest: head.ack_ahead == 0 && !head.conceals,
             rtt_min: delay.saturating_sub(TIMESTAMP_TICK),
             rto_min: head.rto_min,
             burst_max: head.burst.map(|bytes| (bytes / head.mss).max(1)),
@@ -58,9 +68,18 @@ impl Sender {
             syn_at: 0,
             timeouts: 0,
             restarted: 0,
+            timed_out: 0,
             sent_at: 0,
             first_sent_at: 0,
             probe_due: false,
+            first_due: false,
+        }
+    }
+
+    /// Checks, before an event, that no timeout passed unnoticed.
+    pub fn check_alive(&mut self, time: u64, faults: &mut Vec<Fault>) {
+        if self.honest {
+            self.liveness.check(time, self.next, faults);
         }
     }
 
@@ -78,6 +97,8 @@ impl Sender {
             if !std::mem::take(&mut self.probe_due) {
                 faults.push((Rule::Timeout, "a probe without a timeout".to_string()));
             }
+        } else if send.repeat == Repeat::Again && std::mem::take(&mut self.first_due) {
+            // RFC 6298, section 5.4: the segment that timed out is sent at once.
         } else {
             check_window(send, faults);
             self.pace(time, send, faults);
@@ -127,6 +148,12 @@ impl Sender {
         self.timeouts = 0;
     }
 
+    /// Notes an ACK that reports data beyond a gap: it may measure the RTT, which ends the backoff
+    /// (RFC 6298, section 5, last paragraph).
+    pub fn on_report(&mut self) {
+        self.timeouts = 0;
+    }
+
     /// Notes that the handshake is complete.
     pub fn on_established(&mut self) {
         self.timeouts = 0;
@@ -142,14 +169,25 @@ impl Sender {
         two_round_trips.min(counted_from + timeout_min)
     }
 
-    /// Checks a timer that expired.
-    pub fn on_timeout(&mut self, time: u64, what: Timeout, faults: &mut Vec<Fault>) {
+    /// Checks a timer that expired. `first` is when the first outstanding segment was last sent if
+    /// a reordering timer may have run since the last progress: then the timeout counts from there
+    /// (RFC 6298, section 5.1; Linux's `tcp_rto_delta_us`).
+    pub fn on_timeout(
+        &mut self,
+        time: u64,
+        what: Timeout,
+        first: Option<u64>,
+        faults: &mut Vec<Fault>,
+    ) {
         let backed_off =
             |first: u64| first.saturating_mul(1 << self.timeouts.min(10)).min(TIMEOUT_MAX);
         let least = self.rto_min + self.rtt_min;
         let due = match what {
             Timeout::Syn => self.syn_at + backed_off(INITIAL_TIMEOUT),
-            Timeout::Retransmission => self.restarted + backed_off(least),
+            Timeout::Retransmission => {
+                let since = first.map_or(self.restarted, |first| first.max(self.timed_out));
+                since + backed_off(least)
+            }
             Timeout::Probe => self.probe_due_min(least),
         };
         if time < due {
@@ -157,11 +195,14 @@ impl Sender {
                 format!("a timeout at {time} ns, which could come at {due} ns at the earliest");
             faults.push((Rule::Timeout, text));
         }
+        self.liveness.on_timeout(time, what == Timeout::Retransmission);
         if what == Timeout::Probe {
             self.probe_due = true;
         } else {
             self.timeouts += 1;
             self.restarted = time;
+            self.timed_out = time;
+            self.first_due = what == Timeout::Retransmission;
         }
     }
 }

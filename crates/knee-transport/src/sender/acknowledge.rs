@@ -44,6 +44,8 @@ struct Learnt {
     newest: Option<u32>,
     /// Whether the cumulative point advanced.
     advanced: bool,
+    /// Whether the timeout counts from now (RFC 6298, section 5.3).
+    restarts: bool,
     /// When to check again for a loss that cannot be decided yet.
     look_again: Option<Time>,
 }
@@ -77,7 +79,7 @@ impl Sender {
                 None => self.take_any(now, ack, None, suspicious, &mut sample),
             },
         };
-        let Learnt { newest, advanced, look_again } = learnt;
+        let Learnt { newest, advanced, restarts, look_again } = learnt;
         let newest = newest.map(|number| &*self.board.get(number));
         self.sampler.sample(now, newest, &self.rtt, &mut sample);
         if let Some(newest) = newest {
@@ -96,8 +98,8 @@ impl Sender {
                 self.end_busy(now);
             }
         }
-        if advanced || sample.newly_acked > 0 || look_again.is_some() {
-            self.arm_after_ack(now, look_again);
+        if restarts || look_again.is_some() {
+            self.arm_after_ack(now, restarts, look_again);
         }
     }
 
@@ -116,7 +118,7 @@ impl Sender {
             run.count == 1 && self.board.sacked_segments == 0 && run.bytes < u64::from(self.mss);
         self.update_minimum_rtt(now, sample);
         let newest = Some(run.first.wrapping_add(run.count - 1));
-        Learnt { newest, advanced: true, look_again: None }
+        Learnt { newest, advanced: true, restarts: true, look_again: None }
     }
 
     /// Processes an ACK with details.
@@ -162,8 +164,10 @@ impl Sender {
         sample.ack_delayed = self.maybe_delayed(&progress, sample);
         self.update_minimum_rtt(now, sample);
         let look_again = if suspicious { self.recover(now, ack, &progress, sample) } else { None };
-        let Progress { newest, advanced, .. } = progress;
-        Learnt { newest: newest.number, advanced, look_again }
+        let Progress { newest, advanced, sacked_sent_at, .. } = progress;
+        let restarts =
+            advanced || sacked_sent_at.is_some_and(|(oldest, _)| self.precedes_first(oldest));
+        Learnt { newest: newest.number, advanced, restarts, look_again }
     }
 
     #[cold]
@@ -382,7 +386,17 @@ impl Sender {
         let newest = Newest::of(number, sent_at, order);
         let progress = Progress { newest, original, sacked: true, ..Progress::default() };
         let look_again = self.recover(now, ack, &progress, sample);
-        Learnt { newest: Some(number), advanced: false, look_again }
+        let restarts = self.precedes_first(sent_at);
+        Learnt { newest: Some(number), advanced: false, restarts, look_again }
+    }
+
+    /// Whether data sent at `sent_at` left before the first outstanding segment last did. If it
+    /// is reported, the timeout counts from now, as if it were acknowledged
+    /// (`tcp_clean_rtx_queue`); otherwise reports of newer data would put it off for ever.
+    #[inline]
+    fn precedes_first(&mut self, sent_at: Time) -> bool {
+        let first = self.board.first();
+        sent_at < self.board.get(first).sent_at
     }
 
     /// Selectively acknowledges a segment if it was not before.

@@ -143,7 +143,9 @@ pub struct Sender {
     sampler: RateSampler,
     rtt: RttEstimator,
     pacer: Pacer,
-    /// Window, burst and codepoint that the controller decided, and the codepoint in use.
+    /// Window, burst and codepoint that the controller decided, and the codepoint in use. The
+    /// window is a segment at least (RFC 5681, section 3.1; Linux counts whole packets):
+    /// otherwise nothing would be sent any more, and no ACK would change it.
     allowed: u64,
     send_quantum: u64,
     asked_codepoint: Ecn,
@@ -193,6 +195,8 @@ pub struct Sender {
     probe: Option<Probe>,
     /// Whether a probe has to be sent.
     probe_due: bool,
+    /// Whether the first segment has to be sent again because of a timeout.
+    first_due: bool,
     /// Segments sent up to and including the last probe.
     probed: u64,
     undo: Undo,
@@ -219,7 +223,7 @@ impl Sender {
             sampler: RateSampler::new(config.sampler),
             rtt: RttEstimator::new(config.min_rto),
             pacer: Pacer::new(config.mss),
-            allowed: decision.window,
+            allowed: 0,
             send_quantum: decision.send_quantum,
             asked_codepoint: decision.ecn,
             codepoint: codepoint(config.ecn, decision.ecn),
@@ -263,6 +267,7 @@ impl Sender {
             timeouts_in_a_row: 0,
             probe: None,
             probe_due: false,
+            first_due: false,
             probed: 0,
             undo: Undo::default(),
             rack: Rack::default(),
@@ -418,7 +423,7 @@ impl Sender {
             let burst = decision.send_quantum.min(u64::from(self.max_burst));
             self.quantum = (burst / u64::from(self.mss)).max(1) as u32;
         }
-        self.allowed = decision.window;
+        self.allowed = decision.window.max(u64::from(self.mss));
         if decision.ecn != self.asked_codepoint {
             self.asked_codepoint = decision.ecn;
             self.codepoint = codepoint(self.ecn, decision.ecn);

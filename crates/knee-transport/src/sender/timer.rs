@@ -32,13 +32,15 @@ pub struct Timer {
     /// When it was last armed after sending, if since then nothing happened
     /// except further sending; otherwise [`Time::MAX`].
     pub sent_at: Time,
+    /// While the reordering timer runs: when the timeout that it replaced would come.
+    pub timeout_at: Time,
 }
 
 impl Timer {
     pub const DISARMED: Timer = Timer::new(TimerKind::Retransmit, Time::MAX);
 
     pub const fn new(kind: TimerKind, deadline: Time) -> Timer {
-        Timer { kind, deadline, sent_at: Time::MAX }
+        Timer { kind, deadline, sent_at: Time::MAX, timeout_at: deadline }
     }
 }
 
@@ -55,6 +57,7 @@ impl Sender {
         if self.handshake != Handshake::Done {
             self.handshake = Handshake::SynDue;
             self.timeouts_in_a_row += 1;
+            self.rtt.back_off();
             return;
         }
         match self.timer.kind {
@@ -71,15 +74,37 @@ impl Sender {
         }
     }
 
-    /// Arms the timer after an ACK that made progress.
+    /// Arms the timer after an ACK that `restarts` the timeout, or that leaves a loss undecided.
     #[inline]
-    pub(super) fn arm_after_ack(&mut self, now: Time, look_again: Option<Time>) {
+    pub(super) fn arm_after_ack(&mut self, now: Time, restarts: bool, look_again: Option<Time>) {
         if self.board.is_empty() {
             self.timer.deadline = Time::MAX;
         } else if let Some(at) = look_again {
-            self.timer = Timer::new(TimerKind::Reordering, at.max(now));
+            let timeout_at = if restarts { now + self.rtt.rto() } else { self.timeout_at() };
+            self.arm_reordering(at.max(now), timeout_at);
         } else {
             self.arm_probe_or_timeout(now, now);
+        }
+    }
+
+    /// Arms the reordering timer, no later than the timeout, which only an ACK that restarts it
+    /// puts off (RFC 6298, section 5.3). Linux's `tcp_rack_mark_lost` forgets the timeout
+    /// meanwhile (RFC 8985, section 8: one timer at a time): while each ACK leaves another hole,
+    /// a first segment that RACK does not look at would never be sent again.
+    #[inline(never)]
+    fn arm_reordering(&mut self, at: Time, timeout_at: Time) {
+        let timer = Timer::new(TimerKind::Reordering, at.min(timeout_at));
+        self.timer = Timer { timeout_at, ..timer };
+    }
+
+    /// Returns when the timeout comes if nothing restarts it.
+    fn timeout_at(&mut self) -> Time {
+        match self.timer.kind {
+            TimerKind::Probe => {
+                let first = self.board.first();
+                self.timer.deadline.max(self.board.get(first).sent_at + self.rtt.rto())
+            }
+            _ => self.timer.timeout_at,
         }
     }
 
@@ -116,7 +141,7 @@ impl Sender {
             let deadline = if timeout > now { probe.min(timeout) } else { probe };
             self.timer = Timer::new(TimerKind::Probe, deadline);
         } else {
-            self.arm_retransmission(now);
+            self.timer = Timer::new(TimerKind::Retransmit, (since + self.rtt.rto()).max(now));
         }
     }
 
@@ -133,8 +158,17 @@ impl Sender {
     }
 
     pub(super) fn arm_retransmission(&mut self, now: Time) {
-        let timeout = self.rtt.rto_after(self.timeouts_in_a_row);
-        self.timer = Timer::new(TimerKind::Retransmit, now + timeout);
+        self.timer = Timer::new(TimerKind::Retransmit, now + self.rtt.rto());
+    }
+
+    /// Arms the timeout that the reordering timer replaced: it counts from when the first
+    /// segment was last sent (RFC 6298, section 5.1; `tcp_rearm_rto` with `tcp_rto_delta_us`),
+    /// but a retransmission that waits for pacing comes first (`tcp_pacing_delay`).
+    fn arm_remaining_timeout(&mut self, now: Time) {
+        let sent_at = self.board.get(self.board.first()).sent_at;
+        let timeout = (sent_at + self.rtt.rto()).max(now);
+        let paced = if self.lost.is_empty() { now } else { self.pacer.next().max(now) };
+        self.timer = Timer::new(TimerKind::Retransmit, timeout + (paced - now));
     }
 
     fn on_reordering_timer(&mut self, now: Time) {
@@ -149,10 +183,11 @@ impl Sender {
             self.reduction.on_ack(mss, in_flight, target, mss, false);
         }
         match found.look_again {
-            Some(at) if at > now => {
-                self.timer = Timer::new(TimerKind::Reordering, at);
+            Some(at) if at > now && self.timer.timeout_at > now => {
+                self.arm_reordering(at, self.timer.timeout_at);
             }
-            _ => self.arm_retransmission(now),
+            _ if self.board.is_empty() => {}
+            _ => self.arm_remaining_timeout(now),
         }
     }
 
@@ -172,11 +207,13 @@ impl Sender {
         let undoable = self.recovery_period == RecoveryPeriod::Tcp;
         self.timeout_in_doubt = undoable && (before_recovery || self.timeouts_in_a_row > 0);
         self.timeouts_in_a_row += 1;
+        self.rtt.back_off();
         self.mark_all_lost(now);
         self.tell_losses(now);
         self.set_reducing(false);
         self.probe = None;
         self.probe_due = false;
+        self.first_due = true;
         if new_episode {
             let first = self.board.first();
             self.undo = Undo { possible: undoable, restores: true, first, ..Undo::default() };

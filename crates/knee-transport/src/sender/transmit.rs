@@ -1,6 +1,6 @@
 //! Determines what is sent, and when.
 
-use super::{Handshake, Probe, Sender, timestamp};
+use super::{Handshake, Probe, Sender, TimerKind, timestamp};
 use crate::scoreboard::{LOST, RETRANSMISSION_OUT, Sent};
 use crate::wire::{Segment, SegmentKind};
 use crate::{after, before};
@@ -259,17 +259,23 @@ impl Sender {
         }
     }
 
-    /// Returns a probe or a lost segment, if one may be sent.
+    /// Returns a probe or a lost segment, if one may be sent. Neither window nor pacing holds
+    /// back the segment that timed out (RFC 6298, section 5.4; `tcp_retransmit_timer`).
     #[cold]
     pub(super) fn poll_again(&mut self, now: Time) -> Transmit {
         if self.probe_due {
             self.probe_due = false;
             return Transmit::Segment(self.send_probe(now));
         }
+        let timed_out = std::mem::take(&mut self.first_due);
         while let Some(&number) = self.lost.front() {
             if !self.waits_for_retransmission(number) {
                 self.lost.pop_front();
                 continue;
+            }
+            if timed_out && number == self.board.first() {
+                self.lost.pop_front();
+                return Transmit::Segment(self.send_again(now, number));
             }
             let len = u64::from(self.board.get(number).len);
             if self.board.in_flight() + len > self.window() {
@@ -332,7 +338,10 @@ impl Sender {
         self.charge(len);
         self.counters.retransmitted_bytes += u64::from(len);
         self.counters.retransmitted_segments += 1;
-        if self.timer.deadline == Time::MAX {
+        // The timeout of the first segment runs from its last transmission
+        // (`tcp_xmit_retransmit_queue`), once a reordering timer has expired.
+        let restarts = number == self.board.first() && self.timer.kind != TimerKind::Reordering;
+        if restarts || self.timer.deadline == Time::MAX {
             self.arm_retransmission(now);
         }
         if self.notes_sent {

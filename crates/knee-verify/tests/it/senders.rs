@@ -65,25 +65,67 @@ fn a_burst_leaves_at_once_and_takes_the_time_of_all_its_segments() {
     finds(&paced(&[0], 5), &[Rule::Pacing]);
 }
 
-/// Up to the last ACK before the retransmission: progress at 45.3728 ms, and no RTT is below 21 ms.
-fn until_last_progress() -> String {
-    SOUND.lines().take(51).fold(String::new(), |log, line| log + line + "\n")
+/// Up to a line before the retransmission, and no RTT is below 21 ms.
+fn up_to(line: usize) -> String {
+    SOUND.lines().take(line).fold(String::new(), |log, line| log + line + "\n")
 }
 
 #[test]
 fn a_retransmission_timeout_comes_after_its_time_and_backs_off() {
     let timeout = |at: u64| format!("{at},timeout,,0,,,,,,,,,,,rto\n");
-    let first = 45_372_800 + 221 * MS;
-    let late = [Rule::Late; 1];
-    // The log ends with the ACK in flight, which is reported as well.
-    let log = |rows: &[u64]| {
-        let rows: String = rows.iter().map(|at| timeout(*at)).collect();
-        until_last_progress() + &rows
+    // It counts from the progress; once data beyond a gap was reported, a reordering timer may have
+    // run, after which it counts from when the first segment was sent. The log ends with an ACK in
+    // flight, which is reported as well.
+    for (line, since) in [(49, 45_372_800), (51, 22_052_800)] {
+        let first = since + 221 * MS;
+        let (late, early) = ([Rule::Late], [Rule::Timeout, Rule::Late]);
+        let log = |rows: &[u64]| {
+            let rows: String = rows.iter().map(|at| timeout(*at)).collect();
+            up_to(line) + &rows
+        };
+        finds(&log(&[first]), &late);
+        finds(&log(&[first - 1]), &early);
+        finds(&log(&[first, first + 442 * MS]), &late);
+        finds(&log(&[first, first + 442 * MS - 1]), &early);
+    }
+}
+
+/// RFC 6298, section 5.4: the first segment is sent again whatever window and pacing say; once.
+#[test]
+fn only_the_segment_that_timed_out_ignores_the_window() {
+    let again = |id: u64, in_flight: u64| {
+        format!(
+            "260000000,send,,0,data,{id},1,1448,{in_flight},1447,,10,,,again\n\
+             260000000,enter,0,0,data,{id},1,1500,,,,,,,\n"
+        )
     };
-    finds(&log(&[first]), &late);
-    finds(&log(&[first - 1]), &[Rule::Timeout, Rule::Late]);
-    finds(&log(&[first, first + 442 * MS]), &late);
-    finds(&log(&[first, first + 442 * MS - 1]), &[Rule::Timeout, Rule::Late]);
+    let late = [Rule::Late; 1];
+    let timeout = "260000000,timeout,,0,,,,,,,,,,,rto\n";
+    finds(&(up_to(51) + timeout + &again(9, 1448)), &late);
+    finds(&(up_to(51) + &again(9, 1448)), &[Rule::Window, Rule::Late]);
+    let twice = up_to(51) + timeout + &again(9, 1448) + &again(10, 1448);
+    finds(&twice, &[Rule::Window, Rule::Late]);
+}
+
+/// A log like the sound one, whose first missing segment, the second, is lost for good while the ACK
+/// in line 51 and later ones report what is beyond it. The largest RTT is 25.4 ms, or 26.4 ms by
+/// timestamps that count milliseconds, and the timeout 200 ms above it. The ACK in line 49 restarted
+/// it: it is due at 271.7 ms at the latest.
+#[test]
+fn what_is_missing_times_out_while_acks_arrive() {
+    let due = 45_372_800 + 200 * MS + 26_361_600;
+    let tail =
+        |at: u64, what: &str| format!("{}{what}{at},timeout,,0,,,,,,,,,,,probe\n", up_to(53));
+    let timeout = |at: u64| format!("{at},timeout,,0,,,,,,,,,,,rto\n");
+    finds(&tail(due, ""), &[]);
+    finds(&tail(due + 1, ""), &[Rule::Liveness]);
+    // A timeout in time doubles the next.
+    let after = |at: u64| tail(at, &timeout(due));
+    finds(&after(due + 2 * (due - 45_372_800)), &[]);
+    finds(&after(due + 2 * (due - 45_372_800) + 1), &[Rule::Liveness]);
+    // It is found at the end of the log as well, and once for each period.
+    let more = format!("{}{}", tail(due + 1, ""), "280000000,timeout,,0,,,,,,,,,,,probe\n");
+    finds(&more, &[Rule::Liveness]);
 }
 
 #[test]

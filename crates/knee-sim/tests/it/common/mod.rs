@@ -108,7 +108,8 @@ impl Dumbbell {
         Dumbbell::read(&self.text().replace(&constant, &format!("\nrate = [{}]", steps.join(", "))))
     }
 
-    fn read(text: &str) -> Scenario {
+    /// Reads a scenario, which must be valid.
+    pub fn read(text: &str) -> Scenario {
         let source = Source { name: "dumbbell.toml", loader: &Embedded(&[]) };
         parse(text, &source, &[]).unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.problems))
     }

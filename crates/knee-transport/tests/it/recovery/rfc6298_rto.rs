@@ -76,7 +76,7 @@ fn each_timeout_doubles_the_next() {
         1102 > 0 again
         2302 > 0 again
         4702 > 0 again
-             = timeouts 4, rto 300, timer 9502",
+             = timeouts 4, rto 4800, timer 9502",
     );
 }
 
@@ -189,5 +189,121 @@ fn a_timeout_sends_the_earliest_segment() {
         802  < ack 4 sack 20:21
              > 4:10 again
              = window 6",
+    );
+}
+
+/// Segments 1 to 4 were marked lost, then the original of 0 arrived: Linux takes the marks back
+/// and RACK does not look at these transmissions again (RFC 8985, section 6.2, step 5, would).
+const PASSED_OVER: &str = "0    > 0:20
+        100  < ack 0 sack 5:8
+             > 0 again
+             = lost 5
+        110  < ack 1 sack 5:8 ecr 0
+             > 20:24
+             = undone 1, state disorder, timer 411.25
+";
+
+#[test]
+fn reports_of_newer_data_do_not_start_the_timer_anew() {
+    script(
+        "RFC 6298, section 5.3: when an ACK acknowledges new data; Linux: tcp_clean_rtx_queue, on \
+         SACK only if that data was sent before the first segment was last sent",
+        &format!(
+            "{PASSED_OVER}
+        180  < ack 1 sack 5:20
+             > 24:36
+             = timer 411.25
+        210  < ack 1 sack 5:24
+             > 36:40
+             = timer 411.25
+        280  < ack 1 sack 5:36
+             > 40:52
+             = timer 411.25
+        411.25 > 1 again
+             = timeouts 1, state loss"
+        ),
+    );
+}
+
+#[test]
+fn after_a_reordering_timer_the_timeout_counts_from_the_first_segment() {
+    script(
+        "RFC 6298, section 5.1: the timer runs since the segment was sent (Linux: \
+         tcp_rack_reo_timeout, tcp_rearm_rto, tcp_rto_delta_us)",
+        &format!(
+            "{PASSED_OVER}
+        180  < ack 1 sack 5:20
+             > 24:36
+        210  < ack 1 sack 21:24 5:20
+             > 36:39
+             = timer 235
+        235  > 20 again
+             = rto 309.707032, timer 309.707032
+        309.707032 > 1 again
+             = timeouts 1"
+        ),
+    );
+}
+
+#[test]
+fn reordering_timers_do_not_put_the_timeout_off() {
+    script(
+        "RFC 6298, section 5.3: only new data acknowledged restarts the timer. Linux: \
+         tcp_rack_mark_lost replaces it by the reordering timer; re-armed by each ACK that leaves \
+         another hole, that one would put it off for as long as the path reorders",
+        &format!(
+            "{PASSED_OVER}
+        180  < ack 1 sack 5:20
+             > 24:36
+        210  < ack 1 sack 5:24
+             > 36:40
+        300  < ack 1 sack 5:36
+             > 40:52
+        310  < ack 1 sack 5:40
+             > 52:56
+        400  < ack 1 sack 41:42 5:40      # RACK would wait for 40 until 425
+             > 56
+             = timer 411.25
+        411.25 > 1 again
+             = timeouts 1"
+        ),
+    );
+}
+
+#[test]
+fn the_first_segment_sent_again_starts_the_timer_anew() {
+    script(
+        "Linux: tcp_xmit_retransmit_queue (RFC 6298, section 5.1, starts it only if it is not \
+         running, and would time out a retransmission before its ACK is due)",
+        "given fixed 20
+        0    > 0:20
+        100  < ack 0 sack 1:20
+             > 0 again
+             > 20:39
+             = timer 400
+        200  < ack 0 sack 1:21
+             > 0 again
+             > 39
+             = timer 500",
+    );
+}
+
+#[test]
+fn a_measurement_by_sack_ends_the_backoff() {
+    script(
+        "RFC 6298, section 5: a new measurement collapses the timeout that was backed off; \
+         Linux: tcp_ack_update_rtt, also for data that is selectively acknowledged",
+        "given fixed 20
+        given data 5
+        0    > 0:5
+        202  > 4 again
+        502  > 0:5 again
+        1102 > 0:5 again
+             = rto 1200, timer 2302
+        1200 write 1
+             > 5
+        1300 < ack 0 sack 5:6
+             > 0:5 again
+             = rto 300, timer 1600",
     );
 }

@@ -198,3 +198,18 @@ fn a_reduction_for_a_loss_is_announced_too() {
              > 20 cwr",
     );
 }
+
+#[test]
+fn the_window_is_never_less_than_a_segment() {
+    script(
+        "RFC 5681, section 3.1: the smallest window is one full-sized segment; Linux: tcp_cwnd_test \
+         counts packets",
+        "given fixed 0
+        given data 3
+        0    > 0
+        100  < ack 1
+             > 1
+        200  < ack 2
+             > 2",
+    );
+}

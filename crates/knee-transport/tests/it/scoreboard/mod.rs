@@ -1,8 +1,8 @@
 //! A sender compared with a naive scoreboard, over a toy network that loses,
 //! delays, reorders and duplicates segments and ACKs according to a plan. After
 //! every ACK, timer and transmission both must agree on what is in flight,
-//! delivered, marked lost and retransmitted; in the end everything must have
-//! arrived.
+//! delivered, marked lost and retransmitted, and the timer must not be later than
+//! the timeout; in the end everything must have arrived.
 //!
 //! The same 5,000 cases each time. `PROPTEST_CASES=100000 PROPTEST_RNG_SEED=2
 //! cargo test --workspace --test it scoreboard::` runs more and different ones; a
@@ -97,6 +97,7 @@ impl<'a> Network<'a> {
             undone: counters.spurious_recoveries,
             min_rtt_ns: self.sender.rtt().minimum().as_nanos(),
             srtt_ns: self.sender.rtt().smoothed().as_nanos(),
+            rto_ns: self.sender.rtt().rto().as_nanos(),
         }
     }
 
@@ -171,19 +172,21 @@ impl<'a> Network<'a> {
         let first = self.poll_once();
         let probe = first.as_ref().is_some_and(|(_, probe)| *probe);
         if after.timeouts > before.timeouts {
-            self.naive.on_timeout(self.now, before);
+            self.naive.on_timeout(self.now, before, after);
         } else if !probe {
             self.naive.on_reordering_timer(self.now, before, after);
         }
+        // Neither a probe nor the segment that timed out (RFC 6298, section 5.4) needs room.
+        let timed_out = after.timeouts > before.timeouts;
         if let Some((segment, probe)) = first {
-            self.on_sent(segment, probe);
+            self.on_sent(segment, probe, timed_out);
         }
         self.compare("after a timer");
     }
 
     fn poll(&mut self) {
         while let Some((segment, probe)) = self.poll_once() {
-            self.on_sent(segment, probe);
+            self.on_sent(segment, probe, false);
         }
     }
 
@@ -196,19 +199,20 @@ impl<'a> Network<'a> {
         }
     }
 
-    fn on_sent(&mut self, segment: Segment, probe: bool) {
+    fn on_sent(&mut self, segment: Segment, probe: bool, timed_out: bool) {
+        let rto_ns = self.view().rto_ns;
         if segment.retransmission {
             let expected =
                 if probe { Some(self.naive.next - 1) } else { self.naive.lowest_to_send_again() };
             assert_eq!(Some(segment.number), expected, "sent again, probe: {probe}");
-            self.naive.on_again(self.now, segment.number);
+            self.naive.on_again(self.now, segment.number, rto_ns);
         } else {
             assert_eq!(segment.number, self.naive.next, "new");
-            self.naive.on_new(self.now, u64::from(segment.len));
+            self.naive.on_new(self.now, u64::from(segment.len), rto_ns);
         }
         if probe {
-            self.naive.on_probe(segment.retransmission);
-        } else {
+            self.naive.on_probe(self.now, segment.retransmission, rto_ns);
+        } else if !timed_out {
             assert!(self.naive.in_flight() <= self.sender.window(), "beyond the window");
         }
         self.compare("after a transmission");
@@ -236,6 +240,15 @@ impl<'a> Network<'a> {
         ];
         let what = "first outstanding, and bytes in flight, delivered, lost and sent again";
         assert_eq!(found, expected, "{what}, {when}, at {} us: {:#?}", self.now, naive);
+        let timer = sender.timer();
+        let outstanding = !naive.segments.is_empty();
+        // This network rounds timers up to a microsecond.
+        let latest_ns = naive.timeout_by_ns().max(self.now * 1000);
+        assert!(
+            !outstanding || timer.as_nanos() <= latest_ns,
+            "{when}, at {} us: the timer runs until {timer:?}: {naive:#?}",
+            self.now
+        );
     }
 }
 

@@ -43,6 +43,7 @@ pub struct View {
     pub undone: u64,
     pub min_rtt_ns: u64,
     pub srtt_ns: u64,
+    pub rto_ns: u64,
 }
 
 /// The most recently sent segment among those delivered.
@@ -76,11 +77,19 @@ pub struct Naive {
     undo: Option<Option<Micros>>,
     first_again: Option<Micros>,
     timeouts_in_a_row: u32,
+    /// When the retransmission timer was started, and the longest timeout since. (RFC 6298 keeps
+    /// the one it was started with; Linux's `tcp_rto_delta_us` takes the present one.)
+    started: Micros,
+    rto_ns: u64,
 }
 
 impl Naive {
-    pub fn on_new(&mut self, now: Micros, bytes: u64) {
+    pub fn on_new(&mut self, now: Micros, bytes: u64, rto_ns: u64) {
         self.transmissions += 1;
+        // RFC 6298, section 5.1: started if it is not running.
+        if self.segments.is_empty() {
+            self.start_timer(now, rto_ns);
+        }
         self.segments.push(Segment {
             number: self.next,
             bytes,
@@ -95,8 +104,12 @@ impl Naive {
         self.next += 1;
     }
 
-    pub fn on_again(&mut self, now: Micros, number: u32) {
+    pub fn on_again(&mut self, now: Micros, number: u32, rto_ns: u64) {
         self.transmissions += 1;
+        // Linux: `tcp_xmit_retransmit_queue` (RFC 6298, section 5.6, only after a timeout).
+        if number == self.first {
+            self.start_timer(now, rto_ns);
+        }
         let order = self.transmissions;
         let segment = self.segment(number);
         segment.sent_at = now;
@@ -111,8 +124,19 @@ impl Naive {
         }
     }
 
-    pub fn on_probe(&mut self, repeated: bool) {
+    pub fn on_probe(&mut self, now: Micros, repeated: bool, rto_ns: u64) {
+        // RFC 8985, section 7.3: the timer is armed from when the probe was sent.
+        self.start_timer(now, rto_ns);
         self.probe = Some((self.next, repeated));
+    }
+
+    fn start_timer(&mut self, now: Micros, rto_ns: u64) {
+        (self.started, self.rto_ns) = (now, rto_ns);
+    }
+
+    /// Returns when the retransmission timer expires at the latest.
+    pub fn timeout_by_ns(&self) -> u64 {
+        self.started * 1000 + self.rto_ns
     }
 
     fn segment(&mut self, number: u32) -> &mut Segment {
@@ -137,9 +161,19 @@ impl Naive {
         let prior_first = self.first;
         let highest = self.rack.highest;
         self.take_duplicate(ack);
-        let sacked = self.take_blocks(now, ack, before.min_rtt_ns);
+        let (any_sacked, sacked) = self.take_blocks(now, ack, before.min_rtt_ns);
         self.take_cumulative(now, ack.number, highest, before.min_rtt_ns);
         let advanced = self.first > prior_first;
+        let sacked_before_first = self.segments.first().zip(sacked);
+        let sacked_before_first =
+            sacked_before_first.is_some_and(|(first, oldest)| oldest < first.sent_at);
+        // RFC 6298, sections 5.2 and 5.3: new data acknowledged. Linux also takes the report of
+        // data that was sent before the first segment was last sent (`tcp_clean_rtx_queue`).
+        if advanced || sacked_before_first {
+            self.start_timer(now, after.rto_ns);
+        }
+        self.rto_ns = self.rto_ns.max(after.rto_ns);
+        let sacked = any_sacked;
         self.end_probe(ack, advanced, sacked);
 
         let recovering = before.in_recovery || before.in_loss;
@@ -197,8 +231,15 @@ impl Naive {
         }
     }
 
-    fn take_blocks(&mut self, now: Micros, ack: &Acknowledgement, min_rtt_ns: u64) -> bool {
-        let mut any = false;
+    /// Returns whether anything was newly reported, and when the oldest segment of it that was
+    /// sent once left.
+    fn take_blocks(
+        &mut self,
+        now: Micros,
+        ack: &Acknowledgement,
+        min_rtt_ns: u64,
+    ) -> (bool, Option<Micros>) {
+        let (mut any, mut oldest) = (false, None::<Micros>);
         let mut numbers: Vec<u32> = ack.blocks.iter().flat_map(|&(a, b)| a..b).collect();
         numbers.sort_unstable();
         for number in numbers {
@@ -209,12 +250,15 @@ impl Naive {
             if !segment.ever_again && number < self.rack.highest {
                 self.rack.reordering = true;
             }
+            if !segment.ever_again {
+                oldest = Some(oldest.map_or(segment.sent_at, |at| at.min(segment.sent_at)));
+            }
             self.rack.highest = self.rack.highest.max(number + 1);
             self.delivered(now, &segment, min_rtt_ns);
             let kept = &mut self.segments[place];
             (kept.sacked, kept.lost, kept.again) = (true, false, false);
         }
-        any
+        (any, oldest)
     }
 
     fn take_cumulative(&mut self, now: Micros, number: u32, highest: u32, min_rtt_ns: u64) {
@@ -277,7 +321,9 @@ impl Naive {
     }
 
     /// Processes the retransmission timer (RFC 8985, section 6.3).
-    pub fn on_timeout(&mut self, now: Micros, before: View) {
+    pub fn on_timeout(&mut self, now: Micros, before: View, after: View) {
+        // RFC 6298, sections 5.5 and 5.6: twice the timeout from now on.
+        self.start_timer(now, after.rto_ns);
         let recovering = before.in_recovery || before.in_loss;
         let anew = !recovering
             || self.first >= self.high
