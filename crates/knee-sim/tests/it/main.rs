@@ -16,6 +16,7 @@ mod invariants;
 mod kernel;
 mod l4s;
 mod liars;
+mod liveness;
 mod looking;
 mod marking;
 mod multipath;

@@ -1,9 +1,5 @@
 //! Something happens: data goes on arriving in order, whatever the path does to it.
-#![allow(clippy::unwrap_used, reason = "a test ends there")]
-
-mod common;
-
-use common::{Dumbbell, in_parallel};
+use crate::common::{Dumbbell, in_parallel};
 use knee_scenario::Scenario;
 use knee_sim::Control;
 
