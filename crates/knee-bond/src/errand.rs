@@ -35,7 +35,7 @@ const QUEUE: Duration = Duration::from_secs(5);
 const STAGGER: Duration = Duration::from_millis(250);
 /// Maximum number of addresses of a target that are tried.
 const ADDRESSES: usize = 8;
-/// Time limit for a client to send its request on a new stream.
+/// Time limit for a client to send its request on a new stream, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Burst of new streams, as seconds of the allowed rate.
 const BURST_S: f64 = 10.0;
@@ -241,7 +241,7 @@ async fn hear(stream: &BundleStream) -> Result<(Request, Vec<u8>), ()> {
 pub async fn tell(stream: &BundleStream, outcome: Outcome, reason: &str) -> bool {
     let mut bytes = Vec::new();
     Answer { outcome, reason: reason.to_owned() }.write(&mut bytes);
-    stream.write(&bytes).await.is_ok()
+    matches!(timeout(PATIENCE, stream.write(&bytes)).await, Ok(Ok(())))
 }
 
 async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {

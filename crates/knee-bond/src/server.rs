@@ -10,7 +10,7 @@ use crate::key;
 use crate::page;
 use crate::record::shot::Shooting;
 use crate::settings::{rng, settings};
-use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
+use crate::status::{BundleStatus, Status, StatusSocket, socket_path, unread};
 use bytes::Bytes;
 use knee_host::{LinkChanges, Routing, raise_open_files_limit};
 use knee_quic::{BundleId, Host, HostEvent, PublicKey};
@@ -314,6 +314,9 @@ fn on_told(
                 let (engine, shared) = (engine.clone(), shared.clone());
                 spawn_local(async move { attend(&engine, &shared, owner, stream).await });
             }
+        }
+        Told::Crowded(id, streams, bytes) => {
+            say(&format!("{}: {}.", name(&id), unread(streams, bytes, "no target")));
         }
         // Strangers are refused, and not worth a line each.
         Told::Host(HostEvent::Lost(..) | HostEvent::Refused(..)) | Told::GoAway(_) => {}

@@ -18,7 +18,7 @@ use knee_sched::PATHS_MAX;
 use knee_units::Time;
 
 /// Version of the protocol that this crate speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Longest label of a path, bytes.
 pub const LABEL_MAX: usize = 32;
 

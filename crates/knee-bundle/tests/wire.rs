@@ -131,7 +131,17 @@ fn any_frame() -> impl Strategy<Value = Owned> {
         ack(),
         (0..8_usize, number()).prop_map(|(path, below)| Frame::AckAck { path, below }),
         number().prop_map(Frame::MaxData),
-        (number(), number()).prop_map(|(stream, end)| Frame::MaxStreamData { stream, end }),
+        (number(), number(), number()).prop_map(|(stream, round, end)| Frame::MaxStreamData {
+            stream,
+            round,
+            end
+        }),
+        (number(), number()).prop_map(|(stream, round)| Frame::Recall { stream, round }),
+        (number(), number(), number()).prop_map(|(stream, round, end)| Frame::Return {
+            stream,
+            round,
+            end
+        }),
         number().prop_map(Frame::MaxStreams),
         (number(), number(), number()).prop_map(|(stream, code, size)| Frame::Reset {
             stream,

@@ -5,7 +5,7 @@
 
 mod world;
 
-use knee_bundle::Class;
+use knee_bundle::{Class, Limits};
 use knee_quic::{Addresses, BundleId, ConnectionSettings, Host, HostSettings, KeyPair};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -277,4 +277,23 @@ fn what_is_closed_does_not_join_later() {
     let told = square.until(Time::from_secs(30));
     assert_eq!(count(&told, SERVER, "Joined"), 0, "{told:?}");
     assert_eq!(square.hosts[SERVER].bundles().count(), 0);
+}
+
+/// A client refuses a server that announces larger windows than its own: whoever runs the server
+/// could fill the client's memory.
+#[test]
+fn a_client_refuses_larger_windows_than_its_own() {
+    let server = HostSettings {
+        limits: Limits { window: 1 << 40, stream_window: 1 << 30, streams: 1 << 20 },
+        ..bond(true, 1)
+    };
+    let mut square = Square::new(bond(false, 1), server);
+    square.open(CLIENT, ID);
+    let told = square.until(Time::from_secs(5));
+    assert_eq!(
+        (count(&told, CLIENT, "Joined"), count(&told, CLIENT, "Refused")),
+        (0, 1),
+        "{told:?}"
+    );
+    assert!(told.iter().any(|line| line.contains("accepts at most 65536")), "{told:?}");
 }

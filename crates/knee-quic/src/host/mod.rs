@@ -280,8 +280,9 @@ impl Host {
         }
     }
 
-    fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
-        let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
+    /// Adds a bundle, both ends of which have these limits.
+    fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, limits: Limits, linger: Time) {
+        let HostSettings { is_server, buffer, reinjection, lateness, .. } = self.settings;
         let largest = |path: &ConnectionSettings| path.largest(IpVersion::V4);
         let packet = self.settings.paths.iter().map(largest).max().unwrap_or_default();
         // That of the other end.
@@ -292,7 +293,7 @@ impl Host {
         let tape = Tape::default();
         let scheduler = Taped::new(&self.settings.scheduler, tape.clone());
         let bond = Bond {
-            bundle: Bundle::new(settings, peer, Box::new(scheduler)),
+            bundle: Bundle::new(settings, limits, Box::new(scheduler)),
             tape,
             links: Vec::new(),
             known: Vec::new(),
