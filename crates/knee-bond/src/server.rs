@@ -112,6 +112,7 @@ impl Server {
             accounts: RefCell::default(),
             spent,
             owners: RefCell::default(),
+            hoarders: RefCell::default(),
         });
         let config = Rc::new(self.config);
         let judges = Rc::<Judges>::default();
@@ -298,6 +299,14 @@ fn on_told(
             if shared.owners.borrow().contains_key(&id) =>
         {
             say(&format!("{}: link {number} is down: {why}.", name(&id)));
+        }
+        Told::Host(HostEvent::Hoarded(key)) => {
+            let name = config.name_of(&key).unwrap_or("a client");
+            if shared.says_hoarder(name) {
+                say(&format!(
+                    "{name} opens connections that do not join a bundle: the oldest ones are closed."
+                ));
+            }
         }
         Told::Host(HostEvent::Broken(id, violation)) => {
             say(&format!("{} broke the rules of the bundle: {violation}.", name(&id)));

@@ -20,7 +20,7 @@ const STRANGER: usize = 2;
 /// Delay between any two hosts.
 const DELAY: Time = Time::from_millis(10);
 /// Maximum number of a server's connections that have not joined.
-const UNJOINED_MAX: usize = 1024;
+const UNJOINED_MAX: usize = 512;
 /// Time in which a connection must join.
 const JOIN: Time = Time::from_secs(30);
 

@@ -11,6 +11,7 @@ pub use self::paths::PathState;
 pub use self::settings::{ConnectionSettings, HostSettings};
 pub use self::tape::{Tape, Waiting};
 
+use self::accept::is_short_of_another_version;
 use self::join::{hear, introduce};
 use self::settings::{IpVersion, transport};
 use self::tape::Taped;
@@ -80,6 +81,8 @@ pub enum HostEvent {
     Refused(BundleId, usize, String),
     /// A connection ended, with the reason: a path of a bundle, or one that had not joined.
     Lost(Option<(BundleId, usize)>, String),
+    /// A client has more connections that have not joined than it needs, so its oldest was closed.
+    Hoarded(PublicKey),
     /// A bundle had no path for too long, one end closed it, or the peer violated its rules.
     Ended(BundleId),
     /// The peer violated the rules of the bundle, which ends.
@@ -429,6 +432,9 @@ impl Host {
     /// Processes a packet that came on a path.
     pub fn on_packet(&mut self, now: Time, path: usize, ends: Addresses, bytes: &[u8]) {
         let at = self.instant(now);
+        if self.settings.is_server && is_short_of_another_version(bytes) {
+            return;
+        }
         let mut answer = Vec::new();
         // A client has a socket for each link, so the local address adds nothing.
         let local = ends.local.filter(|_| self.settings.is_server);
@@ -547,7 +553,11 @@ impl Host {
                 let rtt = Time::from_nanos(link.rtt().as_nanos() as u64);
                 link.control.on_established(now, rtt);
                 link.peer = PublicKey::of_peer(&link.connection);
-                if !self.settings.is_server {
+                if self.settings.is_server {
+                    if let Some(peer) = link.peer {
+                        self.bound_unjoined(now, peer);
+                    }
+                } else {
                     let resumes = !self.settings.eager
                         && link.place().is_some_and(|(id, _)| self.bonds.contains_key(&id));
                     introduce(link, resumes);
@@ -585,9 +595,11 @@ impl Host {
     /// Passes received datagrams to the bundle.
     fn receive(&mut self, now: Time, key: LinkKey) {
         let Some(link) = self.links.get_mut(&key) else { return };
-        let Some((id, number)) = link.place().filter(|_| link.up) else { return };
+        let Some((id, number)) = link.place().filter(|_| link.up) else {
+            return link.keep_early(self.settings.early_max());
+        };
         let Some(bond) = self.bonds.get_mut(&id) else { return };
-        while let Some(bytes) = link.connection.datagrams().recv() {
+        while let Some(bytes) = link.next_datagram() {
             if let Err(violation) = bond.bundle.on_datagram(now, number, &bytes) {
                 self.events.push_back(HostEvent::Broken(id, violation));
                 // The library reports no loss of a connection that this end closes, so nothing else
