@@ -51,6 +51,8 @@ struct Square {
     told: Vec<String>,
     /// A host whose packets are lost.
     silent: Option<usize>,
+    /// Whether the stranger receives Retry packets only.
+    is_deaf: bool,
 }
 
 impl Square {
@@ -68,7 +70,7 @@ impl Square {
         };
         let hosts = [host(CLIENT, client), host(SERVER, server), host(STRANGER, stranger)];
         let (packets, told) = (VecDeque::new(), Vec::new());
-        Square { now: Time::ZERO, start, keys, hosts, packets, told, silent: None }
+        Square { now: Time::ZERO, start, keys, hosts, packets, told, silent: None, is_deaf: true }
     }
 
     fn open(&mut self, end: usize, id: BundleId) {
@@ -105,12 +107,13 @@ impl Square {
         }
     }
 
-    /// Of what is sent to the stranger, it receives Retry packets only (RFC 9000, section 17.2.5): its
+    /// Of what is sent to a stranger that is deaf, it receives Retry packets only (RFC 9000, section 17.2.5): its
     /// address is real, and it never finishes a handshake.
     fn deliver(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.0 <= self.now) {
             let Some((_, from, to, bytes)) = self.packets.pop_front() else { return };
-            if self.silent == Some(from) || to == STRANGER && bytes[0] & 0xf0 != 0xf0 {
+            let is_lost = self.is_deaf && to == STRANGER;
+            if self.silent == Some(from) || is_lost && bytes[0] & 0xf0 != 0xf0 {
                 continue;
             }
             self.hosts[to].on_packet(self.now, 0, Addresses::to(address(from, 0)), &bytes);
@@ -296,4 +299,42 @@ fn a_client_refuses_larger_windows_than_its_own() {
         "{told:?}"
     );
     assert!(told.iter().any(|line| line.contains("accepts at most 65536")), "{told:?}");
+}
+
+/// Of two clients one is accepted no more: its connections end at once and do not return, while those
+/// of the other go on. A client whose key is added joins without a restart.
+#[test]
+fn keys_are_revoked_without_cutting_others() {
+    let mut square = Square::new(bond(false, 1), bond(true, 1));
+    let keys: Vec<_> = square.keys.iter().map(KeyPair::public).collect();
+    let now = square.now;
+    // The stranger is a client now, which receives everything.
+    let server = &square.keys[SERVER];
+    square.hosts[SERVER].set_keys(now, server, &[keys[CLIENT], keys[STRANGER]]).unwrap();
+    square.hosts[STRANGER] = Host::new(
+        bond(false, 1),
+        &square.keys[STRANGER],
+        &[keys[SERVER]],
+        square.start,
+        &ChaCha8Rng::seed_from_u64(4),
+    )
+    .unwrap();
+    square.is_deaf = false;
+    square.open(CLIENT, ID);
+    square.open(STRANGER, [1; 16]);
+    let told = square.until(Time::from_secs(2));
+    assert_eq!(count(&told, SERVER, "Joined"), 2, "{told:?}");
+    let now = square.now;
+    let server = &square.keys[SERVER];
+    square.hosts[SERVER].set_keys(now, server, &[keys[STRANGER]]).unwrap();
+    let told = square.until(Time::from_secs(3));
+    assert_eq!((count(&told, SERVER, "Ended"), count(&told, CLIENT, "Ended")), (1, 1), "{told:?}");
+    square.open(CLIENT, [2; 16]);
+    let told = square.until(Time::from_secs(60));
+    assert_eq!((count(&told, CLIENT, "Joined"), count(&told, SERVER, "Joined")), (0, 0));
+    assert_eq!(
+        (count(&square.told, STRANGER, "Lost"), count(&square.told, STRANGER, "Ended")),
+        (0, 0)
+    );
+    assert_eq!(square.hosts[SERVER].bundles().count(), 1);
 }

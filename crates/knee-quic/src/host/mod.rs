@@ -70,6 +70,19 @@ pub enum HostError {
     Full,
 }
 
+/// Why connections of a peer end whose key is accepted no more.
+const REVOKED: &str = "its key was revoked";
+
+fn server_config(keys: &KeyPair, peers: &[PublicKey]) -> Result<ServerConfig, HostError> {
+    let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
+    Ok(ServerConfig::with_crypto(Arc::new(tls)))
+}
+
+fn client_config(keys: &KeyPair, peers: &[PublicKey]) -> Result<ClientConfig, HostError> {
+    let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
+    Ok(ClientConfig::new(Arc::new(tls)))
+}
+
 /// Events for the owner of a host.
 #[derive(Debug)]
 pub enum HostEvent {
@@ -120,6 +133,8 @@ pub struct Host {
     /// Settings of each path's connections, but for the transport.
     clients: Vec<ClientConfig>,
     servers: Vec<ServerConfig>,
+    /// Keys of accepted peers.
+    peers: Vec<PublicKey>,
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
     events: VecDeque<HostEvent>,
@@ -174,6 +189,7 @@ impl Host {
             controls: Vec::new(),
             clients: Vec::new(),
             servers: Vec::new(),
+            peers: peers.to_vec(),
             links: BTreeMap::new(),
             bonds: BTreeMap::new(),
             events: VecDeque::new(),
@@ -191,13 +207,11 @@ impl Host {
             // Fails only for sizes below that of any QUIC packet.
             let _ = config.max_udp_payload_size(settings.largest(IpVersion::V4).max(1200));
             let server = if is_server {
-                let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
-                let server = ServerConfig::with_crypto(Arc::new(tls));
+                let server = server_config(keys, peers)?;
                 host.servers.push(server.clone());
                 Some(Arc::new(server))
             } else {
-                let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
-                host.clients.push(ClientConfig::new(Arc::new(tls)));
+                host.clients.push(client_config(keys, peers)?);
                 None
             };
             host.endpoints.push(Endpoint::new(
@@ -208,6 +222,41 @@ impl Host {
             host.controls.push(controls);
         }
         Ok(host)
+    }
+
+    /// Uses other keys from now on: its own pair, and those of accepted peers. Connections of peers
+    /// that are accepted no more end; others, and their bundles, go on with the keys with which they
+    /// began.
+    ///
+    /// # Errors
+    /// The keys cannot be used; nothing changes then.
+    pub fn set_keys(
+        &mut self,
+        now: Time,
+        keys: &KeyPair,
+        peers: &[PublicKey],
+    ) -> Result<(), HostError> {
+        if self.settings.is_server {
+            let server = server_config(keys, peers)?;
+            for endpoint in &mut self.endpoints {
+                endpoint.set_server_config(Some(Arc::new(server.clone())));
+            }
+            self.servers.fill(server);
+        } else {
+            self.clients.fill(client_config(keys, peers)?);
+        }
+        self.peers = peers.to_vec();
+        let is_out = |peer: Option<PublicKey>| peer.is_some_and(|peer| !peers.contains(&peer));
+        let bonds = self.bonds.iter().filter(|(_, bond)| is_out(bond.owner));
+        for id in bonds.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.end(now, &id);
+        }
+        // Those that have not joined.
+        let links = self.links.iter().filter(|(_, link)| is_out(link.peer) && !link.up);
+        for key in links.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.dismiss(now, key, REVOKED);
+        }
+        Ok(())
     }
 
     fn instant(&self, now: Time) -> Instant {
@@ -554,6 +603,10 @@ impl Host {
                 link.control.on_established(now, rtt);
                 link.peer = PublicKey::of_peer(&link.connection);
                 if self.settings.is_server {
+                    // Its handshake may have begun before its key was revoked.
+                    if link.peer.is_none_or(|peer| !self.peers.contains(&peer)) {
+                        return self.dismiss(now, key, REVOKED);
+                    }
                     if let Some(peer) = link.peer {
                         self.bound_unjoined(now, peer);
                     }
