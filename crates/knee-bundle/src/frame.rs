@@ -433,6 +433,10 @@ impl<'b> Fields<'_, 'b> {
             return Err(WRONG);
         }
         let reason = std::str::from_utf8(self.take(len.into())?).map_err(|_| WRONG)?;
+        // It stands in a line of a log.
+        if reason.contains(char::is_control) {
+            return Err(WRONG);
+        }
         Ok(Frame::Close { code, reason })
     }
 
