@@ -3,6 +3,7 @@
 
 use crate::key;
 use crate::request::{Malformed, Target};
+use crate::settings::STREAMS_MAX;
 use ipnet::IpNet;
 use knee_cc::{Selection, Value};
 use knee_quic::PublicKey;
@@ -149,6 +150,7 @@ pub struct EgressConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
     /// Maximum number of concurrent streams.
+    #[serde(deserialize_with = "streams")]
     pub streams: u32,
     /// New streams per second, on average; bursts of ten times as many are allowed.
     pub new_streams_per_second: u32,
@@ -358,6 +360,16 @@ fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     let text = String::deserialize(from)?;
     text.parse().map(Some).map_err(|error| D::Error::custom(format!("{error}, as in \"20 GB\"")))
+}
+
+fn streams<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    match u32::deserialize(from)? {
+        streams @ 1..=STREAMS_MAX => Ok(streams),
+        streams => Err(D::Error::custom(format!(
+            "a client has 1 to {STREAMS_MAX} streams at a time, not {streams}: each has a part of \
+             the window of 16 MiB to itself"
+        ))),
+    }
 }
 
 fn first() -> u8 {

@@ -33,6 +33,9 @@ pub enum Told {
     Opened(BundleId, StreamId),
     /// The peer accepts no more streams of a bundle.
     GoAway(BundleId),
+    /// So many streams of a bundle hold so many bytes that nobody reads here, and leave little for
+    /// others.
+    Crowded(BundleId, usize, u64),
     /// The peer ended a bundle.
     Closed(BundleId, String),
 }
@@ -317,6 +320,9 @@ impl State {
                     // The reader is slow: drop the newest, as a full queue does.
                     let _ = flow.try_send(bytes);
                 }
+            }
+            Event::Crowded { streams, bytes } => {
+                let _ = self.told.send(Told::Crowded(id, streams, bytes));
             }
             Event::GoAway => {
                 let _ = self.told.send(Told::GoAway(id));

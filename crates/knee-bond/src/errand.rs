@@ -35,13 +35,15 @@ const QUEUE: Duration = Duration::from_secs(5);
 const STAGGER: Duration = Duration::from_millis(250);
 /// Maximum number of addresses of a target that are tried.
 const ADDRESSES: usize = 8;
-/// Time limit for a client to send its request on a new stream.
+/// Time limit for a client to send its request on a new stream, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Burst of new streams, as seconds of the allowed rate.
 const BURST_S: f64 = 10.0;
 /// Maximum number of names that are looked up for a client at a time. Each holds one of the runtime's
 /// 512 threads for up to half a minute, even if nobody waits for it any more.
 const LOOKUPS: usize = 64;
+/// Time after which the log repeats that a client leaves connections without a bundle.
+const REPEATED: Duration = Duration::from_secs(60);
 /// Time in which a client may carry as many bytes as its limit says.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -154,6 +156,8 @@ pub struct Shared {
     pub spent: UnboundedSender<String>,
     /// Owner of each bundle.
     pub owners: RefCell<BTreeMap<BundleId, Owner>>,
+    /// When the log last said that a client leaves connections without a bundle.
+    pub hoarders: RefCell<BTreeMap<String, Instant>>,
 }
 
 /// Owner of a bundle.
@@ -174,6 +178,18 @@ impl Shared {
             Some(CarriedStatus { client: client.clone(), used_bytes, limit_bytes })
         };
         self.accounts.borrow().iter().filter_map(of).collect()
+    }
+
+    /// Returns whether the log is to say that a client leaves connections without a bundle: once in a
+    /// minute.
+    pub fn says_hoarder(&self, name: &str) -> bool {
+        let now = Instant::now();
+        let mut hoarders = self.hoarders.borrow_mut();
+        let is_due = hoarders.get(name).is_none_or(|said| now - *said >= REPEATED);
+        if is_due {
+            hoarders.insert(name.to_owned(), now);
+        }
+        is_due
     }
 
     /// Notes the owner of a new bundle, and returns the client's other bundles.
@@ -241,7 +257,7 @@ async fn hear(stream: &BundleStream) -> Result<(Request, Vec<u8>), ()> {
 pub async fn tell(stream: &BundleStream, outcome: Outcome, reason: &str) -> bool {
     let mut bytes = Vec::new();
     Answer { outcome, reason: reason.to_owned() }.write(&mut bytes);
-    stream.write(&bytes).await.is_ok()
+    matches!(timeout(PATIENCE, stream.write(&bytes)).await, Ok(Ok(())))
 }
 
 async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {

@@ -8,6 +8,7 @@ use crate::engine::Told;
 use crate::quota::{self, QuotaError, Quotas, state_path};
 use crate::request::Target;
 use crate::settings::random;
+use crate::status::unread;
 use knee_bundle::PathUse;
 use knee_host::{Link, LinkChanges, Routing};
 use knee_quic::{BundleId, HostEvent, Member};
@@ -420,6 +421,11 @@ impl Links {
             Told::Closed(bundle, reason) if bundle == self.bundle => {
                 say(&format!("The server ended the bundle: {reason}."));
                 self.begin_anew()?;
+            }
+            Told::Crowded(bundle, streams, bytes) if bundle == self.bundle => {
+                let mut said = unread(streams, bytes, "no program");
+                said.push('.');
+                say(&said);
             }
             Told::GoAway(bundle) if bundle == self.bundle => {
                 self.way.leave(bundle);

@@ -10,7 +10,7 @@ use crate::key;
 use crate::page;
 use crate::record::shot::Shooting;
 use crate::settings::{rng, settings};
-use crate::status::{BundleStatus, Status, StatusSocket, socket_path};
+use crate::status::{BundleStatus, Status, StatusSocket, socket_path, unread};
 use bytes::Bytes;
 use knee_host::{LinkChanges, Routing, raise_open_files_limit};
 use knee_quic::{BundleId, Host, HostEvent, PublicKey};
@@ -112,6 +112,7 @@ impl Server {
             accounts: RefCell::default(),
             spent,
             owners: RefCell::default(),
+            hoarders: RefCell::default(),
         });
         let config = Rc::new(self.config);
         let judges = Rc::<Judges>::default();
@@ -299,6 +300,14 @@ fn on_told(
         {
             say(&format!("{}: link {number} is down: {why}.", name(&id)));
         }
+        Told::Host(HostEvent::Hoarded(key)) => {
+            let name = config.name_of(&key).unwrap_or("a client");
+            if shared.says_hoarder(name) {
+                say(&format!(
+                    "{name} opens connections that do not join a bundle: the oldest ones are closed."
+                ));
+            }
+        }
         Told::Host(HostEvent::Broken(id, violation)) => {
             say(&format!("{} broke the rules of the bundle: {violation}.", name(&id)));
         }
@@ -314,6 +323,9 @@ fn on_told(
                 let (engine, shared) = (engine.clone(), shared.clone());
                 spawn_local(async move { attend(&engine, &shared, owner, stream).await });
             }
+        }
+        Told::Crowded(id, streams, bytes) => {
+            say(&format!("{}: {}.", name(&id), unread(streams, bytes, "no target")));
         }
         // Strangers are refused, and not worth a line each.
         Told::Host(HostEvent::Lost(..) | HostEvent::Refused(..)) | Told::GoAway(_) => {}

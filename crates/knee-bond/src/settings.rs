@@ -23,9 +23,11 @@ const LINGER: Time = Time::from_secs(60);
 /// Maximum number of bundles of a client: a restarted client has two until the first times out;
 /// allow for repeated restarts.
 const BUNDLES_OF_A_KEY: usize = 4;
-/// Maximum bytes in flight of all streams, and of one that was not read yet.
+/// Maximum bytes of all streams that were sent and not read.
 pub const WINDOW: u64 = 16 << 20;
-const STREAM_WINDOW: u64 = 64 << 10;
+/// Maximum number of streams that a client may have at a time: with more, what each may always have
+/// would leave less than half of the window for those that need more.
+pub const STREAMS_MAX: u32 = 6144;
 /// Bytes of a stream that may be written and not acknowledged, or twice those in flight if that is
 /// more.
 const BUFFER: u64 = 4 << 20;
@@ -40,6 +42,13 @@ const BURST: u32 = 1 << 16;
 /// bundle gives the numbers of ended streams back once they are a quarter of those announced.
 fn announced(streams: u32) -> u64 {
     (u64::from(streams) * 4).div_ceil(3)
+}
+
+/// Returns the limits of a bundle that has `streams` streams at a time, [`STREAMS_MAX`] at most.
+#[expect(clippy::expect_used, reason = "as tried below for the largest number")]
+fn limits(streams: u32) -> Limits {
+    let streams = announced(streams.min(STREAMS_MAX));
+    Limits::sharing(WINDOW, streams).expect("so many leave a share")
 }
 
 /// Returns the settings of an end with `endpoints` sockets, whose peer may have `streams` streams at
@@ -74,11 +83,7 @@ pub fn settings(
             max_burst: BURST,
         },
         scheduler: tuning.scheduler.clone(),
-        limits: Limits {
-            window: WINDOW,
-            stream_window: STREAM_WINDOW,
-            streams: announced(streams),
-        },
+        limits: limits(streams),
         buffer: BUFFER,
         reinjection: true,
         lateness: LATENESS,
@@ -101,4 +106,17 @@ pub fn random<const N: usize>() -> Result<[u8; N], ring::error::Unspecified> {
 /// The system has none.
 pub fn rng() -> Result<ChaCha8Rng, ring::error::Unspecified> {
     Ok(ChaCha8Rng::from_seed(random()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_number_of_streams_leaves_a_share() {
+        let most = limits(STREAMS_MAX);
+        assert!(most.leaves_a_share() && most.streams >= u64::from(STREAMS_MAX));
+        assert_eq!(Limits::sharing(WINDOW, announced(STREAMS_MAX + 1)), None);
+        assert!(limits(256).stream_window * limits(256).streams <= WINDOW / 16);
+    }
 }

@@ -65,6 +65,29 @@ pub struct BundleStatus {
     pub links: Vec<LinkStatus>,
     /// Bytes that wait or are in flight.
     pub held_bytes: u64,
+    /// Connections whose content nobody reads here, if that leaves little of the window for others.
+    #[serde(default)]
+    pub unread: Option<Unread>,
+    /// Connections that wait because nobody reads at the other end.
+    #[serde(default)]
+    pub waiting_for_peer: usize,
+}
+
+/// Content that nobody reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// Connections with such content.
+    pub connections: usize,
+    /// Bytes of it.
+    pub bytes: u64,
+}
+
+/// Says that streams hold bytes that `nobody` reads.
+pub fn unread(streams: usize, bytes: u64, nobody: &str) -> String {
+    let megabytes = bytes as f64 / 1e6;
+    format!(
+        "{streams} connections hold {megabytes:.1} MB that {nobody} reads, and slow other ones down"
+    )
 }
 
 /// State of a link of a bundle.
@@ -122,11 +145,14 @@ impl BundleStatus {
         judges: &Judges,
     ) -> BundleStatus {
         let held_bytes = host.bundle(id).map(|bundle| bundle.held()).unwrap_or_default();
+        let unread = host.bundle(id).and_then(|bundle| bundle.unread());
+        let unread = unread.map(|(connections, bytes)| Unread { connections, bytes });
+        let waiting_for_peer = host.bundle(id).map_or(0, |bundle| bundle.waiting_for_peer());
         let of = |(number, path): (usize, Option<PathState>)| {
             Some(LinkStatus::of(&path?, judges.why(id, number)))
         };
         let links = host.paths(id).into_iter().enumerate().filter_map(of).collect();
-        BundleStatus { peer, number, links, held_bytes }
+        BundleStatus { peer, number, links, held_bytes, unread, waiting_for_peer }
     }
 }
 

@@ -19,6 +19,10 @@ pub enum Control {
     MaxStreams,
     /// How this end wants a path to be used.
     Status(usize),
+    /// Credit of a stream is wanted back.
+    Recall(StreamId),
+    /// Credit of a stream is given back.
+    Return(StreamId),
     /// Credit of a stream.
     MaxStreamData(StreamId),
     /// End of a stream whose last byte was given to a path before the end was known.
@@ -89,9 +93,15 @@ impl Controls {
 
     /// Forgets all frames of a stream that is gone.
     pub fn forget(&mut self, id: StreamId) {
-        for control in
-            [Control::MaxStreamData(id), Control::End(id), Control::Reset(id), Control::Stop(id)]
-        {
+        let of_stream = [
+            Control::Recall(id),
+            Control::Return(id),
+            Control::MaxStreamData(id),
+            Control::End(id),
+            Control::Reset(id),
+            Control::Stop(id),
+        ];
+        for control in of_stream {
             self.due.remove(&control);
         }
     }

@@ -7,7 +7,7 @@
 //!                               length - 1; for each further range: gap - 1, length - 1
 //! 0x03        ACK_ACK           path u8, number: ranges below it are of no more use
 //! 0x04        MAX_DATA          bytes of all streams, in their order of sending
-//! 0x05        MAX_STREAM_DATA   stream, offset
+//! 0x05        MAX_STREAM_DATA   stream, times that credit was given back, offset
 //! 0x06        MAX_STREAMS       streams that the peer may have opened in all
 //! 0x07        RESET             stream, code, final size
 //! 0x08        STOP              stream, code
@@ -15,6 +15,8 @@
 //! 0x0a        GOAWAY            streams of the peer that are still served
 //! 0x0b        CLOSE             code, length u8, reason in UTF-8
 //! 0x0c, 0x0d  MESSAGE           flow, (0x0d: number,) length, bytes
+//! 0x0e        RECALL            stream, times that credit was given back before
+//! 0x0f        RETURN            stream, times that credit was given back, offset kept
 //! 0x10..0x17  STREAM            stream, (bit 2: offset,) (bit 0: length,) bytes;
 //!                               bit 1: they are the last ones
 //! ```
@@ -123,6 +125,8 @@ pub enum Frame<'b> {
     MaxStreamData {
         /// The stream.
         stream: u64,
+        /// How often its sender had given credit back: what was sent before that is void.
+        round: u64,
         /// New limit, as an offset.
         end: u64,
     },
@@ -164,6 +168,22 @@ pub enum Frame<'b> {
         /// Explanation for a person.
         reason: &'b str,
     },
+    /// Asks for unused credit of a stream back.
+    Recall {
+        /// The stream.
+        stream: u64,
+        /// How often its sender has given credit back before.
+        round: u64,
+    },
+    /// Gives unused credit of a stream back.
+    Return {
+        /// The stream.
+        stream: u64,
+        /// How often its sender has given credit back, this time included.
+        round: u64,
+        /// The limit that it keeps, as an offset.
+        end: u64,
+    },
     /// A message of a flow, which is not repeated.
     Message {
         /// The flow.
@@ -200,6 +220,8 @@ mod kind {
     pub const CLOSE: u8 = 0x0b;
     pub const MESSAGE: u8 = 0x0c;
     pub const NUMBERED_MESSAGE: u8 = 0x0d;
+    pub const RECALL: u8 = 0x0e;
+    pub const RETURN: u8 = 0x0f;
     pub const STREAM: u8 = 0x10;
     pub const STREAM_LAST: u8 = 0x17;
     /// Bits of the type of a STREAM.
@@ -224,9 +246,17 @@ impl<'b> Frame<'b> {
             kind::ACK => fields.ack()?,
             kind::ACK_ACK => Frame::AckAck { path: fields.path()?, below: fields.varint()? },
             kind::MAX_DATA => Frame::MaxData(fields.varint()?),
-            kind::MAX_STREAM_DATA => {
-                Frame::MaxStreamData { stream: fields.varint()?, end: fields.varint()? }
-            }
+            kind::MAX_STREAM_DATA => Frame::MaxStreamData {
+                stream: fields.varint()?,
+                round: fields.varint()?,
+                end: fields.varint()?,
+            },
+            kind::RECALL => Frame::Recall { stream: fields.varint()?, round: fields.varint()? },
+            kind::RETURN => Frame::Return {
+                stream: fields.varint()?,
+                round: fields.varint()?,
+                end: fields.varint()?,
+            },
             kind::MAX_STREAMS => Frame::MaxStreams(fields.varint()?),
             kind::RESET => Frame::Reset {
                 stream: fields.varint()?,
@@ -269,9 +299,11 @@ impl<'b> Frame<'b> {
                 put_varint(into, below);
             }
             Frame::MaxData(end) => put(into, kind::MAX_DATA, &[end]),
-            Frame::MaxStreamData { stream, end } => {
-                put(into, kind::MAX_STREAM_DATA, &[stream, end]);
+            Frame::MaxStreamData { stream, round, end } => {
+                put(into, kind::MAX_STREAM_DATA, &[stream, round, end]);
             }
+            Frame::Recall { stream, round } => put(into, kind::RECALL, &[stream, round]),
+            Frame::Return { stream, round, end } => put(into, kind::RETURN, &[stream, round, end]),
             Frame::MaxStreams(count) => put(into, kind::MAX_STREAMS, &[count]),
             Frame::Reset { stream, code, size } => put(into, kind::RESET, &[stream, code, size]),
             Frame::Stop { stream, code } => put(into, kind::STOP, &[stream, code]),
@@ -401,6 +433,10 @@ impl<'b> Fields<'_, 'b> {
             return Err(WRONG);
         }
         let reason = std::str::from_utf8(self.take(len.into())?).map_err(|_| WRONG)?;
+        // It stands in a line of a log.
+        if reason.contains(char::is_control) {
+            return Err(WRONG);
+        }
         Ok(Frame::Close { code, reason })
     }
 

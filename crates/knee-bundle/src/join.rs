@@ -18,7 +18,7 @@ use knee_sched::PATHS_MAX;
 use knee_units::Time;
 
 /// Version of the protocol that this crate speaks.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Longest label of a path, bytes.
 pub const LABEL_MAX: usize = 32;
 
@@ -187,5 +187,6 @@ fn text(reader: &mut Reader<'_>, most: usize, wrong: Malformed) -> Result<String
     let len = usize::from(reader.u8().ok_or(Malformed::Truncated)?);
     let bytes = reader.take(len).ok_or(Malformed::Truncated)?;
     let text = std::str::from_utf8(bytes).map_err(|_| wrong)?;
-    if len <= most { Ok(text.to_owned()) } else { Err(wrong) }
+    // It stands in a line of a log.
+    if len <= most && !text.contains(char::is_control) { Ok(text.to_owned()) } else { Err(wrong) }
 }

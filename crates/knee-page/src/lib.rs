@@ -35,6 +35,8 @@ use tokio_stream::wrappers::WatchStream;
 
 /// Maximum concurrent connections; further ones wait.
 const CONNECTIONS_MAX: usize = 64;
+/// Those of them that may be streams of events, which last: others find a place beside them.
+const EVENTS_MAX: usize = 32;
 /// Timeout of a request, and of writing its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after the host has run out of file descriptors.
@@ -135,10 +137,20 @@ fn refusal(status: StatusCode, why: &str) -> Response {
     (status, format!("{why}\n")).into_response()
 }
 
+/// Places of streams of events, of all pages of this process.
+static EVENTS: Semaphore = Semaphore::const_new(EVENTS_MAX);
+
 /// Sends each new text as an event (server-sent events: HTML standard, section 9.2), starting with
 /// the latest. A slow client skips to the newest.
 pub fn events(news: watch::Receiver<Arc<str>>) -> Response {
-    let event = |text: Arc<str>| Ok::<Event, Infallible>(Event::default().data(&*text));
+    let Ok(place) = EVENTS.try_acquire() else {
+        let why = "Too many pages are open: close one.";
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, why);
+    };
+    let event = move |text: Arc<str>| {
+        let _held = &place;
+        Ok::<Event, Infallible>(Event::default().data(&*text))
+    };
     Sse::new(WatchStream::new(news).map(event)).keep_alive(KeepAlive::default()).into_response()
 }
 

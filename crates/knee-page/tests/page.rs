@@ -138,3 +138,20 @@ fn events_come_as_they_are_made() {
     assert_eq!(data(), "data: three");
     assert_eq!(news.receiver_count(), 1);
 }
+
+/// Streams of events, which last, leave places to others, and are free again when they end.
+#[test]
+fn events_leave_places_to_others() {
+    let (_news, latest) = watch::channel::<Arc<str>>("1".into());
+    let mut open: Vec<Response> = Vec::new();
+    while open.len() < 64 {
+        let answer = events(latest.clone());
+        if answer.status() == StatusCode::SERVICE_UNAVAILABLE {
+            break;
+        }
+        open.push(answer);
+    }
+    assert!(open.len() <= 32, "{}", open.len());
+    drop(open);
+    assert_eq!(events(latest).status(), StatusCode::OK);
+}

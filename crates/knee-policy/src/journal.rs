@@ -17,6 +17,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Largest journal; a larger file is a mistake.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// A line of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -276,11 +279,17 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
     }
     let mut options = OpenOptions::new();
     options.read(true).append(write).create(write).mode(0o600);
-    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+    // A pipe would wait for its other end (fifo(7)).
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+    options.custom_flags(flags.bits());
     let file = match options.open(path) {
         Ok(file) => file,
         Err(source) if source.raw_os_error() == Some(Errno::ELOOP as i32) => {
             return distrust(path, "it is a symbolic link");
+        }
+        // A pipe without a reader.
+        Err(source) if source.raw_os_error() == Some(Errno::ENXIO as i32) => {
+            return distrust(path, "it is not a regular file");
         }
         Err(source) => return Err(failed("open", path, source)),
     };
@@ -300,8 +309,12 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
 fn read(file: &mut File, path: &Path) -> Result<Recorded, PolicyError> {
     let mut text = String::new();
     file.rewind()
-        .and_then(|()| file.read_to_string(&mut text))
+        .and_then(|()| file.take(BYTES_MAX + 1).read_to_string(&mut text))
         .map_err(|source| failed("read", path, source))?;
+    if text.len() as u64 > BYTES_MAX {
+        let what = format!("it is larger than {} MiB", BYTES_MAX >> 20);
+        return Err(failed("read", path, io::Error::new(io::ErrorKind::FileTooLarge, what)));
+    }
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut entries = Vec::new();
     for (index, line) in whole.lines().enumerate() {

@@ -204,7 +204,8 @@ impl TrustedKeys {
     }
 }
 
-/// Highest accepted version of each policy, by name.
+/// Highest accepted version of each policy, by name. Versions of all names count as one sequence: a
+/// policy of another name replaces the current one, so an old one must not return under its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions(BTreeMap<String, (u64, String)>);
 
@@ -256,14 +257,12 @@ impl Versions {
             return Err(SignatureError::Expired);
         }
         let digest = hex(&Sha256::digest(parts(text).0.as_bytes()));
-        match self.0.get(&policy.name) {
-            Some((had, _)) if *had > version => {
-                return Err(SignatureError::Older { version, had: *had });
-            }
-            Some((had, other)) if *had == version && *other != digest => {
-                return Err(SignatureError::Changed(version));
-            }
-            _ => {}
+        let had = self.0.values().map(|(had, _)| *had).max().unwrap_or(0);
+        if had > version {
+            return Err(SignatureError::Older { version, had });
+        }
+        if self.0.values().any(|(had, other)| *had == version && *other != digest) {
+            return Err(SignatureError::Changed(version));
         }
         self.0.insert(policy.name.clone(), (version, digest));
         Ok(())
@@ -380,7 +379,15 @@ mod tests {
         assert_eq!(take(&mut versions, &text(4), 0), Ok(()));
         let bare = text(5).replace("version = 5\n", "");
         assert_eq!(take(&mut versions, &bare, 0), Err(SignatureError::Incomplete));
-        assert_eq!(take(&mut versions, &text(1).replace("edge", "inner"), 0), Ok(()));
+        // An old policy of another name does not return.
+        let old = text(1).replace("edge", "inner");
+        let older = SignatureError::Older { version: 1, had: 4 };
+        assert_eq!(take(&mut versions, &old, 0), Err(older));
+        assert_eq!(
+            take(&mut versions, &text(4).replace("edge", "inner"), 0),
+            Err(SignatureError::Changed(4))
+        );
+        assert_eq!(take(&mut versions, &text(5).replace("edge", "inner"), 0), Ok(()));
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/versions");

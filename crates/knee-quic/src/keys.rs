@@ -28,6 +28,8 @@ pub(crate) const SERVER_ID: usize = 8;
 /// Maximum number of concurrent connections of a client's endpoint, each of which has up to five ids:
 /// most of the ids stay free, so that a new one is soon found.
 pub(crate) const CLIENT_CONNECTIONS_MAX: usize = 8192;
+/// The version of QUIC that is spoken (RFC 9000, section 15).
+pub(crate) const QUIC: u32 = 1;
 /// Name of the protocol in the handshake (RFC 7301).
 pub const PROTOCOL: &[u8] = b"knee-bond/1";
 
@@ -133,6 +135,7 @@ impl KeyPair {
         let (first, _) = connection_ids.as_ref().split_first_chunk().unwrap_or((&[0; 8], &[]));
         let connection_ids = u64::from_be_bytes(*first);
         let mut config = EndpointConfig::new(Arc::new(reset));
+        config.supported_versions(vec![QUIC]);
         config.cid_generator(Arc::new(move || match is_server {
             true => Box::new(HashedConnectionIdGenerator::from_key(connection_ids)),
             false => Box::new(ClientIds(RandomConnectionIdGenerator::new(CLIENT_ID))),

@@ -11,6 +11,7 @@ use knee_units::Time;
 use noq_proto::congestion::{Controller, ControllerFactory};
 use noq_proto::{Connection, ConnectionHandle, PathId};
 use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -47,6 +48,9 @@ pub struct Link {
     pub received: u64,
     /// What the peer has sent on the control stream.
     pub said: Vec<u8>,
+    /// Datagrams that arrived before it was a path, and their bytes.
+    early: VecDeque<Bytes>,
+    early_bytes: usize,
     /// Send buffer space when no datagram waits.
     room: usize,
     /// Packets acknowledged at the last check.
@@ -71,6 +75,8 @@ impl Link {
             up: false,
             received: 0,
             said: Vec::new(),
+            early: VecDeque::new(),
+            early_bytes: 0,
             room,
             heard: 0,
         }
@@ -84,6 +90,25 @@ impl Link {
     /// Returns when it is over unless it joins; [`Time::MAX`] if it has joined, or need not.
     pub fn deadline(&self) -> Time {
         if self.member.is_none() { self.join_by } else { Time::MAX }
+    }
+
+    /// Keeps the datagrams that arrived, at most `most` bytes of them, until it is a path; others are
+    /// lost.
+    pub fn keep_early(&mut self, most: usize) {
+        while let Some(bytes) = self.connection.datagrams().recv() {
+            let cost = bytes.len() + size_of::<Bytes>();
+            if self.early_bytes + cost <= most {
+                self.early_bytes += cost;
+                // It shares the memory of its packet.
+                self.early.push_back(Bytes::copy_from_slice(&bytes));
+            }
+        }
+    }
+
+    /// Returns the next datagram that arrived.
+    pub fn next_datagram(&mut self) -> Option<Bytes> {
+        let early = self.early.pop_front();
+        early.or_else(|| self.connection.datagrams().recv())
     }
 
     /// Returns the bytes of datagrams that have not left.

@@ -50,7 +50,9 @@ mod bonding {
     use crate::table::{Mood, Table};
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
     use knee_bond::request::Malformed;
-    use knee_bond::status::{BundleStatus, LinkStatus, Status, ask, says_more, socket_paths};
+    use knee_bond::status::{
+        BundleStatus, LinkStatus, Status, Unread, ask, says_more, socket_paths, unread,
+    };
     use knee_bond::{
         BondError, Client, ClientConfig, ConfigError, Forward, Server, ServerConfig, Tried,
         check_transparent, key, try_links,
@@ -379,6 +381,19 @@ mod bonding {
         for link in now.bundles.iter().flat_map(|bundle| &bundle.links) {
             if let Some(why) = &link.left_out {
                 document = document.said(format!("{} is left out: {why}.", link.name));
+            }
+        }
+        for bundle in &now.bundles {
+            if let Some(Unread { connections, bytes }) = bundle.unread {
+                let nobody = if now.role == "client" { "no program" } else { "no target" };
+                let said = unread(connections, bytes, nobody);
+                document = document.said(format!("{}: {said}.", bundle.peer));
+            }
+            if bundle.waiting_for_peer > 0 {
+                document = document.said(format!(
+                    "{}: {} connections wait because nobody reads them at the other end.",
+                    bundle.peer, bundle.waiting_for_peer
+                ));
             }
         }
         if now.transparent {

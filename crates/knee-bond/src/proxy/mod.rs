@@ -9,6 +9,7 @@ use crate::config::Login;
 use crate::request::{Answer, Malformed, Outcome, Partial, REQUEST_MAX, Request, Target};
 use crate::stream::{Broken, BundleStream, break_off, relay};
 use knee_bundle::Class;
+use knee_quic::BundleId;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,6 +22,9 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a request waits for the first link.
 const FIRST_LINK: Duration = Duration::from_secs(10);
+/// How long it waits for the server's answer: for links to come back, and for the name and the
+/// target.
+const ANSWER: Duration = Duration::from_secs(90);
 /// Pause after `accept` failed for lack of file descriptors.
 pub(crate) const RESPITE: Duration = Duration::from_millis(100);
 
@@ -192,6 +196,19 @@ pub(crate) async fn ask(
     let Ok(bundle) = timeout(FIRST_LINK, way.bundle()).await else {
         return Err(failed(Outcome::Unreachable, "no link to the server is up: knee bond status"));
     };
+    let asked = timeout(ANSWER, ask_in(way, bundle, request, first)).await;
+    let late = |_| Err(failed(Outcome::TimedOut, "the server did not answer in time"));
+    asked.unwrap_or_else(late)
+}
+
+/// Opens a stream in a bundle with a request, and waits for the answer.
+async fn ask_in(
+    way: &Way,
+    bundle: BundleId,
+    request: &Request,
+    first: &[u8],
+) -> Result<BundleStream, Answer> {
+    let failed = |outcome, reason: &str| Answer { outcome, reason: reason.to_owned() };
     let stopping =
         || failed(Outcome::Unreachable, "the server is stopping: try again once it is back");
     let Some(stream) = way.engine.open(bundle, Class::Normal) else {

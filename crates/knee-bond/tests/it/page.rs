@@ -40,6 +40,8 @@ fn state() -> Status {
             number: 0,
             links: vec![link("eth0", 700), link("wwan0", 300)],
             held_bytes: 0,
+            unread: None,
+            waiting_for_peer: 0,
         }],
         unused: vec![Unused { name: "usb0".to_owned(), why: "it has no address".to_owned() }],
         transparent: false,

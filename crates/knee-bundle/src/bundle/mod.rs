@@ -17,7 +17,9 @@ use crate::frame::Malformed;
 use crate::message::Messages;
 use crate::path::{ACK_DELAY, Arrivals, Fate, NeverSent, Outstanding, Rtt};
 use crate::spans::Spans;
-use crate::stream::{Class, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams};
+use crate::stream::{
+    Class, Piece, ReceiveStream, Receiving, SendStream, Shares, StreamId, Streams, own_part,
+};
 use bytes::Bytes;
 use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
 use knee_sched::{PATHS_MAX, Path, Scheduler};
@@ -29,19 +31,46 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Bytes of a datagram that every path must carry: an ACK and the longest other frame. QUIC's
 /// datagrams have about twice as many (RFC 9000, section 14).
 pub const DATAGRAM_MIN: u16 = 600;
-/// Bytes that a stream may always buffer.
+/// Bytes that a stream buffers without much need.
 const SHARE: u64 = 1 << 16;
 
-/// Limits that an end sets for its peer.
+/// Limits that an end sets for its peer, and for itself whatever the peer allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of all streams, sent and not yet read.
     pub window: u64,
-    /// Bytes of one stream, sent and not yet read, until it gets more of `window` because it is
-    /// read.
+    /// Bytes of one stream, sent and not yet read, that it may always have: more of `window` is
+    /// shared.
     pub stream_window: u64,
-    /// Streams that the peer may have open.
+    /// Streams that the client may have open.
     pub streams: u64,
+}
+
+impl Limits {
+    /// Makes limits in which the windows of all streams together leave at least half of `window` to
+    /// be shared; `None` if there are too many streams for that.
+    pub fn sharing(window: u64, streams: u64) -> Option<Limits> {
+        let limits = Limits { window, stream_window: own_part(window, streams), streams };
+        limits.leaves_a_share().then_some(limits)
+    }
+
+    /// Returns the limits that a client with these accepts of those that its server announces, which
+    /// then hold for both: no larger windows, and no more streams than leave a share; `None` if the
+    /// windows are larger.
+    pub fn accept(&self, announced: Limits) -> Option<Limits> {
+        let Limits { window, stream_window, streams } = announced;
+        let most = match self.leaves_a_share() {
+            true => window / 2 / stream_window.max(1),
+            false => self.streams,
+        };
+        let fits = window <= self.window && stream_window <= window && most > 0;
+        fits.then_some(Limits { window, stream_window, streams: streams.min(most) })
+    }
+
+    /// Returns whether the windows of all streams together leave at least half of that of all.
+    pub fn leaves_a_share(&self) -> bool {
+        self.stream_window.saturating_mul(self.streams) <= self.window / 2
+    }
 }
 
 /// Settings of a bundle. The ends have exchanged their limits (JOINED).
@@ -78,6 +107,13 @@ pub enum Event {
         stream: StreamId,
         /// Error code.
         code: u64,
+    },
+    /// Content that nobody reads leaves little of the window for other streams.
+    Crowded {
+        /// Streams with content that was not read.
+        streams: usize,
+        /// Bytes of it.
+        bytes: u64,
     },
     /// The peer no longer reads a stream, which is reset.
     Stopped {
@@ -209,8 +245,10 @@ pub struct Bundle {
     paths: [PathState; PATHS_MAX],
     sending: Sending<Streams>,
     overflow: Overflow,
-    receiving: BTreeMap<StreamId, ReceiveStream>,
-    pool: Pool,
+    receiving: Receiving,
+    is_crowded: bool,
+    /// Time of the last call with a time.
+    now: Time,
     controls: Controls,
     messages: Messages,
     /// Whether the last datagram with data carried a message.
@@ -231,11 +269,13 @@ pub struct Bundle {
     consumed: u64,
     highest: u64,
     granted: u64,
-    /// Maximum bytes of all streams that are written and not acknowledged, apart from each stream's
-    /// share: the peer's window, or as much as a single stream needs to buffer all it may.
-    buffer_of_all: u64,
-    /// Streams whose writer must wait for room.
+    /// How streams share what may be written and not acknowledged.
+    buffers: Shares,
+    /// Streams whose writer must wait for room, those of which something arrived since the last look
+    /// at them, and the room of a stream at the last look at all of them.
     refused: BTreeSet<StreamId>,
+    arrived: BTreeSet<StreamId>,
+    room_seen: u64,
     events: VecDeque<Event>,
     goes_away: Option<u64>,
     peer_goes_away: bool,
@@ -252,7 +292,14 @@ pub struct Bundle {
 impl Bundle {
     /// Makes a bundle without paths. `peer` are the limits that the peer has announced.
     pub fn new(settings: BundleSettings, peer: Limits, scheduler: Box<dyn Scheduler>) -> Bundle {
-        let mut streams = Streams::default();
+        let Limits { window, stream_window, streams } = settings.limits;
+        let receiving = Shares::within(window, stream_window, streams);
+        // As much as a single stream needs to buffer all it may (it gets two thirds of five sixths),
+        // or the peer's window, but not more of it than this end would allow.
+        let all = (settings.buffer / 5 * 9).max(peer.window.min(window));
+        let own = own_part(all.max(SHARE * 256), streams);
+        let buffers = Shares::beside(all, own);
+        let mut streams = Streams::with_own(own);
         streams.set_datagram(settings.datagram);
         let sending = knee_multipath::Settings {
             mss: settings.datagram,
@@ -269,8 +316,9 @@ impl Bundle {
             paths: Default::default(),
             sending: Sending::new(sending, streams, scheduler),
             overflow: Overflow::default(),
-            receiving: BTreeMap::new(),
-            pool: Pool::default(),
+            receiving: Receiving::new(receiving),
+            is_crowded: false,
+            now: Time::ZERO,
             controls: Controls::default(),
             messages: Messages::default(),
             message_was_last: false,
@@ -285,8 +333,10 @@ impl Bundle {
             consumed: 0,
             highest: 0,
             granted: settings.limits.window,
-            buffer_of_all: (settings.buffer + settings.buffer / 2).max(peer.window),
+            buffers,
             refused: BTreeSet::new(),
+            arrived: BTreeSet::new(),
+            room_seen: 0,
             events: VecDeque::new(),
             goes_away: None,
             peer_goes_away: false,
@@ -395,9 +445,13 @@ impl Bundle {
 
     // Streams.
 
-    /// Opens a stream, or returns `None` if the peer allows no more now.
+    /// Opens a stream, or returns `None` if the peer or the own limit allows no more now. Only a
+    /// client may.
     pub fn open(&mut self, class: Class) -> Option<StreamId> {
-        if self.peer_goes_away || self.closing.is_some() || self.opened >= self.openable {
+        let may = !self.settings.is_server
+            && self.opened < self.openable
+            && self.receiving.open() < self.settings.limits.streams;
+        if self.peer_goes_away || self.closing.is_some() || !may {
             return None;
         }
         let id = StreamId::new(self.opened, class, self.settings.is_server);
@@ -408,7 +462,8 @@ impl Bundle {
 
     fn insert(&mut self, id: StreamId) {
         self.sending.source_mut().insert(id, SendStream::new(self.peer_stream_window));
-        self.receiving.insert(id, ReceiveStream::new(self.settings.limits.stream_window));
+        self.receiving.insert(self.now, id);
+        self.grant_stream(id, true);
     }
 
     /// Writes bytes to a stream, as many as there is room for, and returns how many. If not all,
@@ -424,15 +479,14 @@ impl Bundle {
     }
 
     /// Returns the bytes that a stream may buffer now: twice what is in flight, so that the
-    /// application does not limit the paths, but at most twice what is left, as with the credit.
-    /// Streams whose readers stopped must neither fill the memory nor keep other streams from
-    /// writing.
+    /// application does not limit the paths, within its share. Streams whose readers stopped must
+    /// neither fill the memory nor keep other streams from writing.
     fn buffer_of(&self, id: StreamId) -> u64 {
         let streams = self.sending.source();
         let own = streams.get(id).map_or(0, SendStream::held);
-        let left = self.buffer_of_all.saturating_sub(streams.held() - own);
+        let share = self.buffers.most(streams.beyond() - self.buffers.beyond(own));
         let in_flight: u64 = self.paths.iter().map(|state| state.sent.in_flight()).sum();
-        self.settings.buffer.max(2 * in_flight).min((left / 3 * 2).max(SHARE))
+        self.settings.buffer.max(2 * in_flight).min(share)
     }
 
     /// Ends the sending direction of a stream.
@@ -461,12 +515,15 @@ impl Bundle {
 
     /// Asks the peer to reset a stream that nobody reads any more.
     pub fn stop(&mut self, id: StreamId, code: u64) {
-        let Some(stream) = self.receiving.get_mut(&id) else { return };
-        let before = stream.consumed();
-        if stream.stop(code) {
-            self.consumed += stream.consumed() - before;
+        let stop = |stream: &mut ReceiveStream| {
+            let before = stream.consumed();
+            stream.stop(code).then(|| stream.consumed() - before)
+        };
+        if let Some(discarded) = self.receiving.change(id, stop).flatten() {
+            self.consumed += discarded;
             self.controls.tell(Control::Stop(id));
             self.grant();
+            self.note_fullness();
             self.retire(id);
         }
     }
@@ -475,23 +532,23 @@ impl Bundle {
     /// `None` if there are none now. They share the memory of a block, so they should be copied if
     /// they are kept.
     pub fn read(&mut self, id: StreamId, most: usize) -> Option<Bytes> {
-        let stream = self.receiving.get_mut(&id)?;
-        let bytes = stream.read(most, &mut self.pool)?;
+        let bytes = self.receiving.read(id, most)?;
         self.consumed += bytes.len() as u64;
-        self.grant_stream(id);
+        self.grant_stream(id, false);
         self.grant();
+        self.note_fullness();
         self.retire(id);
         Some(bytes)
     }
 
     /// Returns whether all of a stream was read, including its end.
     pub fn is_read_to_end(&self, id: StreamId) -> bool {
-        self.receiving.get(&id).is_none_or(ReceiveStream::is_done)
+        self.receiving.get(id).is_none_or(ReceiveStream::is_done)
     }
 
     /// Returns whether the stream exists: some of it is yet to be sent, acknowledged or read.
     pub fn has(&self, id: StreamId) -> bool {
-        self.receiving.contains_key(&id)
+        self.receiving.get(id).is_some()
     }
 
     /// Queues a message of a flow, which is never repeated. `duplicate` sends it over all paths.
@@ -552,7 +609,18 @@ impl Bundle {
 
     /// Returns the bytes of content held: written and not acknowledged, or received and not read.
     pub fn held(&self) -> u64 {
-        let received: u64 = self.receiving.values().map(ReceiveStream::held).sum();
-        self.sending.source().held() + received
+        self.sending.source().held() + self.receiving.held()
+    }
+
+    /// Returns the number of streams that hold content which was not read and the bytes of it, if it
+    /// leaves little of the window for other streams.
+    pub fn unread(&self) -> Option<(usize, u64)> {
+        self.is_crowded.then(|| (self.receiving.holding(), self.receiving.held()))
+    }
+
+    /// Returns the number of streams whose bytes wait because the peer's application does not read
+    /// them.
+    pub fn waiting_for_peer(&self) -> usize {
+        self.sending.source().unread()
     }
 }

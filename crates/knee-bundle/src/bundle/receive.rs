@@ -1,15 +1,17 @@
 //! Receiving.
 
-use super::{Bundle, Content, Event, Limits, PathUse, Violation};
+use super::{Bundle, Content, Event, Limits, PathUse, SHARE, Violation};
 use crate::control::Control;
 use crate::frame::{Frame, HEADER, Malformed};
 use crate::path::{Fate, NeverSent};
-use crate::stream::{Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams};
+use crate::stream::{Inserted, Piece, ReceiveStream, Receiving, SendStream, StreamId, Streams};
 use crate::varint::Reader;
 use bytes::Bytes;
 use knee_sched::PathSet;
 use knee_units::Time;
-use std::collections::BTreeMap;
+
+/// Share of the shared window from which unread content leaves little for other streams.
+const CROWDED: f64 = 0.75;
 
 impl Bundle {
     /// Processes a datagram.
@@ -17,6 +19,7 @@ impl Bundle {
     /// # Errors
     /// The rule that it violates; the bundle must not be used after that.
     pub fn on_datagram(&mut self, now: Time, path: usize, bytes: &[u8]) -> Result<(), Violation> {
+        self.now = now;
         let Some((low, rest)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(Violation::Malformed(Malformed::Truncated));
         };
@@ -65,9 +68,23 @@ impl Bundle {
             }
             Frame::AckAck { path, below } => self.paths[path].arrivals.settle(below),
             Frame::MaxData(end) => self.sending.on_credit(end),
-            Frame::MaxStreamData { stream, end } => {
+            Frame::MaxStreamData { stream, round, end } => {
                 if let Some(id) = self.known(stream)? {
-                    self.sending.source_mut().change(id, |stream| stream.raise_limit(end));
+                    self.sending.source_mut().change(id, |stream| stream.raise_limit(round, end));
+                }
+            }
+            Frame::Recall { stream, round } => {
+                if let Some(id) = self.known(stream)? {
+                    self.sending.source_mut().change(id, |stream| stream.on_recall(round));
+                    self.give_credit_back(id);
+                }
+            }
+            Frame::Return { stream, round, end } => {
+                if let Some(id) = self.known(stream)?
+                    && self.receiving.change(id, |stream| stream.on_return(round, end))
+                        == Some(false)
+                {
+                    return Err(Violation::Beyond(id));
                 }
             }
             Frame::MaxStreams(count) => self.openable = self.openable.max(count),
@@ -111,15 +128,13 @@ impl Bundle {
     /// over.
     fn known(&mut self, value: u64) -> Result<Option<StreamId>, Violation> {
         let id = StreamId::read(value).ok_or(Violation::Stream(value))?;
-        if self.receiving.contains_key(&id) {
+        if self.receiving.get(id).is_some() {
             return Ok(Some(id));
         }
-        if id.by_server() == self.settings.is_server {
-            return if id.number() < self.opened {
-                Ok(None)
-            } else {
-                Err(Violation::Stream(value))
-            };
+        // Only a client opens streams.
+        if !self.settings.is_server || id.by_server() {
+            let is_over = !id.by_server() && id.number() < self.opened;
+            return if is_over { Ok(None) } else { Err(Violation::Stream(value)) };
         }
         if self.accepted.contains(id.number()) {
             return Ok(None);
@@ -148,20 +163,22 @@ impl Bundle {
         bytes: &[u8],
     ) -> Result<bool, Violation> {
         let Some(id) = self.known(value)? else { return Ok(true) };
-        let Some(stream) = self.receiving.get_mut(&id) else { return Ok(true) };
-        let (was_readable, before) = (stream.is_readable(), stream.consumed());
-        match stream.insert(now, offset, bytes, fin, &mut self.pool) {
-            Inserted::NoRoom => return Ok(false),
-            Inserted::Violation => return Err(Violation::Beyond(id)),
-            Inserted::Taken(risen) => {
+        let of = |stream: &ReceiveStream| (stream.is_readable(), stream.consumed());
+        let Some((was_readable, before)) = self.receiving.get(id).map(of) else { return Ok(true) };
+        match self.receiving.add(now, id, offset, bytes, fin) {
+            Some(Inserted::NoRoom) => return Ok(false),
+            Some(Inserted::Violation) => return Err(Violation::Beyond(id)),
+            Some(Inserted::Taken(risen)) => {
                 self.highest += risen;
-                stream.note_arrival(self.highest);
             }
+            None => {}
         }
-        self.consumed += stream.consumed() - before;
-        if stream.is_readable() && !was_readable {
+        let Some((is_readable, consumed)) = self.receiving.get(id).map(of) else { return Ok(true) };
+        self.consumed += consumed - before;
+        if is_readable && !was_readable {
             self.events.push_back(Event::Readable(id));
         }
+        self.note_fullness();
         if self.highest > self.granted {
             return Err(Violation::Beyond(id));
         }
@@ -172,11 +189,11 @@ impl Bundle {
 
     fn on_reset(&mut self, value: u64, code: u64, size: u64) -> Result<(), Violation> {
         let Some(id) = self.known(value)? else { return Ok(()) };
-        let Some(stream) = self.receiving.get_mut(&id) else { return Ok(()) };
-        let (was_done, before) = (stream.is_done(), stream.consumed());
-        let risen = stream.on_reset(size).ok_or(Violation::Beyond(id))?;
-        self.highest += risen;
-        self.consumed += stream.consumed() - before;
+        let of = |stream: &ReceiveStream| (stream.is_done(), stream.consumed());
+        let Some((was_done, before)) = self.receiving.get(id).map(of) else { return Ok(()) };
+        let risen = self.receiving.change(id, |stream| stream.on_reset(size)).flatten();
+        self.highest += risen.ok_or(Violation::Beyond(id))?;
+        self.consumed += self.receiving.get(id).map_or(before, ReceiveStream::consumed) - before;
         if self.highest > self.granted {
             return Err(Violation::Beyond(id));
         }
@@ -188,63 +205,70 @@ impl Bundle {
         Ok(())
     }
 
-    /// Raises the peer's credit once the increase is a quarter of the window, or as much as is left
-    /// of it: if readers pause and hold more than three quarters, a quarter would never be reached.
+    /// Gives unused credit of a stream back if the peer asks for it and the stream is idle.
+    fn give_credit_back(&mut self, id: StreamId) {
+        let own = self.peer_stream_window;
+        let gives = |stream: &mut SendStream| stream.give_credit_back(own);
+        if self.sending.source_mut().change(id, gives) == Some(true) {
+            self.controls.tell(Control::Return(id));
+        }
+    }
+
+    /// Raises the peer's credit for all streams together. If the windows of streams leave a share, what
+    /// the credits of single streams allow together never exceeds the window; this one is then an
+    /// eighth of it higher, and raised by as much, so that it stops no sender that complies. Otherwise
+    /// it is raised once the increase is a quarter of the window, or as much as is left of it: if
+    /// readers pause and hold more than three quarters, a quarter would never be reached.
     pub(super) fn grant(&mut self) {
         let Limits { window, stream_window, .. } = self.settings.limits;
-        let end = self.consumed + window;
         let left = self.granted.saturating_sub(self.highest);
-        if end >= self.granted + left.max(stream_window / 4).min(window / 4) {
+        let (slack, step) = match self.settings.limits.leaves_a_share() {
+            true => (window / 8, window / 8),
+            false => (0, left.max(stream_window / 4).min(window / 4)),
+        };
+        let end = self.consumed + window + slack;
+        if end >= self.granted + step {
             self.granted = end;
             self.controls.tell(Control::MaxData);
         }
     }
 
-    /// Raises the peer's credit for a stream that was read.
-    ///
-    /// Credit cannot be taken back, and a reader may pause at any time, so no stream may have so
-    /// much that two of them fill the window of all. As in switches that share their memory
-    /// (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
-    /// 1998), a stream may hold twice what is left: one alone has half of the window, two have 3/10
-    /// each, and however many pause, the next one finds room. A quarter is kept for what every
-    /// stream has from the start, which is not counted. Nor is unused credit of idle streams: most
-    /// connections stay open without data. If they all come back and pause, the window fills.
-    pub(super) fn grant_stream(&mut self, id: StreamId) {
-        let Limits { window, stream_window, .. } = self.settings.limits;
-        let shared = window - window / 4;
-        let credit = |left: u64| (stream_window + left / 3 * 2).min(window);
-        // The sum below is not worth its time if even all that may be left would change nothing.
-        if !self.receiving.get(&id).is_some_and(|stream| stream.is_worth_raising(credit(shared))) {
-            return;
-        }
-        let active_from = self.highest.saturating_sub(window);
-        let others = self.receiving.iter().filter(|(other, _)| **other != id);
-        let taken = others
-            .map(|(_, stream)| stream.reserved(active_from).saturating_sub(stream_window))
-            .sum();
-        let credit = credit(shared.saturating_sub(taken));
-        if let Some(stream) = self.receiving.get_mut(&id)
-            && stream.raise_limit(credit)
-        {
+    /// Raises the peer's credit for a stream that was read or is new, and asks for that of idle ones
+    /// back if little is left.
+    pub(super) fn grant_stream(&mut self, id: StreamId, is_new: bool) {
+        if self.receiving.raise(id, is_new) {
             self.controls.tell(Control::MaxStreamData(id));
         }
+        let rtts = self.paths.iter().filter(|state| state.is_up).map(|state| state.rtt.expected());
+        for idle in self.receiving.recall(self.now, rtts.max().unwrap_or_default()) {
+            self.controls.tell(Control::Recall(idle));
+        }
+    }
+
+    /// Tells the application when content that nobody reads leaves little for other streams, once
+    /// until it is half read.
+    pub(super) fn note_fullness(&mut self) {
+        let fullness = self.receiving.fullness();
+        if fullness >= CROWDED && !self.is_crowded {
+            self.is_crowded = true;
+            let (streams, bytes) = (self.receiving.holding(), self.receiving.held());
+            self.events.push_back(Event::Crowded { streams, bytes });
+        }
+        self.is_crowded &= fullness >= CROWDED / 2.0;
     }
 
     /// Forgets a stream that is finished in both directions.
     pub(super) fn retire(&mut self, id: StreamId) {
-        let read = self.receiving.get(&id).is_none_or(ReceiveStream::is_done);
+        let read = self.receiving.get(id).is_none_or(ReceiveStream::is_done);
         let sent = |id| self.sending.source().get(id).is_none_or(SendStream::is_done);
-        if !read || !sent(id) || self.receiving.remove(&id).is_none() {
+        if !read || !sent(id) || !self.receiving.remove(id) {
             return;
-        }
-        if self.receiving.is_empty() {
-            self.pool = Pool::default();
         }
         self.sending.source_mut().remove(id);
         self.controls.forget(id);
         self.messages.forget(id.value());
         self.refused.remove(&id);
-        if id.by_server() != self.settings.is_server {
+        if self.settings.is_server {
             self.accepted_done += 1;
             let most = self.accepted_done + self.settings.limits.streams;
             if most >= self.granted_streams + (self.settings.limits.streams / 4).max(1) {
@@ -317,16 +341,30 @@ impl Bundle {
     fn on_piece_delivered(&mut self, Piece { stream: id, offset, len }: Piece) {
         let streams = self.sending.source_mut();
         streams.change(id, |stream| stream.on_delivered(offset, len.into()));
+        self.arrived.insert(id);
+        self.give_credit_back(id);
         self.retire(id);
     }
 
-    /// Wakes writers that waited and can write again: room that one stream freed may be used by
-    /// another.
+    /// Wakes writers that waited and can write again: those of streams of which something arrived,
+    /// and all of them once other streams have left them more room than at the last look. The room of
+    /// one on whose stream nothing arrives is of no use to it.
     pub(super) fn wake_writers(&mut self) {
         if self.refused.is_empty() {
+            self.arrived.clear();
             return;
         }
-        let refused = std::mem::take(&mut self.refused);
+        let room = self.buffers.most(self.sending.source().beyond());
+        let all = room >= self.room_seen.saturating_add(SHARE / 4);
+        if all || room < self.room_seen {
+            self.room_seen = room;
+        }
+        let arrived = std::mem::take(&mut self.arrived);
+        let refused = if all {
+            std::mem::take(&mut self.refused)
+        } else {
+            arrived.into_iter().filter(|id| self.refused.remove(id)).collect()
+        };
         for id in refused {
             let held = self.sending.source().get(id).map(SendStream::held);
             if held.is_some_and(|held| held < self.buffer_of(id)) {
@@ -355,15 +393,12 @@ impl Bundle {
 }
 
 /// Returns whether a control frame is still worth sending.
-pub(super) fn is_needed(
-    control: Control,
-    receiving: &BTreeMap<StreamId, ReceiveStream>,
-    streams: &Streams,
-) -> bool {
+pub(super) fn is_needed(control: Control, receiving: &Receiving, streams: &Streams) -> bool {
     match control {
-        Control::MaxStreamData(id) | Control::Stop(id) => receiving.contains_key(&id),
+        Control::MaxStreamData(id) | Control::Stop(id) => receiving.get(id).is_some(),
+        Control::Recall(id) => receiving.get(id).is_some_and(ReceiveStream::is_asked),
         Control::End(id) => streams.get(id).is_some_and(|stream| stream.reset_code().is_none()),
-        Control::Reset(id) => streams.get(id).is_some(),
+        Control::Reset(id) | Control::Return(id) => streams.get(id).is_some(),
         Control::Close
         | Control::GoAway
         | Control::MaxData

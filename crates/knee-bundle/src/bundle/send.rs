@@ -49,6 +49,7 @@ impl Bundle {
 
     /// Detects losses and silent paths.
     pub fn on_timer(&mut self, now: Time, paths: &[Path]) {
+        self.now = now;
         for path in 0..self.paths.len() {
             let state = &mut self.paths[path];
             let fates = &mut self.fates;
@@ -205,8 +206,18 @@ impl Bundle {
                 Frame::Status { path, quiet, cost, overflows }
             }
             Control::MaxStreamData(id) => {
-                let Some(stream) = self.receiving.get(&id) else { return };
-                Frame::MaxStreamData { stream: id.value(), end: stream.limit() }
+                let Some(stream) = self.receiving.get(id) else { return };
+                let (round, end) = (stream.round(), stream.limit());
+                Frame::MaxStreamData { stream: id.value(), round, end }
+            }
+            Control::Recall(id) => {
+                let Some(stream) = self.receiving.get(id) else { return };
+                Frame::Recall { stream: id.value(), round: stream.round() }
+            }
+            Control::Return(id) => {
+                let Some(stream) = self.sending.source().get(id) else { return };
+                let (round, end) = stream.given_back();
+                Frame::Return { stream: id.value(), round, end }
             }
             Control::End(id) => {
                 let Some(stream) = self.sending.source().get(id) else { return };
@@ -219,7 +230,7 @@ impl Bundle {
                 Frame::Reset { stream: id.value(), code, size: stream.given_end() }
             }
             Control::Stop(id) => {
-                let code = self.receiving.get(&id).and_then(ReceiveStream::stop_code);
+                let code = self.receiving.get(id).and_then(ReceiveStream::stop_code);
                 let Some(code) = code else { return };
                 Frame::Stop { stream: id.value(), code }
             }

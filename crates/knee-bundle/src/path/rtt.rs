@@ -36,6 +36,11 @@ impl Rtt {
         self.smoothed = (self.smoothed * 7 + adjusted) / 8;
     }
 
+    /// Returns the smoothed RTT, or the one to assume before the first sample.
+    pub fn expected(&self) -> Time {
+        if self.smoothed == Time::ZERO { INITIAL } else { self.smoothed }
+    }
+
     /// Returns the time without an answer after which a probe is sent (RFC 9002, section 6.2.1), if
     /// the peer may hold the answer back for `ack_delay`.
     pub fn probe_timeout(&self, ack_delay: Time) -> Time {

@@ -3,12 +3,16 @@
 mod blocks;
 mod order;
 mod receive;
+mod receiving;
 mod send;
+mod shares;
 
 pub use blocks::Pool;
 pub use order::{Piece, Streams};
 pub use receive::{Inserted, ReceiveStream};
+pub use receiving::Receiving;
 pub use send::SendStream;
+pub use shares::{Shares, own_part};
 
 /// Urgency of a stream. Classes share in deficit round robin, 16 : 4 : 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

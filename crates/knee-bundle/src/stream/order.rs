@@ -39,13 +39,20 @@ pub struct Streams {
     queues: [Queue; CLASSES.len()],
     current: usize,
     waiting: u64,
-    /// Bytes held by all streams.
+    /// Bytes held by all streams, and those of them beyond the part of `own` bytes of each.
     held: u64,
+    beyond: u64,
+    own: u64,
     /// Maximum size of a datagram, bytes.
     datagram: u16,
 }
 
 impl Streams {
+    /// Makes a set without streams, each of which has a part of so many bytes to itself.
+    pub fn with_own(own: u64) -> Streams {
+        Streams { own, ..Streams::default() }
+    }
+
     /// Adds a stream.
     pub fn insert(&mut self, id: StreamId, stream: SendStream) {
         self.streams.insert(id, stream);
@@ -68,6 +75,19 @@ impl Streams {
         self.held
     }
 
+    /// Returns the bytes of all streams beyond the part that each has to itself.
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// Returns the number of streams of which everything that the peer allows has arrived, and whose
+    /// further bytes wait: nobody reads them.
+    pub fn unread(&self) -> usize {
+        let is_unread =
+            |stream: &&SendStream| stream.waits_for_credit() && !stream.is_outstanding();
+        self.streams.values().filter(is_unread).count()
+    }
+
     /// Applies `f` to a stream, if it exists.
     pub fn change<T>(&mut self, id: StreamId, f: impl FnOnce(&mut SendStream) -> T) -> Option<T> {
         let stream = self.streams.get_mut(&id)?;
@@ -75,6 +95,8 @@ impl Streams {
         let result = f(stream);
         let after = stream.waiting();
         self.waiting = self.waiting + after - before;
+        let beyond = |held: u64| held.saturating_sub(self.own);
+        self.beyond = self.beyond + beyond(stream.held()) - beyond(held);
         self.held = self.held + stream.held() - held;
         if before == 0 && after > 0 {
             let turns = &mut self.queues[id.class() as usize].turns;

@@ -33,12 +33,16 @@ pub struct ReceiveStream {
     /// Offset below which the peer may send.
     limit: u64,
     size: Option<u64>,
-    /// Bytes of all streams that had arrived when this one last received some.
-    arrival: u64,
+    /// When something last arrived.
+    arrival: Time,
     /// Whether the peer reset the stream.
     is_reset: bool,
     /// Error code if this end no longer reads the stream.
     stopped: Option<u64>,
+    /// How often the peer has given credit back.
+    round: u64,
+    /// Whether it was asked to.
+    is_asked: bool,
 }
 
 impl ReceiveStream {
@@ -165,17 +169,51 @@ impl ReceiveStream {
         worth
     }
 
-    /// Notes that bytes arrived, the last of `all` bytes of all streams.
-    pub fn note_arrival(&mut self, all: u64) {
-        self.arrival = all;
+    /// Notes that something arrived, or might have.
+    pub fn note_arrival(&mut self, now: Time) {
+        self.arrival = now;
     }
 
-    /// Returns the bytes that are held or may still come: those not read, and the unused credit if
-    /// something arrived after the first `active_from` bytes of all streams.
-    pub fn reserved(&self, active_from: u64) -> u64 {
-        let end = self.size.unwrap_or(self.limit);
-        let is_idle = self.arrival < active_from;
-        if is_idle { self.highest - self.read } else { end - self.read }
+    /// Returns the bytes that are held or may still come, and must be kept.
+    pub fn reserved(&self) -> u64 {
+        if self.is_reset || self.stopped.is_some() {
+            return 0;
+        }
+        self.size.unwrap_or(self.limit) - self.read
+    }
+
+    /// Asks for unused credit beyond `own` bytes back if there is some, nothing arrived since
+    /// `active_from`, and it was not asked for yet. Returns whether it did.
+    pub fn ask_back(&mut self, active_from: Time, own: u64) -> bool {
+        let unused = self.limit.saturating_sub(self.highest);
+        let may = self.size.is_none() && self.stopped.is_none() && !self.is_asked;
+        let asks = may && self.arrival < active_from && unused > own;
+        self.is_asked |= asks;
+        asks
+    }
+
+    /// Returns whether the peer was asked for credit and has not answered.
+    pub fn is_asked(&self) -> bool {
+        self.is_asked
+    }
+
+    /// Returns how often the peer has given credit back: what it was told before is void.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Lowers the limit to what the peer keeps after it gave credit back for the `round`th time.
+    /// Returns false if that is impossible.
+    pub fn on_return(&mut self, round: u64, end: u64) -> bool {
+        // An older one, repeated.
+        if round <= self.round {
+            return true;
+        }
+        if round > self.round + 1 || !self.is_asked || end > self.limit || end < self.highest {
+            return false;
+        }
+        (self.round, self.limit, self.is_asked) = (round, end, false);
+        true
     }
 
     /// Returns the reassembly measures.

@@ -23,6 +23,11 @@ pub struct SendStream {
     given: u64,
     /// Offset below which the peer allows bytes.
     limit: u64,
+    /// How often credit was given back, the limit that was left the last time, and whether the peer
+    /// asks for more.
+    round: u64,
+    kept: u64,
+    is_asked: bool,
     acknowledged: Spans,
     /// Whether the end was set.
     finished: bool,
@@ -91,9 +96,35 @@ impl SendStream {
         taken
     }
 
-    /// Raises the peer's limit.
-    pub fn raise_limit(&mut self, limit: u64) {
-        self.limit = self.limit.max(limit);
+    /// Raises the peer's limit, unless the peer did not know yet that credit was given back.
+    pub fn raise_limit(&mut self, round: u64, limit: u64) {
+        if round == self.round {
+            self.limit = self.limit.max(limit);
+        }
+    }
+
+    /// Notes that the peer, which knows of `round` times that credit was given back, asks for unused
+    /// credit.
+    pub fn on_recall(&mut self, round: u64) {
+        self.is_asked |= round == self.round;
+    }
+
+    /// Gives credit back beyond `own` bytes if the peer asks for it and nothing is to be sent or
+    /// outstanding: a stream in use keeps it. Returns whether it did.
+    pub fn give_credit_back(&mut self, own: u64) -> bool {
+        let is_due = self.is_asked && self.reset.is_none() && self.buffer.is_empty();
+        if is_due {
+            self.is_asked = false;
+            self.round += 1;
+            self.limit = self.limit.min(self.cut + own);
+            self.kept = self.limit;
+        }
+        is_due
+    }
+
+    /// Returns how often credit was given back, and the limit that was left the last time.
+    pub fn given_back(&self) -> (u64, u64) {
+        (self.round, self.kept)
     }
 
     /// Cuts off the next `len` of the waiting bytes.

@@ -2,8 +2,7 @@
 //! under a virtual clock.
 
 use crate::history::{
-    BUFFER, Channel, Manner, STREAM_WINDOW, Transfer, WINDOW, World, content, rough, still,
-    transfer,
+    BUFFER, Channel, Manner, Transfer, WINDOW, World, content, rough, still, transfer,
 };
 use bytes::Bytes;
 use knee_bundle::{AckRanges, Class, Frame, PathUse, StreamId};
@@ -130,7 +129,8 @@ fn violations_are_named() {
         (vec![piece(stream(6, false), 0, false)], "may not open"),
         (vec![piece(stream(0, true), 0, false)], "may not open"),
         (vec![piece(7, 0, false)], "may not open"),
-        (vec![piece(own, STREAM_WINDOW - 2, false)], beyond),
+        (vec![piece(own, WINDOW - 2, false)], beyond),
+        (vec![Frame::Return { stream: own, round: 1, end: 0 }], beyond),
         (vec![piece(own, 0, true), piece(own, 3, false)], beyond),
         (vec![piece(own, 9, false), piece(own, 0, true)], beyond),
         (vec![piece(own, 9, false), Frame::Reset { stream: own, code: 0, size: 5 }], beyond),

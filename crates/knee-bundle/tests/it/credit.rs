@@ -1,14 +1,18 @@
 //! What a stream may take of the credit that all streams of a bundle share.
 
 use bytes::BytesMut;
-use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, StreamId};
+use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, StreamId, VARINT_MAX};
 use knee_sched::{Path, Selection, Status};
 use knee_units::Time;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const WINDOW: u64 = 16 << 20;
-const LIMITS: Limits = Limits { window: WINDOW, stream_window: 64 << 10, streams: 256 };
+
+/// Returns the limits for so many streams at a time, as `knee bond` announces them.
+fn limits(streams: u64) -> Limits {
+    Limits::sharing(WINDOW, (streams * 4).div_ceil(3)).unwrap()
+}
 
 /// A client that reads what it wants, and a server that always has something to send, over a path
 /// without loss.
@@ -23,17 +27,33 @@ struct World {
     streams: Vec<StreamId>,
 }
 
-fn bundle(is_server: bool, buffer: u64) -> Bundle {
+/// How a reader uses its stream beside those that never read.
+#[derive(Clone, Copy, PartialEq)]
+enum Reader {
+    /// It has sent its request, and waits for all of the answer.
+    Waits,
+    /// It has read all of the answer, in this round.
+    Has(usize),
+    /// It never reads.
+    Never,
+}
+
+fn bundle(is_server: bool, buffer: u64, limits: Limits) -> Bundle {
+    bundle_with(is_server, buffer, limits, limits)
+}
+
+/// Makes a bundle whose peer allows what `peer` says.
+fn bundle_with(is_server: bool, buffer: u64, limits: Limits, peer: Limits) -> Bundle {
     let settings = BundleSettings {
         is_server,
         datagram: 1200,
-        limits: LIMITS,
+        limits,
         buffer,
         reinjection: true,
         lateness: Time::from_millis(1),
     };
     let mut bundle =
-        Bundle::new(settings, LIMITS, knee_sched::build(&Selection::named("minrtt")).unwrap());
+        Bundle::new(settings, peer, knee_sched::build(&Selection::named("minrtt")).unwrap());
     bundle.on_path_up(0);
     bundle
 }
@@ -64,8 +84,8 @@ impl World {
     fn buffering(buffer: u64) -> World {
         World {
             now: Time::ZERO,
-            client: bundle(false, buffer),
-            server: bundle(true, buffer),
+            client: bundle(false, buffer, limits(256)),
+            server: bundle(true, buffer, limits(256)),
             paused: BTreeSet::new(),
             idle: BTreeSet::new(),
             streams: Vec::new(),
@@ -91,7 +111,11 @@ impl World {
         while let Some(event) = self.client.poll_event() {
             let of_page = matches!(event, Event::Reset { code: 0, .. });
             assert!(
-                of_page || matches!(event, Event::Readable(_) | Event::Writable(_)),
+                of_page
+                    || matches!(
+                        event,
+                        Event::Readable(_) | Event::Writable(_) | Event::Crowded { .. }
+                    ),
                 "{event:?}"
             );
         }
@@ -209,4 +233,109 @@ proptest! {
         let round = world.read(reader, 1);
         prop_assert!(round >= 48 << 10, "{round} bytes in a round trip");
     }
+}
+
+/// Streams that nobody reads, whatever is sent on them, stop no other one: half of 5,000 are never
+/// read, and each of the others has its answer of 20 kB within a second. Neither end holds more than
+/// a window and what is kept beside it.
+#[test]
+fn streams_that_nobody_reads_stop_no_other() {
+    const STREAMS: usize = 5_000;
+    /// Those that begin in a round of 10 ms.
+    const BEGIN: usize = 50;
+    const ANSWER: usize = 20_000;
+    let limits = limits(STREAMS as u64);
+    let mut world = World::new();
+    world.client = bundle(false, 4 << 20, limits);
+    world.server = bundle(true, 4 << 20, limits);
+    let mut readers: Vec<(StreamId, usize, Reader)> = Vec::new();
+    let (mut left, mut read) = (BTreeMap::new(), BTreeMap::new());
+    for round in 0..STREAMS / BEGIN + 101 {
+        for _ in 0..BEGIN.min(STREAMS - readers.len()) {
+            let id = world.client.open(Class::Normal).unwrap();
+            world.client.write(id, b"GET");
+            let never = readers.len().is_multiple_of(2);
+            left.insert(id, if never { usize::MAX } else { ANSWER });
+            readers.push((id, round, if never { Reader::Never } else { Reader::Waits }));
+        }
+        world.now += Time::from_millis(10);
+        deliver(world.now, &mut world.client, &mut world.server);
+        while world.server.poll_event().is_some() {}
+        for (id, left) in &mut left {
+            while *left > 0 {
+                let taken = world.server.write(*id, &[7; 1 << 16][..(*left).min(1 << 16)]);
+                *left -= if *left == usize::MAX { 0 } else { taken };
+                if taken == 0 {
+                    break;
+                }
+                if *left == 0 {
+                    world.server.finish(*id);
+                }
+            }
+        }
+        deliver(world.now, &mut world.server, &mut world.client);
+        while world.client.poll_event().is_some() {}
+        for (id, began, reader) in &mut readers {
+            if *reader == Reader::Waits {
+                let so_far = read.entry(*id).or_insert(0);
+                while let Some(bytes) = world.client.read(*id, 1 << 16) {
+                    *so_far += bytes.len();
+                }
+                if *so_far == ANSWER {
+                    *reader = Reader::Has(round - *began);
+                }
+            }
+        }
+        for held in [world.client.held(), world.server.held()] {
+            assert!(held <= WINDOW * 3 / 2, "{held} bytes");
+        }
+    }
+    let slow = readers
+        .iter()
+        .filter(|(.., reader)| !matches!(reader, Reader::Never | Reader::Has(..=100)));
+    assert_eq!(slow.count(), 0);
+}
+
+/// Connections that were used, are idle and all come back to pause leave something to the next one.
+#[test]
+fn idle_streams_that_come_back_to_pause_leave_something() {
+    let mut world = World::new();
+    for _ in 0..12 {
+        let id = world.open();
+        world.read(id, 16);
+        world.idle.insert(id);
+        (0..8).for_each(|_| world.round());
+    }
+    world.paused.extend(world.streams.iter().copied());
+    world.idle.clear();
+    (0..40).for_each(|_| world.round());
+    assert!(world.client.held() <= WINDOW, "{}", world.client.held());
+    let page = world.open();
+    world.read(page, 8);
+    let round = world.read(page, 1);
+    assert!(round >= 48 << 10, "{round} bytes in a round trip");
+}
+
+/// A server that allows everything and acknowledges nothing does not fill the memory of a client,
+/// however fast its links and however many its connections: the client's own limits hold.
+#[test]
+fn credit_of_the_peer_does_not_fill_the_memory() {
+    let boundless = Limits { window: VARINT_MAX, stream_window: VARINT_MAX, streams: VARINT_MAX };
+    let mut client = bundle_with(false, 4 << 20, limits(256), boundless);
+    let path = Path { status: Status::Active, ready: true, window: 1 << 40, ..Path::default() };
+    let mut bytes = BytesMut::new();
+    let mut streams = Vec::new();
+    while let Some(id) = client.open(Class::Normal) {
+        streams.push(id);
+        assert!(streams.len() <= 342);
+    }
+    for round in 0..100 {
+        for id in &streams {
+            while client.write(*id, &[7; 1 << 16]) > 0 {}
+        }
+        while client.poll_datagram(Time::from_millis(round), &[path], &[1200], &mut bytes).is_some()
+        {
+        }
+    }
+    assert!(client.held() <= WINDOW + (2 << 20), "{} bytes", client.held());
 }

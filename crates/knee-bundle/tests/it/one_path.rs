@@ -190,7 +190,8 @@ impl World {
         let mut bytes = Vec::new();
         ack.write(&mut bytes);
         for (stream, receive) in &self.receive {
-            Frame::MaxStreamData { stream: *stream, end: receive.limit() }.write(&mut bytes);
+            Frame::MaxStreamData { stream: *stream, round: 0, end: receive.limit() }
+                .write(&mut bytes);
         }
         self.transmit(false, &bytes);
     }
@@ -229,9 +230,9 @@ impl World {
                     self.smoothed.push(self.rtt.smoothed);
                     self.tell(told);
                 }
-                Frame::MaxStreamData { stream, end } => {
+                Frame::MaxStreamData { stream, end, .. } => {
                     let id = StreamId::read(stream).unwrap();
-                    self.streams.change(id, |send| send.raise_limit(end));
+                    self.streams.change(id, |send| send.raise_limit(0, end));
                 }
                 other => panic!("{other:?}"),
             }

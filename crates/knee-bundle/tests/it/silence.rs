@@ -78,7 +78,9 @@ fn a_call_does_not_wait_for_acknowledgements() {
 fn control_frames_take_another_path_when_theirs_is_silent() {
     let ways = [silent(10, 5, MS(500), END), way(10, 30)];
     let mut world = World::new(&ways, "cubic", "minrtt", WINDOW);
-    let id = world.bundles[1].open(Class::Normal).unwrap();
+    let id = world.bundles[0].open(Class::Normal).unwrap();
+    world.bundles[0].write(id, &[7; 10]);
+    pass(&mut world, MS(300), MS(100), |_| {});
     world.bundles[1].write(id, &[7; 10]);
     pass(&mut world, MS(600), MS(100), |_| {});
     world.bundles[1].reset(id, 9);

@@ -110,7 +110,7 @@ fn a_stream_waits_for_credit_while_something_is_outstanding() {
     streams.change(id, |stream| stream.on_delivered(piece.offset, piece.len.into()));
     assert!(!streams.wait_for_credit(false));
     // More credit: the rest may leave.
-    streams.change(id, |stream| stream.raise_limit(1_200));
+    streams.change(id, |stream| stream.raise_limit(0, 1_200));
     streams.cut(100).unwrap();
     assert!(!streams.wait_for_credit(false) && streams.wait_for_credit(true));
 }

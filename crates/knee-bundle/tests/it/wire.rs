@@ -50,7 +50,7 @@ fn an_ack_by_hand() {
 
 #[test]
 fn what_a_peer_may_not_say_is_refused() {
-    let refused: [&[u8]; 12] = [
+    let refused: [&[u8]; 13] = [
         &[0x00],                                                       // no such frame
         &[0x18],                                                       // no such frame
         &[0x04],                                                       // no number
@@ -60,6 +60,7 @@ fn what_a_peer_may_not_say_is_refused() {
         &[0x02, 0, 0, 5, 32],                                          // too many ranges
         &[0x09, 0, 4, 0],                                              // an unknown flag
         &[0x0b, 0, 2, 0xff, 0xfe],                                     // no text
+        &[0x0b, 0, 3, b'a', b'\n', b'b'],                              // a line of its own
         &[0x0b, 0, 200],                                               // a long reason
         &[0x0c, 0, 5, 1, 2],                                           // shorter than its length
         &[0x14, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], // beyond 2^62
@@ -129,7 +130,17 @@ fn any_frame() -> impl Strategy<Value = Owned> {
         ack(),
         (0..8_usize, number()).prop_map(|(path, below)| Frame::AckAck { path, below }),
         number().prop_map(Frame::MaxData),
-        (number(), number()).prop_map(|(stream, end)| Frame::MaxStreamData { stream, end }),
+        (number(), number(), number()).prop_map(|(stream, round, end)| Frame::MaxStreamData {
+            stream,
+            round,
+            end
+        }),
+        (number(), number()).prop_map(|(stream, round)| Frame::Recall { stream, round }),
+        (number(), number(), number()).prop_map(|(stream, round, end)| Frame::Return {
+            stream,
+            round,
+            end
+        }),
         number().prop_map(Frame::MaxStreams),
         (number(), number(), number()).prop_map(|(stream, code, size)| Frame::Reset {
             stream,
@@ -248,4 +259,21 @@ proptest! {
 #[test]
 fn a_join_of_another_version_is_read_as_far_as_its_version() {
     assert_eq!(Join::read(&[3, 9, 1, 2]).unwrap().unwrap().version, 9);
+}
+
+/// Labels and reasons of the peer stand in lines of a log, which they must not break.
+#[test]
+fn texts_with_control_characters_are_refused() {
+    for text in ["eth0\nlaptop is up.", "eth0\r", "eth0\u{1b}[2J", "eth0\u{85}"] {
+        let mut bytes = Vec::new();
+        let (bundle, label) = ([0; 16], text.to_owned());
+        let flags = (false, false, false);
+        let (quiet, overflows, resumes) = flags;
+        let (version, path, cost) = (VERSION, 0, 0);
+        Join { version, bundle, path, cost, quiet, overflows, resumes, label }.write(&mut bytes);
+        assert!(Join::read(&bytes).is_err(), "{text:?}");
+        let mut bytes = Vec::new();
+        Answer::Refused { code: 1, reason: text.to_owned() }.write(&mut bytes);
+        assert!(Answer::read(&bytes).is_err(), "{text:?}");
+    }
 }

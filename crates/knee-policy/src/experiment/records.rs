@@ -248,8 +248,14 @@ impl BlockFile {
         let failed = |what, source| PolicyError::Records { what, path: path.to_path_buf(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+        // A pipe would wait for its other end (fifo(7)).
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        options.custom_flags(flags.bits());
         let file = options.open(path).map_err(|error| failed("open", error))?;
+        if !file.metadata().map_err(|error| failed("open", error))?.is_file() {
+            let what = io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
+            return Err(failed("open", what));
+        }
         let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
         let mut file = locked.map_err(|(_, error)| {
             let is_held = error == nix::errno::Errno::EWOULDBLOCK;

@@ -33,3 +33,13 @@ fn a_process_that_steers_is_not_waited_for() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A pipe as a journal is refused at once, to be read as well as to be held.
+#[test]
+fn a_pipe_is_no_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(Journal::read(&path).unwrap_err().to_string().contains("not a regular file"));
+    assert!(Journal::hold(&path).unwrap_err().to_string().contains("not a regular file"));
+}

@@ -238,9 +238,10 @@ impl<'a> RunningFlow<'a> {
             }
             while let Some(event) = self.hosts[end].poll_event() {
                 let problem = match event {
-                    HostEvent::Accepted(..) | HostEvent::Joined(..) | HostEvent::Ended(_) => {
-                        continue;
-                    }
+                    HostEvent::Accepted(..)
+                    | HostEvent::Joined(..)
+                    | HostEvent::Hoarded(_)
+                    | HostEvent::Ended(_) => continue,
                     HostEvent::Lost(place, _) if self.is_over(place.map(|(id, _)| id)) => continue,
                     HostEvent::Lost(_, reason) | HostEvent::Refused(.., reason) => reason,
                     HostEvent::Broken(_, violation) => violation.to_string(),

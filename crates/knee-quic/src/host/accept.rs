@@ -1,6 +1,7 @@
 //! Connections of clients until they join: how many there may be, and for how long.
 
 use super::{Host, HostEvent, LinkKey};
+use crate::keys::{PublicKey, QUIC};
 use knee_units::Time;
 use noq_proto::{EndpointEvent, Incoming, VarInt};
 use std::num::NonZeroUsize;
@@ -9,7 +10,12 @@ use std::sync::Arc;
 /// Numbers of connections that have not joined from which a client must prove its address (RFC
 /// 9000, section 8.1.2), and from which the oldest makes room for a new one.
 const UNJOINED_CHECKED: usize = 64;
-const UNJOINED_MAX: usize = 1024;
+const UNJOINED_MAX: usize = 512;
+/// Number of one key's connections that may be without a bundle at a time: a client with eight links
+/// that was restarted has as many while they begin.
+const UNJOINED_OF_A_KEY: usize = 16;
+/// Smallest datagram that begins a connection (RFC 9000, section 14.1), bytes.
+const INITIAL_MIN: usize = 1200;
 /// Time in which a connection must join, unless its path has no timeout. A stranger's would last as
 /// long as it repeats itself, since each packet restarts the idle timer (RFC 9000, section 10.1). With
 /// an RTT of 1 s, a client needs 9 s if its last flight is lost, and up to 18 s at 20 % loss.
@@ -59,6 +65,24 @@ impl Host {
         self.answers.extend(response.map(|transmit| (path, transmit, answer)));
     }
 
+    /// Closes the oldest connection of a key without a bundle if there are too many.
+    pub(super) fn bound_unjoined(&mut self, now: Time, peer: PublicKey) {
+        let of_key = self.links.iter().filter(|(_, link)| {
+            link.peer == Some(peer) && link.deadline() < Time::MAX && !link.connection.is_closed()
+        });
+        let (mut count, mut oldest) = (0, None);
+        for (key, link) in of_key {
+            count += 1;
+            if oldest.is_none_or(|(join_by, _)| link.join_by < join_by) {
+                oldest = Some((link.join_by, *key));
+            }
+        }
+        if let Some((_, oldest)) = oldest.filter(|_| count > UNJOINED_OF_A_KEY) {
+            self.events.push_back(HostEvent::Hoarded(peer));
+            self.dismiss(now, oldest, "its client has too many that have not joined");
+        }
+    }
+
     /// Returns the connection to drop first of those that must join, preferably one that is closed.
     fn oldest_unjoined(&self) -> Option<LinkKey> {
         let must_join = self.links.iter().filter(|(_, link)| link.deadline() < Time::MAX);
@@ -80,4 +104,14 @@ impl Host {
         }
         self.endpoints[key.0].handle_event(link.handle, EndpointEvent::drained());
     }
+}
+
+/// Returns whether a datagram asks for another version of QUIC and is too short to begin a connection.
+/// Whoever forges its sender's address must not have an answer sent there that is longer (RFC 9000,
+/// section 6.1).
+pub(super) fn is_short_of_another_version(datagram: &[u8]) -> bool {
+    let [first, a, b, c, d, ..] = *datagram else { return false };
+    // The form bit of a long header (RFC 8999, section 5.1).
+    let is_long = first & 0x80 != 0;
+    is_long && datagram.len() < INITIAL_MIN && u32::from_be_bytes([a, b, c, d]) != QUIC
 }

@@ -91,11 +91,20 @@ impl Host {
         let reason = match Answer::read(said) {
             Ok(None) => return,
             Ok(Some(Answer::Joined { linger, streams, window, stream_window, .. })) => {
-                if !self.bonds.contains_key(&id) {
-                    let limits = Limits { window, stream_window, streams };
-                    self.insert(id, None, limits, linger);
+                let announced = Limits { window, stream_window, streams };
+                if self.bonds.contains_key(&id) {
+                    return self.up(now, key);
                 }
-                return self.up(now, key);
+                // The server supposes that the client has the same limits.
+                if let Some(limits) = self.settings.limits.accept(announced) {
+                    self.insert(id, None, limits, linger);
+                    return self.up(now, key);
+                }
+                format!(
+                    "the server announces windows of {window} and {stream_window} bytes, and this \
+                     client accepts at most {}: use the same version at both ends",
+                    self.settings.limits.window
+                )
             }
             Ok(Some(Answer::Refused { code, reason })) => {
                 if code == GONE {

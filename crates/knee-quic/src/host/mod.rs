@@ -11,6 +11,7 @@ pub use self::paths::PathState;
 pub use self::settings::{ConnectionSettings, HostSettings};
 pub use self::tape::{Tape, Waiting};
 
+use self::accept::is_short_of_another_version;
 use self::join::{hear, introduce};
 use self::settings::{IpVersion, transport};
 use self::tape::Taped;
@@ -69,6 +70,19 @@ pub enum HostError {
     Full,
 }
 
+/// Why connections of a peer end whose key is accepted no more.
+const REVOKED: &str = "its key was revoked";
+
+fn server_config(keys: &KeyPair, peers: &[PublicKey]) -> Result<ServerConfig, HostError> {
+    let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
+    Ok(ServerConfig::with_crypto(Arc::new(tls)))
+}
+
+fn client_config(keys: &KeyPair, peers: &[PublicKey]) -> Result<ClientConfig, HostError> {
+    let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
+    Ok(ClientConfig::new(Arc::new(tls)))
+}
+
 /// Events for the owner of a host.
 #[derive(Debug)]
 pub enum HostEvent {
@@ -80,6 +94,8 @@ pub enum HostEvent {
     Refused(BundleId, usize, String),
     /// A connection ended, with the reason: a path of a bundle, or one that had not joined.
     Lost(Option<(BundleId, usize)>, String),
+    /// A client has more connections that have not joined than it needs, so its oldest was closed.
+    Hoarded(PublicKey),
     /// A bundle had no path for too long, one end closed it, or the peer violated its rules.
     Ended(BundleId),
     /// The peer violated the rules of the bundle, which ends.
@@ -117,6 +133,8 @@ pub struct Host {
     /// Settings of each path's connections, but for the transport.
     clients: Vec<ClientConfig>,
     servers: Vec<ServerConfig>,
+    /// Keys of accepted peers.
+    peers: Vec<PublicKey>,
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
     events: VecDeque<HostEvent>,
@@ -171,6 +189,7 @@ impl Host {
             controls: Vec::new(),
             clients: Vec::new(),
             servers: Vec::new(),
+            peers: peers.to_vec(),
             links: BTreeMap::new(),
             bonds: BTreeMap::new(),
             events: VecDeque::new(),
@@ -188,13 +207,11 @@ impl Host {
             // Fails only for sizes below that of any QUIC packet.
             let _ = config.max_udp_payload_size(settings.largest(IpVersion::V4).max(1200));
             let server = if is_server {
-                let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
-                let server = ServerConfig::with_crypto(Arc::new(tls));
+                let server = server_config(keys, peers)?;
                 host.servers.push(server.clone());
                 Some(Arc::new(server))
             } else {
-                let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
-                host.clients.push(ClientConfig::new(Arc::new(tls)));
+                host.clients.push(client_config(keys, peers)?);
                 None
             };
             host.endpoints.push(Endpoint::new(
@@ -205,6 +222,41 @@ impl Host {
             host.controls.push(controls);
         }
         Ok(host)
+    }
+
+    /// Uses other keys from now on: its own pair, and those of accepted peers. Connections of peers
+    /// that are accepted no more end; others, and their bundles, go on with the keys with which they
+    /// began.
+    ///
+    /// # Errors
+    /// The keys cannot be used; nothing changes then.
+    pub fn set_keys(
+        &mut self,
+        now: Time,
+        keys: &KeyPair,
+        peers: &[PublicKey],
+    ) -> Result<(), HostError> {
+        if self.settings.is_server {
+            let server = server_config(keys, peers)?;
+            for endpoint in &mut self.endpoints {
+                endpoint.set_server_config(Some(Arc::new(server.clone())));
+            }
+            self.servers.fill(server);
+        } else {
+            self.clients.fill(client_config(keys, peers)?);
+        }
+        self.peers = peers.to_vec();
+        let is_out = |peer: Option<PublicKey>| peer.is_some_and(|peer| !peers.contains(&peer));
+        let bonds = self.bonds.iter().filter(|(_, bond)| is_out(bond.owner));
+        for id in bonds.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.end(now, &id);
+        }
+        // Those that have not joined.
+        let links = self.links.iter().filter(|(_, link)| is_out(link.peer) && !link.up);
+        for key in links.map(|(key, _)| *key).collect::<Vec<_>>() {
+            self.dismiss(now, key, REVOKED);
+        }
+        Ok(())
     }
 
     fn instant(&self, now: Time) -> Instant {
@@ -280,8 +332,9 @@ impl Host {
         }
     }
 
-    fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, peer: Limits, linger: Time) {
-        let HostSettings { is_server, limits, buffer, reinjection, lateness, .. } = self.settings;
+    /// Adds a bundle, both ends of which have these limits.
+    fn insert(&mut self, id: BundleId, owner: Option<PublicKey>, limits: Limits, linger: Time) {
+        let HostSettings { is_server, buffer, reinjection, lateness, .. } = self.settings;
         let largest = |path: &ConnectionSettings| path.largest(IpVersion::V4);
         let packet = self.settings.paths.iter().map(largest).max().unwrap_or_default();
         // That of the other end.
@@ -292,7 +345,7 @@ impl Host {
         let tape = Tape::default();
         let scheduler = Taped::new(&self.settings.scheduler, tape.clone());
         let bond = Bond {
-            bundle: Bundle::new(settings, peer, Box::new(scheduler)),
+            bundle: Bundle::new(settings, limits, Box::new(scheduler)),
             tape,
             links: Vec::new(),
             known: Vec::new(),
@@ -428,6 +481,9 @@ impl Host {
     /// Processes a packet that came on a path.
     pub fn on_packet(&mut self, now: Time, path: usize, ends: Addresses, bytes: &[u8]) {
         let at = self.instant(now);
+        if self.settings.is_server && is_short_of_another_version(bytes) {
+            return;
+        }
         let mut answer = Vec::new();
         // A client has a socket for each link, so the local address adds nothing.
         let local = ends.local.filter(|_| self.settings.is_server);
@@ -546,7 +602,15 @@ impl Host {
                 let rtt = Time::from_nanos(link.rtt().as_nanos() as u64);
                 link.control.on_established(now, rtt);
                 link.peer = PublicKey::of_peer(&link.connection);
-                if !self.settings.is_server {
+                if self.settings.is_server {
+                    // Its handshake may have begun before its key was revoked.
+                    if link.peer.is_none_or(|peer| !self.peers.contains(&peer)) {
+                        return self.dismiss(now, key, REVOKED);
+                    }
+                    if let Some(peer) = link.peer {
+                        self.bound_unjoined(now, peer);
+                    }
+                } else {
                     let resumes = !self.settings.eager
                         && link.place().is_some_and(|(id, _)| self.bonds.contains_key(&id));
                     introduce(link, resumes);
@@ -584,9 +648,11 @@ impl Host {
     /// Passes received datagrams to the bundle.
     fn receive(&mut self, now: Time, key: LinkKey) {
         let Some(link) = self.links.get_mut(&key) else { return };
-        let Some((id, number)) = link.place().filter(|_| link.up) else { return };
+        let Some((id, number)) = link.place().filter(|_| link.up) else {
+            return link.keep_early(self.settings.early_max());
+        };
         let Some(bond) = self.bonds.get_mut(&id) else { return };
-        while let Some(bytes) = link.connection.datagrams().recv() {
+        while let Some(bytes) = link.next_datagram() {
             if let Err(violation) = bond.bundle.on_datagram(now, number, &bytes) {
                 self.events.push_back(HostEvent::Broken(id, violation));
                 // The library reports no loss of a connection that this end closes, so nothing else

@@ -10,8 +10,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Buffer for packets that arrive before their bundle is known.
-const RECEIVE_BUFFER: usize = 16 << 20;
+/// Buffer for the datagrams of a packet, which are taken from it at once; also the largest datagram
+/// that is announced (RFC 9221, section 3).
+const RECEIVE_BUFFER: usize = 1 << 16;
+/// Bytes that a peer may send on the control stream beyond those that were read: more than its only
+/// message has.
+const CONTROL_WINDOW: u32 = 1 << 10;
+/// Bytes of datagrams that are kept until their connection is a path. They wait for a JOIN that was
+/// lost or overtaken; the bundle repeats what is lost.
+const EARLY_MAX: usize = 16 << 10;
+/// The same if the peer, which is trusted, does not wait for an answer to its JOIN.
+const EARLY_MAX_EAGER: usize = 16 << 20;
 
 /// Settings of a path's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +99,13 @@ pub struct HostSettings {
     pub lateness: Time,
 }
 
+impl HostSettings {
+    /// Returns the bytes of datagrams that are kept for a connection until it is a path.
+    pub(super) fn early_max(&self) -> usize {
+        if self.eager { EARLY_MAX_EAGER } else { EARLY_MAX }
+    }
+}
+
 /// Returns the settings in the library's form.
 pub(super) fn transport(
     path: ConnectionSettings,
@@ -113,6 +129,8 @@ pub(super) fn transport(
         .keep_alive_interval(path.keep_alive.map(duration))
         .max_concurrent_bidi_streams(VarInt::from_u32(u32::from(is_server)))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .stream_receive_window(VarInt::from_u32(CONTROL_WINDOW))
+        .receive_window(VarInt::from_u32(CONTROL_WINDOW))
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
         .datagram_send_buffer_size(SEND_BUFFER)
         .ack_frequency_config(None::<AckFrequencyConfig>);

@@ -1,7 +1,7 @@
 //! What a server bears of others: connections that never join, and peers that break the rules.
 
 use crate::world::{ID, Way, World, address, settings, way};
-use knee_bundle::Class;
+use knee_bundle::{Class, Limits};
 use knee_quic::{Addresses, BundleId, ConnectionSettings, Host, HostSettings, KeyPair};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ const STRANGER: usize = 2;
 /// Delay between any two hosts.
 const DELAY: Time = Time::from_millis(10);
 /// Maximum number of a server's connections that have not joined.
-const UNJOINED_MAX: usize = 1024;
+const UNJOINED_MAX: usize = 512;
 /// Time in which a connection must join.
 const JOIN: Time = Time::from_secs(30);
 
@@ -46,6 +46,8 @@ struct Square {
     told: Vec<String>,
     /// A host whose packets are lost.
     silent: Option<usize>,
+    /// Whether the stranger receives Retry packets only.
+    is_deaf: bool,
 }
 
 impl Square {
@@ -63,7 +65,7 @@ impl Square {
         };
         let hosts = [host(CLIENT, client), host(SERVER, server), host(STRANGER, stranger)];
         let (packets, told) = (VecDeque::new(), Vec::new());
-        Square { now: Time::ZERO, start, keys, hosts, packets, told, silent: None }
+        Square { now: Time::ZERO, start, keys, hosts, packets, told, silent: None, is_deaf: true }
     }
 
     fn open(&mut self, end: usize, id: BundleId) {
@@ -100,12 +102,13 @@ impl Square {
         }
     }
 
-    /// Of what is sent to the stranger, it receives Retry packets only (RFC 9000, section 17.2.5): its
+    /// Of what is sent to a stranger that is deaf, it receives Retry packets only (RFC 9000, section 17.2.5): its
     /// address is real, and it never finishes a handshake.
     fn deliver(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.0 <= self.now) {
             let Some((_, from, to, bytes)) = self.packets.pop_front() else { return };
-            if self.silent == Some(from) || to == STRANGER && bytes[0] & 0xf0 != 0xf0 {
+            let is_lost = self.is_deaf && to == STRANGER;
+            if self.silent == Some(from) || is_lost && bytes[0] & 0xf0 != 0xf0 {
                 continue;
             }
             self.hosts[to].on_packet(self.now, 0, Addresses::to(address(from, 0)), &bytes);
@@ -272,4 +275,61 @@ fn what_is_closed_does_not_join_later() {
     let told = square.until(Time::from_secs(30));
     assert_eq!(count(&told, SERVER, "Joined"), 0, "{told:?}");
     assert_eq!(square.hosts[SERVER].bundles().count(), 0);
+}
+
+/// A client refuses a server that announces larger windows than its own: whoever runs the server
+/// could fill the client's memory.
+#[test]
+fn a_client_refuses_larger_windows_than_its_own() {
+    let server = HostSettings {
+        limits: Limits { window: 1 << 40, stream_window: 1 << 30, streams: 1 << 20 },
+        ..bond(true, 1)
+    };
+    let mut square = Square::new(bond(false, 1), server);
+    square.open(CLIENT, ID);
+    let told = square.until(Time::from_secs(5));
+    assert_eq!(
+        (count(&told, CLIENT, "Joined"), count(&told, CLIENT, "Refused")),
+        (0, 1),
+        "{told:?}"
+    );
+    assert!(told.iter().any(|line| line.contains("accepts at most 65536")), "{told:?}");
+}
+
+/// Of two clients one is accepted no more: its connections end at once and do not return, while those
+/// of the other go on. A client whose key is added joins without a restart.
+#[test]
+fn keys_are_revoked_without_cutting_others() {
+    let mut square = Square::new(bond(false, 1), bond(true, 1));
+    let keys: Vec<_> = square.keys.iter().map(KeyPair::public).collect();
+    let now = square.now;
+    // The stranger is a client now, which receives everything.
+    let server = &square.keys[SERVER];
+    square.hosts[SERVER].set_keys(now, server, &[keys[CLIENT], keys[STRANGER]]).unwrap();
+    square.hosts[STRANGER] = Host::new(
+        bond(false, 1),
+        &square.keys[STRANGER],
+        &[keys[SERVER]],
+        square.start,
+        &ChaCha8Rng::seed_from_u64(4),
+    )
+    .unwrap();
+    square.is_deaf = false;
+    square.open(CLIENT, ID);
+    square.open(STRANGER, [1; 16]);
+    let told = square.until(Time::from_secs(2));
+    assert_eq!(count(&told, SERVER, "Joined"), 2, "{told:?}");
+    let now = square.now;
+    let server = &square.keys[SERVER];
+    square.hosts[SERVER].set_keys(now, server, &[keys[STRANGER]]).unwrap();
+    let told = square.until(Time::from_secs(3));
+    assert_eq!((count(&told, SERVER, "Ended"), count(&told, CLIENT, "Ended")), (1, 1), "{told:?}");
+    square.open(CLIENT, [2; 16]);
+    let told = square.until(Time::from_secs(60));
+    assert_eq!((count(&told, CLIENT, "Joined"), count(&told, SERVER, "Joined")), (0, 0));
+    assert_eq!(
+        (count(&square.told, STRANGER, "Lost"), count(&square.told, STRANGER, "Ended")),
+        (0, 0)
+    );
+    assert_eq!(square.hosts[SERVER].bundles().count(), 1);
 }

@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const WINDOW: u64 = 256 * 1024;
-pub const STREAM_WINDOW: u64 = 64 * 1024;
+pub const STREAM_WINDOW: u64 = 16 * 1024;
 pub const BUFFER: u64 = 96 * 1024;
 pub const LIMITS: Limits = Limits { window: WINDOW, stream_window: STREAM_WINDOW, streams: 6 };
 
@@ -257,7 +257,7 @@ impl World {
                     self.ends[end].writing.remove(&stream);
                 }
                 Event::Message { bytes, .. } => self.ends[end].messages.push(bytes),
-                Event::GoAway | Event::Closed { .. } => {}
+                Event::Crowded { .. } | Event::GoAway | Event::Closed { .. } => {}
             }
         }
     }

@@ -253,14 +253,26 @@ impl World {
         self.read();
     }
 
+    /// Opens a stream at the client, and asks for a file on it if the server is the sender.
+    fn ask(&mut self) -> StreamId {
+        while self.hosts[0].bundle(&ID).is_none() {
+            self.step();
+        }
+        let client = self.hosts[0].bundle(&ID).unwrap();
+        let id = client.open(Class::Normal).unwrap();
+        if self.sender == 1 {
+            client.write(id, b"GET");
+            while self.hosts[1].bundle(&ID).is_none_or(|bundle| !bundle.has(id)) {
+                self.step();
+            }
+        }
+        id
+    }
+
     /// Sends a file, and returns the time from the start.
     pub fn file(mut self, bytes: u64) -> (Time, World) {
         let (sender, mut left) = (self.sender, bytes);
-        while self.hosts[sender].bundle(&ID).is_none() {
-            self.step();
-        }
-        let bundle = self.hosts[sender].bundle(&ID).unwrap();
-        let id: StreamId = bundle.open(Class::Normal).unwrap();
+        let id = self.ask();
         let chunk = vec![0_u8; 65536];
         while !self.ended {
             let bundle = self.hosts[sender].bundle(&ID).unwrap();
