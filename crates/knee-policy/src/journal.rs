@@ -6,13 +6,14 @@
 use crate::PolicyError;
 use ipnet::IpNet;
 use knee_host::HostError;
+use knee_scenario::read_open_text;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -276,7 +277,8 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
     }
     let mut options = OpenOptions::new();
     options.read(true).append(write).create(write).mode(0o600);
-    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+    // Opening a pipe would wait for its other end.
+    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).bits());
     let file = match options.open(path) {
         Ok(file) => file,
         Err(source) if source.raw_os_error() == Some(Errno::ELOOP as i32) => {
@@ -297,10 +299,14 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
     Ok(file)
 }
 
+/// Largest journal: a policy writes a few hundred bytes for each change.
+const JOURNAL_BYTES_MAX: u64 = 64 << 20;
+
 fn read(file: &mut File, path: &Path) -> Result<Recorded, PolicyError> {
-    let mut text = String::new();
-    file.rewind()
-        .and_then(|()| file.read_to_string(&mut text))
+    let text = file
+        .rewind()
+        .and_then(|()| file.try_clone())
+        .and_then(|file| read_open_text(file, JOURNAL_BYTES_MAX))
         .map_err(|source| failed("read", path, source))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut entries = Vec::new();

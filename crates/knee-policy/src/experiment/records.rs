@@ -4,11 +4,11 @@ use super::Block;
 use super::timeline::Timeline;
 use crate::policy::TABLE;
 use crate::{Policy, PolicyError, PolicyGroup, Stage};
-use knee_scenario::read_text_file;
+use knee_scenario::{read_open_text, read_text_file};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -248,16 +248,22 @@ impl BlockFile {
         let failed = |what, source| PolicyError::Records { what, path: path.to_path_buf(), source };
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).bits());
+        // Reading a pipe would wait for its other end.
+        options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK).bits());
         let file = options.open(path).map_err(|error| failed("open", error))?;
+        if !file.metadata().is_ok_and(|about| about.is_file()) {
+            let what = "it is not a regular file";
+            return Err(failed("open", io::Error::new(ErrorKind::InvalidInput, what)));
+        }
         let locked = Flock::lock(file, FlockArg::LockExclusiveNonblock);
         let mut file = locked.map_err(|(_, error)| {
             let is_held = error == nix::errno::Errno::EWOULDBLOCK;
             let held = || io::Error::new(ErrorKind::WouldBlock, "another process writes to it");
             failed("lock", if is_held { held() } else { error.into() })
         })?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| failed("read", error))?;
+        let whole_file = file.try_clone();
+        let text = whole_file.and_then(|file| read_open_text(file, RECORDS_BYTES_MAX));
+        let text = text.map_err(|error| failed("read", error))?;
         let is_begun = text.starts_with(OURS) || OURS.starts_with(&text);
         let contents = match text.contains('\n') {
             true => Contents::parse(&text).filter(|found| {

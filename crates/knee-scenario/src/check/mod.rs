@@ -151,6 +151,10 @@ pub(crate) fn in_range<T: PartialOrd + Display>(
 /// others.
 fn few_enough(document: &Node, reading: &mut Reading<'_>) -> bool {
     let before = reading.problem_count();
+    if let Some((key, _)) = document.entries().and_then(|entries| entries.get(ENTRIES_MAX)) {
+        let help = "write the name of a scenario; knee init FILE writes one";
+        reading.problem(key.span, format!("more than {ENTRIES_MAX} keys are too many"), help);
+    }
     for (key, value) in document.entries().into_iter().flatten() {
         let count = match &value.kind {
             Kind::Array(items) => items.len(),
@@ -174,6 +178,15 @@ pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) 
     let base = reading.add_text(name, text);
     match tree::parse(text, base) {
         Ok(document) => few_enough(&document, reading).then_some(document),
+        Err(errors) if errors.len() > tree::SYNTAX_ERRORS_MAX => {
+            for (span, message) in errors.into_iter().take(1) {
+                let message = message.replace('\n', ", ");
+                let message = format!("invalid TOML here and in many other places: {message}");
+                let help = "write the name of a scenario; knee init FILE writes one";
+                reading.problem(span, message, help);
+            }
+            None
+        }
         Err(errors) => {
             for (span, message) in errors {
                 let message = message.replace('\n', ", ");
