@@ -7,6 +7,7 @@ use crate::settings::STREAMS_MAX;
 use ipnet::IpNet;
 use knee_cc::{Selection, Value};
 use knee_quic::PublicKey;
+use knee_scenario::read_text_file;
 use knee_units::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -444,8 +445,11 @@ fn scheduler<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> 
     Ok(selection)
 }
 
+/// Largest configuration.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
 fn read<C: for<'de> Deserialize<'de>>(path: &Path) -> Result<C, ConfigError> {
-    let text = std::fs::read_to_string(path)
+    let text = read_text_file(path, FILE_BYTES_MAX)
         .map_err(|source| ConfigError::Io { path: path.to_owned(), source })?;
     toml::from_str(&text).map_err(|error| wrong(path, &in_its_line(&text, &error)))
 }

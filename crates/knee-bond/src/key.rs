@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use knee_quic::{KeyPair, PublicKey};
-use std::fs::{File, OpenOptions};
+use nix::fcntl::OFlag;
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -99,7 +100,9 @@ pub fn generate(path: &Path) -> Result<PublicKey, KeyFileError> {
 pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     let call = |source| KeyFileError::Io { what: "read", path: path.to_owned(), source };
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
-    let mut file = File::open(path).map_err(call)?;
+    // Opening a pipe would wait for its other end.
+    let flags = OFlag::O_NONBLOCK.bits();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(call)?;
     let metadata = file.metadata().map_err(call)?;
     if !metadata.is_file() {
         return Err(damaged("it is not a file".to_owned()));

@@ -6,6 +6,7 @@
 
 use crate::config::LinkConfig;
 use chrono::{Datelike, Local, NaiveDate};
+use knee_scenario::read_file;
 use knee_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -250,8 +251,11 @@ pub fn state_path() -> PathBuf {
     folder.join("bond-caps.json")
 }
 
+/// Largest file of counts: about 100 bytes for each client.
+const COUNTS_BYTES_MAX: u64 = 16 << 20;
+
 fn read(path: &Path) -> Result<BTreeMap<String, Count>, QuotaError> {
-    match fs::read(path) {
+    match read_file(path, COUNTS_BYTES_MAX) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| QuotaError::Damaged {
             path: path.to_owned(),
             problem: error.to_string(),

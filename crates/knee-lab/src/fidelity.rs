@@ -18,6 +18,7 @@ use crate::experiment::check_jobs;
 use crate::ground::{Ground, Grounds, KERNEL, SIMULATOR};
 use crate::job::{Job, Run};
 use crate::lab::Lab;
+use crate::text::ScenarioText;
 use cell::Cell;
 use knee_record::{
     FidelityGrid, GridCell, OverallValues, RunView, Verdict, overall_values, read_manifest,
@@ -113,9 +114,9 @@ impl Planned {
     /// Whether a complete run of this scenario exists on a ground.
     fn has(&self, ground: &str, repeat: usize) -> bool {
         let directory = self.at(ground, repeat);
-        let scenario = fs::read_to_string(directory.join(knee_record::SCENARIO));
+        let scenario = ScenarioText::of_run(&directory);
         read_manifest(&directory).is_ok_and(|manifest| !manifest.interrupted)
-            && scenario.is_ok_and(|text| text == self.scenarios[repeat].resolved)
+            && scenario.is_ok_and(|text| text.bytes() == self.scenarios[repeat].resolved.as_bytes())
     }
 
     /// Verdict of a kernel run; `None` if there is none.

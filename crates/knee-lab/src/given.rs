@@ -3,11 +3,11 @@
 use crate::compare::{PointOf, Source};
 use crate::directory::repeat;
 use crate::error::Error;
-use knee_record::{SCENARIO, read_manifest, read_summary};
+use crate::text::ScenarioText;
+use knee_record::{read_manifest, read_summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 /// An input that differs between runs.
@@ -71,9 +71,8 @@ fn flows(found: &BTreeMap<String, String>) -> BTreeSet<String> {
 /// Inputs of a run, or of the first repeat, since repeats differ only in their seeds.
 fn given(run: &Path) -> Result<BTreeMap<String, String>, Error> {
     let (manifest, summary) = (read_manifest(run)?, read_summary(run)?);
-    let path = run.join(SCENARIO);
-    let read = fs::read_to_string(&path);
-    let text = read.map_err(|source| Error::Read { path, source })?;
+    let text = ScenarioText::of_run(run)?;
+    let text = String::from_utf8_lossy(text.bytes());
     let mut found = flattened(&text);
     found.insert("version".to_string(), manifest.version);
     found.insert("ground".to_string(), summary.ground);

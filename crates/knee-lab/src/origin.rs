@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::lab::Lab;
 use crate::text::ScenarioText;
 use knee_record::{INPUTS, Program, read_json, sha256_hex, write_bytes, write_json};
+use knee_scenario::{inside, read_file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// Schema name of the document.
 pub const SCHEMA: &str = "knee-origin/1";
 /// Size limit of an input, bytes.
-const INPUT_BYTES_MAX: u64 = 1 << 30;
+const INPUT_BYTES_MAX: u64 = 256 << 20;
 
 /// The inputs from which a folder was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -195,13 +196,13 @@ impl KeptFile {
     /// Reads the copy. A path that leads out of the folder counts as damage.
     pub(crate) fn bytes(&self, directory: &Path) -> Result<Vec<u8>, Error> {
         let path = directory.join(&self.kept);
+        let failed = |source| Error::Read { path: path.clone(), source };
         let below = self.kept.strip_prefix(INPUTS).and_then(|rest| rest.strip_prefix('/'));
         let plain = |name: &str| !name.contains(['/', '\\']) && name != "..";
         if !below.is_some_and(plain) {
-            let source = std::io::Error::other("its name points outside the folder");
-            return Err(Error::Read { path, source });
+            return Err(failed(std::io::Error::other("its name points outside the folder")));
         }
-        let read = knee_scenario::read_file(&path, INPUT_BYTES_MAX);
-        read.map_err(|source| Error::Read { path, source })
+        inside(directory, Path::new(&self.kept)).map_err(failed)?;
+        read_file(&path, INPUT_BYTES_MAX).map_err(failed)
     }
 }

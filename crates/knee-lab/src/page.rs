@@ -11,9 +11,9 @@ use crate::repeat_page::repeat_page;
 use crate::study_record::StudyRecords;
 use crate::text::ScenarioText;
 use knee_record::{
-    Answers, Evaluation, Fidelity, RankSummary, RepeatSummary, SCENARIO, SavedRun, Summary,
-    SweepSummary, read_answers, read_evaluation, read_json, read_rank, read_run, read_summary,
-    read_sweep, write_text,
+    Answers, Evaluation, Fidelity, RankSummary, RepeatSummary, SavedRun, Summary, SweepSummary,
+    read_answers, read_evaluation, read_json, read_rank, read_run, read_summary, read_sweep,
+    write_text,
 };
 use knee_report::{ReadLog, RunPage, evaluation_page, rank_page, run_page, sweep_page};
 use std::path::Path;
@@ -114,7 +114,7 @@ fn saved_logs(directory: &Path, scenario: &str) -> Vec<ReadLog> {
     if !scenario.contains("log = ") {
         return Vec::new();
     }
-    let text = ScenarioText::read(&directory.join(SCENARIO));
+    let text = ScenarioText::of_run(directory);
     let scenario = text.and_then(|text| text.scenario(&[]));
     scenario.map_or_else(|_| Vec::new(), |scenario| logs_of(&scenario))
 }

@@ -12,13 +12,15 @@ use crate::directory::PACKETS;
 use crate::error::Error;
 use connection::Connection;
 use knee_record::read_summary;
+use knee_scenario::{inside, open_file};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// First line of a supported packet log.
 const FORMAT: &str = "# knee-packet-log/2";
+/// Longest line of a packet log, bytes; an ACK of many ranges has some thousand.
+const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a qlog cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +68,8 @@ pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<u
     if !path.is_file() {
         return Err(QlogError::NoPacketLog(directory.display().to_string()).into());
     }
+    let leads_out = |source| Error::Read { path: path.clone(), source };
+    inside(directory, Path::new(PACKETS)).map_err(leads_out)?;
     let connections = connections(&path, index)?;
     if connections.is_empty() {
         return Err(QlogError::NotNamed(known[index].clone()).into());
@@ -92,11 +96,20 @@ fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, E
         line,
         what: what.to_string(),
     };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_file(path).map_err(unreadable)?;
     let mut connections: BTreeMap<u32, Connection> = BTreeMap::new();
     let of = format!("of={index}");
-    for (line, text) in BufReader::with_capacity(1 << 20, file).lines().enumerate() {
-        let text = text.map_err(unreadable)?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    for line in 0.. {
+        let mut text = String::new();
+        let read = (&mut reader).take(LINE_BYTES_MAX).read_line(&mut text).map_err(unreadable)?;
+        if read as u64 == LINE_BYTES_MAX {
+            return Err(damaged(line + 1, "the line is longer than any of a log").into());
+        }
+        if read == 0 {
+            break;
+        }
+        let text = text.trim_end_matches(['\n', '\r']);
         if line == 0 && text != FORMAT {
             return Err(damaged(1, &format!("it does not begin with {FORMAT}")).into());
         }
@@ -113,7 +126,7 @@ fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, E
             continue;
         }
         let row =
-            Row::of(&text).ok_or_else(|| damaged(line + 1, "it is not a row of a packet log"))?;
+            Row::of(text).ok_or_else(|| damaged(line + 1, "it is not a row of a packet log"))?;
         if let Some(connection) = connections.get_mut(&row.flow) {
             let taken = connection.take(&row);
             taken.ok_or_else(|| damaged(line + 1, "a number is missing"))?;
@@ -143,7 +156,7 @@ const DETAIL: usize = 14;
 impl<'t> Row<'t> {
     fn of(text: &'t str) -> Option<Row<'t>> {
         let cells: Vec<&str> = text.split(',').collect();
-        let (at_ns, event, flow) = (cells.first()?.parse().ok()?, cells[1], cells.get(3)?);
+        let (at_ns, event, flow) = (cells.first()?.parse().ok()?, *cells.get(1)?, cells.get(3)?);
         (cells.len() == DETAIL + 1).then_some(Row { at_ns, event, flow: flow.parse().ok()?, cells })
     }
 

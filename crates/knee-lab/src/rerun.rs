@@ -14,11 +14,13 @@ use crate::sweep::{Sweep, SweepSettings, SweepStore, program_hash};
 use crate::text::ScenarioText;
 use knee_record::{
     Difference, INPUTS, Manifest, Program, RepeatSummary, SCENARIO, read_json, read_manifest,
-    sha256_hex,
+    sha256_hex, sha256_of,
 };
+use knee_scenario::open_file;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Schema name of the document.
@@ -110,19 +112,26 @@ pub struct Changed {
 }
 
 impl Lab {
-    /// Identifies and reads a folder's contents without running anything.
+    /// Identifies and reads a folder's contents without running anything. Reads regular files of the
+    /// folder only; with `originals` also the files of the paths from which its inputs came, to
+    /// report whether they have changed.
     ///
     /// # Errors
     /// A [`RerunError`], or all errors in the folder's contents.
-    pub fn plan_rerun(&self, directory: &Path, out: &Path) -> Result<RerunPlan<'_>, Error> {
+    pub fn plan_rerun(
+        &self,
+        directory: &Path,
+        out: &Path,
+        originals: bool,
+    ) -> Result<RerunPlan<'_>, Error> {
         let (work, mut changed) = if directory.join(REPEAT).is_file() {
-            self.repeats_again(directory, out)?
+            self.repeats_again(directory, out, originals)?
         } else if directory.join(SWEEP).is_file() || directory.join(RANK).is_file() {
-            self.origin_again(directory)?
+            self.origin_again(directory, originals)?
         } else if directory.join(SCENARIO).is_file() {
             let manifest = read_manifest(directory)?;
             let run = (directory, manifest.seed, None, manifest.ground.as_str());
-            (self.runs_again(run, directory, out)?, self.since(directory, &manifest))
+            (self.runs_again(run, directory, out)?, self.since(directory, &manifest, originals)?)
         } else {
             return Err(RerunError::Nothing(directory.display().to_string()).into());
         };
@@ -135,13 +144,14 @@ impl Lab {
         &self,
         directory: &Path,
         out: &Path,
+        originals: bool,
     ) -> Result<(Work<'_>, Vec<Changed>), Error> {
         let repeats: RepeatSummary = read_json(&directory.join(REPEAT), "knee-repeat/1")?;
-        let first = directory.join(repeat(1));
+        let first = records::within(directory, &repeat(1))?;
         let manifest = read_manifest(&first)?;
         let (seed, count) = (manifest.seed, repeats.seeds.len() as u64);
         let run = (first.as_path(), seed, Some(count), repeats.ground.as_str());
-        Ok((self.runs_again(run, directory, out)?, self.since(&first, &manifest)))
+        Ok((self.runs_again(run, directory, out)?, self.since(&first, &manifest, originals)?))
     }
 
     /// Plans runs from the resolved scenario of a run, which has its inputs beside it.
@@ -155,7 +165,7 @@ impl Lab {
         if on.pace() == Pace::Real {
             return Err(RerunError::RealTime(ground.to_string()).into());
         }
-        let text = ScenarioText::read(&run.join(SCENARIO))?;
+        let text = ScenarioText::of_run(run)?;
         let settings = ExperimentSettings {
             seed: Some(seed),
             repeat,
@@ -166,7 +176,11 @@ impl Lab {
         Ok(Work::Runs(Box::new(Experiment::new(text, settings, out.to_path_buf())?)))
     }
 
-    fn origin_again(&self, directory: &Path) -> Result<(Work<'_>, Vec<Changed>), Error> {
+    fn origin_again(
+        &self,
+        directory: &Path,
+        originals: bool,
+    ) -> Result<(Work<'_>, Vec<Changed>), Error> {
         if !directory.join(ORIGIN).is_file() {
             return Err(RerunError::NotKept(directory.display().to_string()).into());
         }
@@ -211,25 +225,35 @@ impl Lab {
         for file in origin.files() {
             let kept = sha256_hex(&file.bytes(directory)?);
             changed.push(Changed::new(&file.kept, Some(&file.sha256), Some(&kept)));
-            changed.extend(elsewhere(&file.written, &file.sha256));
+            if originals {
+                changed.push(elsewhere(&file.written, &file.sha256));
+            }
         }
         Ok((work, changed))
     }
 
     /// What may have changed since a run.
-    fn since(&self, directory: &Path, manifest: &Manifest) -> Vec<Changed> {
+    fn since(
+        &self,
+        directory: &Path,
+        manifest: &Manifest,
+        originals: bool,
+    ) -> Result<Vec<Changed>, Error> {
         let mut changed = self.of_program(&manifest.version, &manifest.program);
         let hashes: BTreeSet<&String> = manifest.inputs.values().collect();
         let entries = fs::read_dir(directory.join(INPUTS)).into_iter().flatten().flatten();
         for entry in entries {
-            let hash = fs::read(entry.path()).map(|bytes| sha256_hex(&bytes)).unwrap_or_default();
+            let name = format!("{INPUTS}/{}", entry.file_name().to_string_lossy());
+            let hash = hash_of(&records::within(directory, &name)?)
+                .map_err(|source| Error::Read { path: entry.path(), source })?;
             if !hashes.contains(&hash) {
-                let name = format!("{INPUTS}/{}", entry.file_name().to_string_lossy());
                 changed.push(Changed::new(&name, None, Some(&hash)));
             }
         }
-        changed.extend(manifest.inputs.iter().flat_map(|(path, hash)| elsewhere(path, hash)));
-        changed
+        if originals {
+            changed.extend(manifest.inputs.iter().map(|(path, hash)| elsewhere(path, hash)));
+        }
+        Ok(changed)
     }
 
     fn of_program(&self, version: &str, recorded: &Program) -> Vec<Changed> {
@@ -285,9 +309,20 @@ impl Changed {
     }
 }
 
-/// Checks an input at its original path, if it still exists. The rerun uses the folder's copy; this
-/// reports how a run from the original would differ.
-fn elsewhere(path: &str, hash: &str) -> Option<Changed> {
-    let bytes = fs::read(path).ok()?;
-    Some(Changed::new(path, Some(hash), Some(&sha256_hex(&bytes))))
+/// Largest input, bytes: that of a scenario.
+const INPUT_BYTES_MAX: u64 = 256 << 20;
+
+/// Returns the hash of a regular file of limited size.
+fn hash_of(path: &Path) -> io::Result<String> {
+    let file = open_file(path)?;
+    if file.metadata()?.len() > INPUT_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 256 MiB"));
+    }
+    sha256_of(file.take(INPUT_BYTES_MAX))
+}
+
+/// Checks an input at its original path. The rerun uses the folder's copy; this reports how a run
+/// from the original would differ. It has no hash if it is no longer there or cannot be read.
+fn elsewhere(path: &str, hash: &str) -> Changed {
+    Changed::new(path, Some(hash), hash_of(Path::new(path)).ok().as_deref())
 }

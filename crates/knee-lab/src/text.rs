@@ -2,10 +2,12 @@
 
 use crate::error::Error;
 use crate::origin::Files;
+use knee_record::SCENARIO;
 use knee_scenario::{
-    Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, load_file,
-    parse_with,
+    Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, inside, load_file,
+    load_text, parse_with,
 };
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ pub struct ScenarioText {
     algorithms: Option<Arc<Algorithms>>,
     /// Copies of the files that it names, used instead of those on disk.
     kept: Option<Files>,
+    /// Whether it can name only files in its own folder.
+    confined: bool,
 }
 
 /// Name and bytes of a file that was read.
@@ -32,7 +36,7 @@ impl ScenarioText {
     /// relative to `name`.
     pub fn new(name: &str, text: &str) -> ScenarioText {
         let (name, path, text) = (name.to_string(), name.into(), text.to_string());
-        ScenarioText { name, path, text, algorithms: None, kept: None }
+        ScenarioText { name, path, text, algorithms: None, kept: None, confined: false }
     }
 
     /// Reads the file without parsing it.
@@ -41,16 +45,25 @@ impl ScenarioText {
     /// A file that cannot be read.
     pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
         let name = path.to_string_lossy().into_owned();
-        let text = load_file(path).and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_string())
-        });
-        match text {
+        match load_text(path) {
             Ok(text) => {
                 let path = path.into();
-                Ok(ScenarioText { name, path, text, algorithms: None, kept: None })
+                Ok(ScenarioText { name, path, text, algorithms: None, kept: None, confined: false })
             }
             Err(reason) => Err(unreadable(name, &reason)),
         }
+    }
+
+    /// Reads the scenario of a run's folder, which can name only files in that folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a link that leads out of the folder.
+    pub fn of_run(directory: &Path) -> Result<ScenarioText, Errors> {
+        let path = directory.join(SCENARIO);
+        let leads_out =
+            |error: io::Error| unreadable(path.to_string_lossy().into(), &error.to_string());
+        inside(directory, Path::new(SCENARIO)).map_err(leads_out)?;
+        Ok(ScenarioText { confined: true, ..ScenarioText::read(&path)? })
     }
 
     /// Adds controllers and schedulers that the scenario may name. It must run on a
@@ -74,8 +87,12 @@ impl ScenarioText {
     /// # Errors
     /// All errors in it.
     pub fn scenario(&self, overrides: &[Override]) -> Result<Scenario, Errors> {
-        let (beside, kept);
+        let (beside, within, kept);
         let loader: &dyn Loader = match &self.kept {
+            None if self.confined => {
+                within = Within(&self.path);
+                &within
+            }
             None => {
                 beside = Beside(&self.path);
                 &beside
@@ -126,6 +143,18 @@ impl Loader for Kept<'_> {
         let written = below(self.path, name).unwrap_or(name);
         let found = self.files.get(written).map(|bytes| bytes.to_vec());
         found.ok_or_else(|| "there is no copy of it".to_string())
+    }
+}
+
+/// Loads files from the folder of the given file, and from no other.
+#[derive(Debug)]
+struct Within<'p>(&'p Path);
+
+impl Loader for Within<'_> {
+    fn load(&self, name: &str) -> Result<Vec<u8>, String> {
+        let folder = self.0.parent().unwrap_or(Path::new(""));
+        let name = below(self.0, name).unwrap_or(name);
+        load_file(&inside(folder, Path::new(name)).map_err(|error| error.to_string())?)
     }
 }
 

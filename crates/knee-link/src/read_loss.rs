@@ -1,5 +1,6 @@
 //! Parser for recorded losses.
 
+use knee_units::lines;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -33,7 +34,7 @@ pub enum LossFileError {
 /// The first error, with its place and what to write.
 pub fn read_loss(text: &str) -> Result<Arc<[bool]>, LossFileError> {
     let mut lost = Vec::new();
-    for (line, content) in text.lines().enumerate() {
+    for (line, content) in lines(text).enumerate() {
         let packets = content.split('#').next().unwrap_or_default();
         for (column, found) in packets.chars().enumerate() {
             match found {

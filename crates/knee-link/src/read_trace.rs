@@ -1,7 +1,7 @@
 //! Parser for traces in Mahimahi's format.
 
 use crate::config::Trace;
-use knee_units::Time;
+use knee_units::{Time, lines};
 use thiserror::Error;
 
 /// Why a text is not a valid trace. Lines count from 1.
@@ -60,14 +60,14 @@ impl Trace {
     /// Parses a trace in Mahimahi's format: each line has the time of one
     /// opportunity, as a whole number of milliseconds, in non-descending order,
     /// the last above zero. Spaces around a number and blank lines at the end
-    /// are ignored. The offset is zero.
+    /// are ignored, and so is a byte order mark. The offset is zero.
     ///
     /// # Errors
     ///
     /// The first error, with its line and what to write.
     pub fn read(name: &str, text: &str) -> Result<Trace, TraceError> {
         let mut opportunities_ms: Vec<u32> = Vec::new();
-        for (number, content) in text.trim_end().lines().enumerate() {
+        for (number, content) in lines(text.trim_end()).enumerate() {
             let time = read_line(number + 1, content.trim())?;
             let before = opportunities_ms.last().copied().unwrap_or(0);
             if time < before {
@@ -120,6 +120,8 @@ mod tests {
         let trace = Trace::read("t", "0\n3\n3\r\n 10 \n\n").expect("well-formed");
         assert_eq!(trace.opportunities_ms, [0, 3, 3, 10]);
         assert_eq!(trace.name, "t");
+        let same = Trace::read("t", "\u{feff}0\r3\r3\r\n10").expect("well-formed");
+        assert_eq!(same, trace, "line ends and byte order marks of other systems");
     }
 
     #[test]

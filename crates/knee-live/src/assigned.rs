@@ -4,10 +4,11 @@
 use crate::LiveError;
 use knee_host::{HostError, is_locked};
 use knee_steer::{ASSIGNMENT_SCHEMA, Arms, Assigned, Assignment};
-use std::fs::{self, File, Metadata};
+use nix::fcntl::OFlag;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -105,13 +106,19 @@ impl Assignments {
 
     /// Reads the file, if there is one. It is in force as long as a process holds it, until its end.
     fn read(&self, now_ns: u64) -> Result<Option<(Found, Assignment)>, LiveError> {
-        let mut file = match File::open(&self.path) {
+        // Opening a pipe would wait for its other end.
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
+        let mut file = match options.open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.wrong(&error.to_string())),
         };
         let wrong = |error: io::Error| self.wrong(&error.to_string());
         let about = file.metadata().map_err(wrong)?;
+        if !about.is_file() {
+            return Err(self.wrong("it is not a regular file"));
+        }
         let identity = identity(&about);
         let mut text = Vec::new();
         (&mut file).take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(wrong)?;

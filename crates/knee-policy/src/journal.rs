@@ -6,13 +6,14 @@
 use crate::PolicyError;
 use ipnet::IpNet;
 use knee_host::HostError;
+use knee_scenario::read_open_text;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -307,14 +308,11 @@ fn open(path: &Path, write: bool) -> Result<File, PolicyError> {
 }
 
 fn read(file: &mut File, path: &Path) -> Result<Recorded, PolicyError> {
-    let mut text = String::new();
-    file.rewind()
-        .and_then(|()| file.take(BYTES_MAX + 1).read_to_string(&mut text))
+    let text = file
+        .rewind()
+        .and_then(|()| file.try_clone())
+        .and_then(|file| read_open_text(file, BYTES_MAX))
         .map_err(|source| failed("read", path, source))?;
-    if text.len() as u64 > BYTES_MAX {
-        let what = format!("it is larger than {} MiB", BYTES_MAX >> 20);
-        return Err(failed("read", path, io::Error::new(io::ErrorKind::FileTooLarge, what)));
-    }
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut entries = Vec::new();
     for (index, line) in whole.lines().enumerate() {

@@ -4,6 +4,7 @@ use crate::{
     Actuator, Applied, Choice, Journal, Plan, Policy, PolicyError, PolicyGroup, Renewed, What,
 };
 use knee_host::since_boot;
+use knee_scenario::open_file;
 use knee_steer::{
     ASSIGNMENT_SCHEMA, AssignedGroup, AssignedPlace, Assignment, HELD_OUT, KEPT, TREATED,
 };
@@ -218,7 +219,7 @@ fn mark(file: &File, end: Duration) -> io::Result<()> {
 /// Whether a file is an assignment, of any version, or empty.
 fn is_ours(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
-    File::open(path)?.take(OURS.len() as u64).read_to_end(&mut start)?;
+    open_file(path)?.take(OURS.len() as u64).read_to_end(&mut start)?;
     Ok(start.is_empty() || start == OURS)
 }
 

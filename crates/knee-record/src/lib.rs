@@ -82,7 +82,7 @@ pub use knee_statistics::{
     Distribution, Interval, Paired, PairedScale, RatioInterval, bootstrap_ratio,
     bootstrap_ratio_of_pairs,
 };
-pub use manifest::{Brought, Manifest, Program, sha256_hex};
+pub use manifest::{Brought, Manifest, Program, sha256_hex, sha256_of};
 pub use measures::{NotMeasurable, TransferValue, jain_index, measure, transfer_ratio};
 pub use observed::{
     OBSERVED_BINS, OBSERVED_REPORT_SCHEMA, ObservedBeside, ObservedBin, ObservedCell,
@@ -113,7 +113,9 @@ pub use sections::{
     size_classes,
 };
 pub use series::Series;
-pub use summary::{FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict};
+pub use summary::{
+    FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict, lockstep_in_words,
+};
 pub use sweep::{
     Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
     SweepPlace, SweepPoint, SweepRow, SweepRun, SweepRunAt, SweepSummary, SweepVerdict,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::{self, Read};
 
 /// Schema name of `manifest.json`.
 pub const SCHEMA: &str = "knee-manifest/1";
@@ -157,8 +158,27 @@ fn schemas(records: &Records) -> BTreeMap<String, String> {
 
 /// SHA-256 (FIPS 180-4) as 64 hexadecimal digits.
 pub fn sha256_hex(content: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(content) {
+    hex(&Sha256::digest(content))
+}
+
+/// SHA-256 of what a reader returns, as 64 hexadecimal digits.
+///
+/// # Errors
+/// Those of the reader.
+pub fn sha256_of(mut content: impl Read) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match content.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
     }

@@ -10,11 +10,11 @@ use crate::{
     ConnectionRecord, Connections, Error, Manifest, Rates, Records, Summary, TransferRecord, table,
     tables,
 };
-use knee_scenario::read_file;
+use knee_scenario::{inside, read_file};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Values that vary from run to run.
 pub const MANIFEST: &str = "manifest.json";
@@ -69,16 +69,16 @@ pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
     let manifest = read_manifest(dir)?;
     let (connections, epoch_unix_ns) = read_connections(dir, manifest.end_ns)?;
     let records = Records {
-        flows: table::read(&dir.join(FLOWS), &tables::flows())?,
-        samples: table::read_series(&dir.join(SAMPLES), &tables::samples())?,
-        links: table::read_series(&dir.join(LINKS), &tables::links())?,
-        classes: if_there(table::read_series(&dir.join(CLASSES), &tables::classes()))?,
-        paths: if_there(table::read(&dir.join(PATHS), &tables::paths()))?,
+        flows: table::read(&at(dir, FLOWS)?, &tables::flows())?,
+        samples: table::read_series(&at(dir, SAMPLES)?, &tables::samples())?,
+        links: table::read_series(&at(dir, LINKS)?, &tables::links())?,
+        classes: if_there(table::read_series(&at(dir, CLASSES)?, &tables::classes()))?,
+        paths: if_there(table::read(&at(dir, PATHS)?, &tables::paths()))?,
         path_samples: if_there(table::read_series(
-            &dir.join(PATH_SAMPLES),
+            &at(dir, PATH_SAMPLES)?,
             &tables::path_samples(),
         ))?,
-        objects: if_there(table::read(&dir.join(OBJECTS), &tables::objects()))?,
+        objects: if_there(table::read(&at(dir, OBJECTS)?, &tables::objects()))?,
         connections: connections.rows,
         transfers: connections.transfers,
         epoch_unix_ns,
@@ -100,7 +100,7 @@ pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
 /// version has only the transfers of its mixes.
 fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error> {
     let mut connections = Connections::default();
-    let path = dir.join(CONNECTIONS);
+    let path = at(dir, CONNECTIONS)?;
     let read = table::read_each(&path, &tables::connections(), |row| connections.push(row));
     match read {
         Err(Error::Missing { .. }) => {}
@@ -114,7 +114,7 @@ fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error
     let take = |row: TransferRecord| {
         connections.push(ConnectionRecord::of_transfer(&row, end_ns));
     };
-    match table::read_each(&dir.join(TRANSFERS), &tables::transfers(), take) {
+    match table::read_each(&at(dir, TRANSFERS)?, &tables::transfers(), take) {
         Err(Error::Missing { .. }) => {}
         read => read?,
     }
@@ -150,6 +150,11 @@ pub fn holds_run_files(dir: &Path) -> bool {
     let files = [MANIFEST, SCENARIO, FLOWS, SAMPLES, LINKS, SUMMARY];
     files.iter().any(|name| dir.join(name).exists())
         || dir.join(format!("{SAMPLES}{PART}")).exists()
+}
+
+/// Returns the path of a file of a run, which must not be a link that leads out of its folder.
+fn at(dir: &Path, name: &str) -> Result<PathBuf, Error> {
+    inside(dir, Path::new(name)).map_err(|error| Error::malformed(&dir.join(name), error))
 }
 
 fn if_there<T: Default>(read: Result<T, Error>) -> Result<T, Error> {
@@ -191,7 +196,11 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 /// Upper limit for a document's size; a larger file is damaged.
 const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
 
+/// Reads a document, which must not be a link that leads out of its folder.
 fn read_text(path: &Path) -> Result<String, Error> {
+    if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
+        inside(folder, Path::new(name)).map_err(|error| not_read(path, error))?;
+    }
     let bytes = read_file(path, DOCUMENT_BYTES_MAX).map_err(|error| not_read(path, error))?;
     String::from_utf8(bytes).map_err(|_| Error::malformed(path, "it is not UTF-8 text"))
 }

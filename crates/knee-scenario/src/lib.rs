@@ -11,6 +11,7 @@ mod algorithms;
 mod check;
 mod error;
 mod file;
+mod lockstep;
 pub mod measure;
 mod model;
 mod overrides;
@@ -33,9 +34,10 @@ pub use model::{
 };
 pub use overrides::{Override, OverrideError};
 pub use source::{
-    Embedded, Folder, Loader, Source, load_file, open_file, read_file, read_text_file,
+    Embedded, Folder, Loader, Source, inside, load_file, load_text, open_file, read_file,
+    read_open, read_open_text, read_text_file,
 };
-pub use streams::{ControllerStreams, application_stream, link_stream, tunnel_hash};
+pub use streams::{ControllerStreams, application_stream, link_stream, send_stream, tunnel_hash};
 
 use check::parse_document;
 use file::{GroundWord, ScenarioFile, StudyFile};
@@ -49,7 +51,7 @@ use tree::Node;
 /// All problems of the file, or that it cannot be read.
 pub fn read(path: &std::path::Path, overrides: &[Override]) -> Result<Scenario, Errors> {
     let (folder, name) = split(path);
-    let text = text_of(load_file(path), &name)?;
+    let text = load_text(path).map_err(|reason| Errors::unreadable(&name, &reason))?;
     parse(&text, &Source { name: &name, loader: &folder }, overrides)
 }
 
@@ -134,12 +136,6 @@ fn split(path: &std::path::Path) -> (Folder, String) {
 }
 
 fn load(loader: &dyn Loader, name: &str) -> Result<String, Errors> {
-    text_of(loader.load(name), name)
-}
-
-fn text_of(loaded: Result<Vec<u8>, String>, name: &str) -> Result<String, Errors> {
-    let text = loaded.and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_string())
-    });
+    let text = loader.load(name).and_then(source::text);
     text.map_err(|reason| Errors::unreadable(name, &reason))
 }

@@ -3,10 +3,11 @@
 use crate::algorithms::Algorithms;
 use crate::error::{Errors, Problem, SourceText};
 use crate::tree::Span;
+use knee_units::foreign_format;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Finds the files that a scenario or a study names.
@@ -37,8 +38,30 @@ pub fn load_file(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, FILE_BYTES_MAX).map_err(|error| reason(&error))
 }
 
+/// Returns the text of a scenario or study.
+///
+/// # Errors
+/// Why it cannot be read, as part of a sentence.
+pub fn load_text(path: &Path) -> Result<String, String> {
+    text(read_file(path, TEXT_BYTES_MAX).map_err(|error| reason(&error))?)
+}
+
+/// Returns the bytes of a file as text without a byte order mark.
+///
+/// # Errors
+/// Why it is no text, as part of a sentence.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, String> {
+    if let Some(format) = foreign_format(&bytes) {
+        return Err(format!("it is {}; {}", format.name, format.advice));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_string())?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text))
+}
+
 /// Largest input file; a larger one is a mistake.
 const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Largest scenario or study; a larger file is of another kind.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a regular file of at most `bytes_max` bytes, a multiple of 1 MiB. Pipes, which may block
 /// for ever, and devices, which may have no end, are not opened.
@@ -46,13 +69,26 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// # Errors
 /// If it is not a regular file, or the error of the system.
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = open_file(path)?;
+    read_open(open_file(path)?, bytes_max)
+}
+
+/// Reads an open file of at most `bytes_max` bytes, a multiple of 1 MiB.
+///
+/// # Errors
+/// If it is larger, or the error of the system.
+pub fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let too_large = || {
+        let what = format!("it is larger than {} MiB", bytes_max >> 20);
+        io::Error::new(ErrorKind::FileTooLarge, what)
+    };
+    if file.metadata()?.len() > bytes_max {
+        return Err(too_large());
+    }
     let mut bytes = Vec::new();
     // The length that the system reports can be wrong: for /proc it is zero.
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        let what = format!("it is larger than {} MiB", bytes_max >> 20);
-        return Err(io::Error::new(ErrorKind::FileTooLarge, what));
+        return Err(too_large());
     }
     Ok(bytes)
 }
@@ -62,8 +98,16 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Those of [`read_file`], and if it is not UTF-8.
 pub fn read_text_file(path: &Path, bytes_max: u64) -> io::Result<String> {
+    read_open_text(open_file(path)?, bytes_max)
+}
+
+/// Reads an open file of UTF-8 text; see [`read_open`].
+///
+/// # Errors
+/// Those of [`read_open`], and if it is not UTF-8.
+pub fn read_open_text(file: File, bytes_max: u64) -> io::Result<String> {
     let not_utf8 = |_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text");
-    String::from_utf8(read_file(path, bytes_max)?).map_err(not_utf8)
+    String::from_utf8(read_open(file, bytes_max)?).map_err(not_utf8)
 }
 
 /// Opens a regular file; see [`read_file`].
@@ -78,6 +122,26 @@ pub fn open_file(path: &Path) -> io::Result<File> {
         _ => "it is not a regular file, but a pipe, a device or similar; write it to a file",
     };
     Err(io::Error::new(ErrorKind::InvalidInput, what))
+}
+
+/// Returns the path of `name` in `folder`, unless it leads out of the folder: a folder from somebody
+/// else may hold links to any file of this machine. What is not there has a path as well.
+///
+/// # Errors
+/// If `name` has other parts than names, or a link leads out.
+pub fn inside(folder: &Path, name: &Path) -> io::Result<PathBuf> {
+    let out = |what: &str| Err(io::Error::new(ErrorKind::InvalidInput, what));
+    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        return out("its name points outside the folder");
+    }
+    let path = folder.join(name);
+    let whole = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match (fs::canonicalize(whole), fs::canonicalize(&path)) {
+        (Ok(folder), Ok(place)) if !place.starts_with(&folder) => {
+            out("it is a link that leads out of its folder; copy the file there instead")
+        }
+        _ => Ok(path),
+    }
 }
 
 /// Describes frequent errors in the same words on every system.
@@ -116,6 +180,8 @@ pub(crate) struct Reading<'l> {
     pub(crate) algorithms: &'l Algorithms,
     texts: Vec<(usize, SourceText)>,
     problems: Vec<(Span, String, String)>,
+    /// Problems that are not kept.
+    more: usize,
     loaded: BTreeMap<String, Arc<[u8]>>,
     grounds: Vec<String>,
 }
@@ -123,7 +189,7 @@ pub(crate) struct Reading<'l> {
 impl<'l> Reading<'l> {
     pub(crate) fn new(loader: &'l dyn Loader, algorithms: &'l Algorithms) -> Reading<'l> {
         let (texts, problems, loaded) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Reading { loader, algorithms, texts, problems, loaded, grounds: Vec::new() }
+        Reading { loader, algorithms, texts, problems, more: 0, loaded, grounds: Vec::new() }
     }
 
     /// Adds grounds that a study can name in addition to those of this version.
@@ -151,13 +217,17 @@ impl<'l> Reading<'l> {
     }
 
     /// Reports a problem. The words may quote the file, so they are reduced to one line of limited
-    /// length.
+    /// length. Only the first [`PROBLEMS_MAX`] are kept.
     pub(crate) fn problem(
         &mut self,
         span: Span,
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
+        if self.problems.len() == PROBLEMS_MAX {
+            self.more += 1;
+            return;
+        }
         self.problems.push((span, one_line(&message.into()), one_line(&help.into())));
     }
 
@@ -183,6 +253,10 @@ impl<'l> Reading<'l> {
             _ => {
                 self.problems.sort_by_key(|(span, _, _)| span.start);
                 self.problems.dedup();
+                if let (more @ 1.., Some((span, ..))) = (self.more, self.problems.last()) {
+                    let (last, help) = (*span, "correct these first".to_string());
+                    self.problems.push((last, format!("there are {more} more problems"), help));
+                }
                 let problems = self.problems.iter().map(|problem| self.place(problem)).collect();
                 let sources = self.texts.into_iter().map(|(_, source)| source).collect();
                 Err(Errors { problems, sources })
@@ -200,6 +274,8 @@ impl<'l> Reading<'l> {
     }
 }
 
+/// Number of problems that are reported; a file with more of them is of another kind.
+const PROBLEMS_MAX: usize = 1000;
 const SENTENCE_CHARACTERS_MAX: usize = 400;
 
 fn one_line(sentence: &str) -> String {

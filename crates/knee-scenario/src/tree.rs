@@ -89,18 +89,34 @@ impl Node {
 /// A syntax error: its place and the TOML parser's message.
 pub(crate) type SyntaxError = (Span, String);
 
-/// Parses a TOML document that begins at `base` in the concatenation of all texts.
+/// A text with more syntax errors than this is no TOML.
+pub(crate) const SYNTAX_ERRORS_MAX: usize = 20;
+/// Bytes at the beginning of a text that are tried first.
+const TRIED_BYTES: usize = 1 << 17;
+
+/// Parses a TOML document that begins at `base` in the concatenation of all texts. If the beginning
+/// of a long text has more than [`SYNTAX_ERRORS_MAX`] errors, they are all that is returned.
 pub(crate) fn parse(text: &str, base: usize) -> Result<Node, Vec<SyntaxError>> {
+    // Whole lines; a value that goes on beyond them is one error.
+    let tried = text.get(..TRIED_BYTES).and_then(|start| Some(&start[..start.rfind('\n')?]));
+    let beginning = tried.map(|start| DeTable::parse_recoverable(start).1).unwrap_or_default();
+    if beginning.len() > SYNTAX_ERRORS_MAX {
+        return Err(syntax_errors(&beginning, base));
+    }
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         let span = Span { start: base, end: base };
         return Ok(Node { kind: Kind::Table(entries(table.get_ref(), base)), span });
     }
+    Err(syntax_errors(&errors, base))
+}
+
+fn syntax_errors(errors: &[toml::de::Error], base: usize) -> Vec<SyntaxError> {
     let place = |error: &toml::de::Error| {
         let span = error.span().unwrap_or(0..0);
         Span { start: span.start + base, end: span.end + base }
     };
-    Err(errors.iter().map(|error| (place(error), error.message().to_string())).collect())
+    errors.iter().map(|error| (place(error), error.message().to_string())).collect()
 }
 
 /// Parses one TOML value; `None` if the text is not one.

@@ -1,12 +1,14 @@
 //! Quantities with their unit in the type: [`Time`] in integer nanoseconds, [`Rate`] in bits per
-//! second, [`Bytes`]; and the [`Ecn`] codepoint, which links and endpoints share.
+//! second, [`Bytes`]; the [`Ecn`] codepoint, which links and endpoints share; and the lines of files
+//! that other programs wrote ([`Lines`]), in which numbers have the unit of their format.
 //!
-//! This crate never accepts a bare number from a text. Every quantity that a user writes names its
-//! unit ("10 Mbit/s", "60 ms").
+//! No bare number becomes a quantity: every quantity that a user writes names its unit
+//! ("10 Mbit/s", "60 ms").
 
 mod buffer;
 mod bytes;
 mod ecn;
+mod foreign;
 mod fraction;
 mod printable;
 mod range;
@@ -18,6 +20,7 @@ mod time;
 pub use buffer::BufferSize;
 pub use bytes::Bytes;
 pub use ecn::Ecn;
+pub use foreign::{ForeignFormat, GZIP, LineError, Lines, foreign_format, lines};
 pub use fraction::Fraction;
 pub use printable::{is_hidden, printable};
 pub use range::{Mistake, RangeError, steps};

@@ -10,6 +10,7 @@ use crate::report::Rule;
 impl Checker {
     pub(crate) fn send(&mut self, send: &Send) {
         self.report.data_packets_sent += 1;
+        let jitter = self.flows.get(&send.flow).map_or(0, |flow| flow.head.send_jitter);
         let packet = Packet {
             flow: send.flow,
             kind: Kind::Data,
@@ -19,6 +20,7 @@ impl Checker {
             bytes: None,
             hops: 0,
             place: Place::Between,
+            leaves_by: self.time + jitter,
             ecn_capable: send.ecn_capable,
             marked: false,
             blocks: (Blocks::default(), 0),
@@ -71,6 +73,7 @@ impl Checker {
             bytes: None,
             hops: 0,
             place: Place::Between,
+            leaves_by: self.time,
             ecn_capable: false,
             marked: false,
             blocks: (std::array::from_fn(|at| blocks.get(at).copied().unwrap_or_default()), kept),

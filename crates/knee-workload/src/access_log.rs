@@ -1,41 +1,16 @@
 //! Transfers from an access log, in common formats: their sizes and, if the log has them, their
 //! times, classes and client round-trip times.
 
+mod extended;
 mod fields;
+mod json;
+mod read;
+mod taken;
 
-use crate::csv::{AccessLogError, BYTES_MAX, Row, bytes, rows, shorten};
-use csv::StringRecord;
-use fields::{Field, More, instant};
-use flate2::read::MultiGzDecoder;
+pub use read::read_access_log;
+
 use knee_units::Time;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read;
-
-/// Names of the size column in logs of web servers and delivery networks, compared
-/// case-insensitively: those of nginx, of the W3C's extended log format, and plain words.
-const SIZE_COLUMNS: [&str; 8] = [
-    "bytes",
-    "size",
-    "sc-bytes",
-    "bytes_sent",
-    "body_bytes_sent",
-    "response_bytes",
-    "response_size",
-    "object_size",
-];
-
-const NO_COLUMN: &str =
-    "name the column of sizes \"bytes\", or write one number per line and nothing else";
-const NO_BODY: &str = "without a body";
-const NOT_A_LINE: &str = "not in this format";
-const NO_SIZE: &str = "without a size";
-const TOO_LARGE: &str = "beyond any size (1 PB)";
-
-/// Maximum size of a log after decompression: 1 GiB.
-const UNPACKED_MAX: u64 = 1 << 30;
-/// First bytes of a gzip file (RFC 1952, 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Contents of an access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +21,8 @@ pub struct AccessLog {
     pub sizes: Vec<u64>,
     /// Time of each line since the earliest one; empty unless every line has one.
     pub times: Vec<Time>,
+    /// Line at which the time of day goes back by hours, so that there are no times.
+    pub goes_back: Option<usize>,
     /// Class of each line, as an index into `class_names`; empty if no line has one.
     pub classes: Vec<usize>,
     /// Names of the classes, in the order of their first occurrence; lines without a class have the
@@ -121,6 +98,15 @@ pub enum NotChosen {
              arrival_interval"
     )]
     Times,
+    /// Arrivals cannot follow the log, because a time of day may be that of another day.
+    #[error(
+        "the time of day goes back by hours in line {line}; add a column \"date\", or write an \
+             arrival_interval"
+    )]
+    GoesBack {
+        /// Number of the line, from one.
+        line: usize,
+    },
 }
 
 fn named_classes(classes: &[String]) -> String {
@@ -173,6 +159,7 @@ impl AccessLog {
             times: of(&self.times, &chosen),
             classes: of(&self.classes, &chosen),
             rtts: of(&self.rtts, &chosen),
+            goes_back: self.goes_back,
             format: self.format,
             class_names: self.class_names.clone(),
             passed_over: self.passed_over.clone(),
@@ -182,8 +169,11 @@ impl AccessLog {
     /// Returns the arrivals in order of time, each with its size.
     ///
     /// # Errors
-    /// [`NotChosen::Times`] if not every line has a time.
+    /// [`NotChosen::Times`] if not every line has a time; [`NotChosen::GoesBack`].
     pub fn arrivals(&self) -> Result<Vec<(Time, u64)>, NotChosen> {
+        if let Some(line) = self.goes_back {
+            return Err(NotChosen::GoesBack { line });
+        }
         if self.times.is_empty() {
             return Err(NotChosen::Times);
         }
@@ -233,277 +223,4 @@ fn rounded(time: Time) -> Time {
         unit *= 10;
     }
     Time::from_nanos((time.as_nanos() + unit / 2) / unit * unit)
-}
-
-/// Reads the transfers in an access log, optionally compressed by gzip:
-///
-/// - the Common Log Format of NCSA httpd and Apache, and the Combined one, which appends referrer
-///   and user agent;
-/// - JSON lines, one object each, with a key such as `bytes`;
-/// - comma-separated values under a row of names, one of which is `bytes`, `size`, `sc-bytes` or
-///   the like, or one number per line.
-///
-/// Skips blank lines and answers without a body (0 or `-`, as for "not modified"); in the first two
-/// formats also lines that do not match the format, if most do.
-///
-/// # Errors
-///
-/// The first invalid line, with what to write instead.
-pub fn read_access_log(content: &[u8]) -> Result<AccessLog, AccessLogError> {
-    let unpacked;
-    let content = match content.starts_with(&GZIP) {
-        true => {
-            unpacked = unpack(content)?;
-            &unpacked[..]
-        }
-        false => content,
-    };
-    // User agents and addresses may be in any encoding; sizes are digits.
-    let text = String::from_utf8_lossy(content);
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    match text.lines().find(|line| !line.trim().is_empty()) {
-        Some(line) if line.trim_start().starts_with('{') => by_line("JSON lines", text, json),
-        Some(line) if common(line) != Err(NOT_A_LINE) => by_line(format_of(line), text, common),
-        _ => comma_separated(text),
-    }
-}
-
-fn unpack(content: &[u8]) -> Result<Vec<u8>, AccessLogError> {
-    let mut unpacked = Vec::new();
-    let wrong = |problem: String, advice: &str| Err(AccessLogError::new(1, problem, advice));
-    match MultiGzDecoder::new(content).take(UNPACKED_MAX + 1).read_to_end(&mut unpacked) {
-        Err(error) => wrong(format!("it is no whole gzip file ({error})"), "compress it again"),
-        Ok(_) if unpacked.len() as u64 > UNPACKED_MAX => {
-            wrong("it is larger than 1 GiB unpacked".into(), "take a part of it")
-        }
-        Ok(_) => Ok(unpacked),
-    }
-}
-
-/// Size and other fields of a line, or why there is no size.
-type Found = Result<(u64, More), &'static str>;
-
-/// Lines taken so far.
-#[derive(Default)]
-struct Taken {
-    sizes: Vec<u64>,
-    at_ns: Vec<Option<i128>>,
-    classes: Vec<usize>,
-    names: Vec<String>,
-    places: BTreeMap<String, usize>,
-    rtts: Vec<Time>,
-}
-
-impl Taken {
-    fn add(&mut self, size: u64, more: More) {
-        self.sizes.push(size);
-        self.at_ns.push(more.at_ns);
-        self.rtts.push(more.rtt.unwrap_or(Time::ZERO));
-        let name = more.class.unwrap_or_default();
-        let place = *self.places.entry(name).or_insert_with_key(|name| {
-            self.names.push(name.clone());
-            self.names.len() - 1
-        });
-        self.classes.push(place);
-    }
-
-    fn log(self, format: &'static str, passed_over: Vec<PassedOver>) -> AccessLog {
-        let Taken { sizes, at_ns, mut classes, mut names, mut rtts, .. } = self;
-        let at: Option<Vec<i128>> = at_ns.into_iter().collect();
-        let at = at.unwrap_or_default();
-        let first = at.iter().copied().min().unwrap_or(0);
-        let since = |at: i128| Time::from_nanos(u64::try_from(at - first).unwrap_or(u64::MAX));
-        if names.iter().all(String::is_empty) {
-            (classes, names) = (Vec::new(), Vec::new());
-        }
-        if rtts.iter().all(|rtt| *rtt == Time::ZERO) {
-            rtts = Vec::new();
-        }
-        let times = at.into_iter().map(since).collect();
-        AccessLog { format, sizes, times, classes, class_names: names, rtts, passed_over }
-    }
-}
-
-/// Reads a format whose lines are independent of each other.
-fn by_line(
-    format: &'static str,
-    text: &str,
-    read: fn(&str) -> Found,
-) -> Result<AccessLog, AccessLogError> {
-    let mut taken = Taken::default();
-    let mut over: BTreeMap<&'static str, PassedOver> = BTreeMap::new();
-    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-        match read(line) {
-            Ok((size, more)) => taken.add(size, more),
-            Err(reason) => {
-                let first = PassedOver { reason, lines: 0, first: number };
-                over.entry(reason).or_insert(first).lines += 1;
-            }
-        }
-    }
-    let wrong = over.get(NOT_A_LINE).filter(|wrong| wrong.lines > taken.sizes.len());
-    if let Some(wrong) = wrong {
-        let problem = format!("{} lines, from here on, are not {format}", wrong.lines);
-        return Err(AccessLogError::new(wrong.first, problem, "correct or delete them"));
-    }
-    if taken.sizes.is_empty() {
-        let problem = "from here on there is no size above 0".into();
-        return Err(AccessLogError::new(1, problem, "add at least one"));
-    }
-    Ok(taken.log(format, over.into_values().collect()))
-}
-
-fn size_of(digits: &str) -> Result<u64, &'static str> {
-    match digits {
-        "-" | "0" => Err(NO_BODY),
-        digits if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) => Err(NO_SIZE),
-        digits => match digits.parse() {
-            Ok(0) => Err(NO_BODY),
-            Ok(size) if size <= BYTES_MAX => Ok(size),
-            _ => Err(TOO_LARGE),
-        },
-    }
-}
-
-/// Parses `host ident user [time] "request" status bytes`, and ignores what follows
-/// (<https://httpd.apache.org/docs/2.4/logs.html#common>).
-fn common(line: &str) -> Found {
-    let fields = |line: &str| -> Option<(String, Option<i128>)> {
-        let (who, rest) = line.split_once(" [")?;
-        let (time, rest) = rest.split_once("] \"")?;
-        let rest = after_quoted(rest)?;
-        let mut fields = rest.split_whitespace();
-        let (status, size) = (fields.next()?, fields.next()?);
-        let is_status = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
-        let whole = who.split_whitespace().count() >= 3 && is_status;
-        whole.then(|| (size.to_string(), instant(time)))
-    };
-    let Some((size, at_ns)) = fields(line) else { return Err(NOT_A_LINE) };
-    match size_of(&size) {
-        Err(NO_SIZE) => Err(NOT_A_LINE),
-        // A line without a body also identifies the format.
-        found => Ok((found?, More { at_ns, ..More::default() })),
-    }
-}
-
-/// Returns what follows a quoted text, in which quotes are escaped by backslashes.
-fn after_quoted(text: &str) -> Option<&str> {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            '"' if !escaped => return text.get(at + 1..),
-            '\\' => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    None
-}
-
-fn format_of(line: &str) -> &'static str {
-    match line.matches('"').count() > 2 {
-        true => "Combined Log Format",
-        false => "Common Log Format",
-    }
-}
-
-fn json(line: &str) -> Found {
-    let object: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(line).map_err(|_| NOT_A_LINE)?;
-    let is_size = |key: &str| SIZE_COLUMNS.iter().any(|known| key.eq_ignore_ascii_case(known));
-    let (_, value) = object.iter().find(|(key, _)| is_size(key)).ok_or(NO_SIZE)?;
-    let size = match value {
-        serde_json::Value::String(text) => size_of(text),
-        serde_json::Value::Number(number) => size_of(&number.to_string()),
-        serde_json::Value::Null => Err(NO_BODY),
-        _ => Err(NO_SIZE),
-    }?;
-    let mut more = More::default();
-    for (key, value) in &object {
-        let Some(field) = Field::named(key) else { continue };
-        match value {
-            serde_json::Value::String(text) => more.take(field, text),
-            serde_json::Value::Number(number) => more.take(field, &number.to_string()),
-            _ => {}
-        }
-    }
-    Ok((size, more))
-}
-
-fn comma_separated(text: &str) -> Result<AccessLog, AccessLogError> {
-    let mut rows = rows(text)?;
-    let Some(Row { line, fields: columns }) = rows.next().transpose()? else {
-        return Err(AccessLogError::new(1, "there is no line in it".into(), NO_COLUMN));
-    };
-    let named = columns.len() > 1 || !is_number(&columns[0]);
-    let column = if named { column_of_sizes(line, &columns)? } else { 0 };
-    let fields: Vec<(usize, Field)> = match named {
-        true => {
-            columns.iter().enumerate().filter_map(|(at, n)| Some((at, Field::named(n)?))).collect()
-        }
-        false => Vec::new(),
-    };
-    let mut taken = Taken::default();
-    let mut over = PassedOver { reason: NO_BODY, lines: 0, first: 0 };
-    let mut take = |line: usize, found: &StringRecord| -> Result<(), AccessLogError> {
-        count_fields(line, found.len(), columns.len())?;
-        let size = if &found[column] == "-" { 0 } else { bytes(line, &found[column])? };
-        match size {
-            0 => {
-                over.first = if over.lines == 0 { line } else { over.first };
-                over.lines += 1;
-            }
-            size => {
-                let mut more = More::default();
-                fields.iter().for_each(|(at, field)| more.take(*field, &found[*at]));
-                taken.add(size, more);
-            }
-        }
-        Ok(())
-    };
-    if !named {
-        take(line, &columns)?;
-    }
-    for row in rows {
-        let row = row?;
-        take(row.line, &row.fields)?;
-    }
-    if taken.sizes.is_empty() {
-        let problem = "from here on there is no size above 0".into();
-        return Err(AccessLogError::new(line, problem, "add at least one"));
-    }
-    let format = if named { "comma-separated values" } else { "one size per line" };
-    Ok(taken.log(format, Some(over).filter(|over| over.lines > 0).into_iter().collect()))
-}
-/// Returns whether a field is, or is meant as, a number rather than the name of a column.
-fn is_number(field: &str) -> bool {
-    field == "-" || field.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
-}
-
-fn column_of_sizes(line: usize, columns: &StringRecord) -> Result<usize, AccessLogError> {
-    let is_size = |name: &str| SIZE_COLUMNS.iter().any(|known| name.eq_ignore_ascii_case(known));
-    let mut places = (0..columns.len()).filter(|&place| is_size(&columns[place]));
-    match (places.next(), places.next()) {
-        (Some(place), None) => Ok(place),
-        (Some(one), Some(other)) => {
-            let (one, other) = (&columns[one], &columns[other]);
-            let problem = format!("\"{one}\" and \"{other}\" could both be the sizes");
-            Err(AccessLogError::new(line, problem, "rename the one that is not meant"))
-        }
-        (None, _) => {
-            let problem = format!(
-                "none of the columns \"{}\" is a size",
-                shorten(&columns.iter().collect::<Vec<_>>().join(","))
-            );
-            Err(AccessLogError::new(line, problem, NO_COLUMN))
-        }
-    }
-}
-
-fn count_fields(line: usize, found: usize, wanted: usize) -> Result<(), AccessLogError> {
-    if found == wanted {
-        return Ok(());
-    }
-    let problem = format!("{found} fields where the first line has {wanted}");
-    let advice = "complete or delete the line; put fields that contain a comma in quotes";
-    Err(AccessLogError::new(line, problem, advice))
 }

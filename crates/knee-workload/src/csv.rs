@@ -1,9 +1,10 @@
-//! Rows of comma-separated values (RFC 4180), read by the crate `csv`, and their errors.
+//! Rows of separated values (RFC 4180, with any separator), and the errors of files of transfers.
 
-use csv::{Position, ReaderBuilder, StringRecord, Trim};
+use knee_units::{LineError, Lines};
+use std::io::{self, Read};
 use thiserror::Error;
 
-/// Why a file of comma-separated values cannot be used.
+/// Why a file of transfers or objects cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}; {advice}")]
 pub struct CsvError {
@@ -25,117 +26,301 @@ impl CsvError {
     pub(crate) fn new(line: usize, problem: String, advice: &str) -> CsvError {
         CsvError { line, problem, advice: advice.into() }
     }
+
+    /// Returns the error for a line that cannot be read.
+    pub(crate) fn unreadable(line: usize, error: &LineError) -> CsvError {
+        let line = line.max(1);
+        match error {
+            LineError::Foreign(format) => {
+                CsvError::new(line, format!("it is {}", format.name), format.advice)
+            }
+            LineError::TooLong(bytes) => {
+                let problem = format!("the line is longer than {} MiB", bytes >> 20);
+                CsvError::new(line, problem, "write the name of a file of short lines")
+            }
+            LineError::TooMany(lines) => CsvError::new(
+                line,
+                format!("there are more than {lines} lines"),
+                "use a part of it",
+            ),
+            LineError::Io(error) => {
+                CsvError::new(line, shorten_to(&error.to_string(), 120), broken(error))
+            }
+        }
+    }
+}
+
+/// Says what to do about a compressed file that cannot be read to its end.
+fn broken(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => "use a part of it",
+        _ => "compress it again",
+    }
 }
 
 /// Maximum size of a transfer or object: 1 PB. A larger number comes from the wrong column, such as
 /// a time stamp in nanoseconds.
-pub(crate) const BYTES_MAX: u64 = 1_000_000_000_000_000;
+const BYTES_MAX: u64 = 1_000_000_000_000_000;
+
+/// Longest row, in bytes; a longer one has a quote without an end.
+const ROW_BYTES_MAX: usize = 4 << 20;
 
 /// A row with trimmed fields, and the line on which it begins.
+#[derive(Default)]
 pub(crate) struct Row {
     pub line: usize,
-    pub fields: StringRecord,
+    text: String,
+    ends: Vec<usize>,
 }
 
 impl Row {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|at| self.field(at))
+    }
+
+    /// Returns a field; empty if there are not so many.
+    pub fn field(&self, at: usize) -> &str {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends.get(at).and_then(|end| self.text.get(start..*end)).unwrap_or_default().trim()
+    }
+
     /// Returns the row as written, for messages.
-    pub fn text(&self) -> String {
-        shorten(&self.fields.iter().collect::<Vec<_>>().join(","))
+    pub fn written(&self) -> String {
+        shorten(&self.fields().collect::<Vec<_>>().join(","))
+    }
+
+    fn is_blank(&self) -> bool {
+        self.len() == 1 && self.field(0).is_empty()
     }
 }
 
-/// Iterates over the rows that are not blank, after removing a byte order mark.
-pub(crate) fn rows(text: &str) -> Result<impl Iterator<Item = Result<Row, CsvError>>, CsvError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    check_quotes(text)?;
-    let mut reader = ReaderBuilder::new();
-    reader.has_headers(false).flexible(true).trim(Trim::All);
-    let records = reader.from_reader(text.as_bytes()).into_records();
-    let rows = records.map(move |read| match read {
-        Ok(fields) => Ok(Row { line: line_of(text, fields.position()), fields }),
-        Err(error) => {
-            let line = line_of(text, error.position());
-            Err(CsvError::new(line, shorten(&error.to_string()), "correct the line"))
-        }
-    });
-    let is_blank = |row: &Row| row.fields.len() == 1 && row.fields[0].is_empty();
-    Ok(rows.filter(move |row| !row.as_ref().is_ok_and(is_blank)))
+/// Rows of a file, each read once from beginning to end.
+pub(crate) struct Rows<R: Read> {
+    lines: Lines<R>,
+    separator: char,
+    /// Bytes that were looked at.
+    examined: usize,
 }
 
-/// Returns the line on which a row begins: `csv` counts from the end of the previous row, and there
-/// may be blank lines in between.
-fn line_of(text: &str, position: Option<&Position>) -> usize {
-    let Some(position) = position else { return 1 };
-    let rest = &text.as_bytes()[position.byte() as usize..];
-    let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
-    position.line() as usize + blank.filter(|byte| **byte == b'\n').count()
+/// Opens the rows of a text of comma-separated values.
+pub(crate) fn rows(text: &str) -> Result<Rows<&[u8]>, CsvError> {
+    let lines = Lines::open(text.as_bytes());
+    lines.map(|lines| Rows::new(lines, ',')).map_err(|error| CsvError::unreadable(1, &error))
 }
 
-/// Refuses quotes where RFC 4180 does not allow them: `csv` would treat what follows as part of the
-/// field, possibly the rest of the file.
-fn check_quotes(text: &str) -> Result<(), CsvError> {
-    let mut line = 1;
-    let mut opened = None;
-    let mut before = '\n';
-    for (at, c) in text.char_indices() {
-        match (c, opened) {
-            ('\n', _) => line += 1,
-            ('"', None) if matches!(before, ',' | '\n' | '"') => opened = Some(line),
-            ('"', None) => {
-                let advice = "put the whole field in quotes, without spaces around them";
-                return Err(CsvError::new(line, "a quote stands within a field".into(), advice));
+impl<R: Read> Rows<R> {
+    pub fn new(lines: Lines<R>, separator: char) -> Rows<R> {
+        Rows { lines, separator, examined: 0 }
+    }
+
+    /// Reads the next row that is not blank; returns whether there is one.
+    pub fn next(&mut self, row: &mut Row) -> Result<bool, CsvError> {
+        loop {
+            let Some(line) = next_line(&mut self.lines)? else { return Ok(false) };
+            self.split(&line, row)?;
+            if !row.is_blank() {
+                return Ok(true);
             }
-            ('"', Some(_)) => {
-                opened = None;
-                let after = text[at + 1..].lines().next().unwrap_or_default();
-                if !(after.is_empty() || after.starts_with([',', '"', '\r'])) {
-                    let after = shorten(after);
-                    let problem = format!("\"{after}\" follows the end of a quoted field");
+        }
+    }
+
+    /// Splits the row that begins with `first`, and reads further lines if a quoted field contains
+    /// their ends.
+    pub fn split(&mut self, first: &str, row: &mut Row) -> Result<(), CsvError> {
+        row.line = self.lines.number();
+        row.text.clear();
+        row.ends.clear();
+        let mut further;
+        let mut rest = first;
+        loop {
+            let Some(quoted) = rest.strip_prefix('"') else {
+                let end = rest.find(self.separator);
+                let field = &rest[..end.unwrap_or(rest.len())];
+                self.examined += field.len() + 1;
+                if field.contains('"') {
+                    let advice = "put the whole field in quotes, without spaces around them";
+                    let problem = "a quote stands within a field".into();
+                    return Err(CsvError::new(self.lines.number(), problem, advice));
+                }
+                row.text.push_str(field);
+                row.ends.push(row.text.len());
+                let Some(end) = end else { return Ok(()) };
+                rest = &rest[end + self.separator.len_utf8()..];
+                continue;
+            };
+            let opened = self.lines.number();
+            rest = quoted;
+            while let Unclosed::Yes = self.take_quoted(&mut rest, row) {
+                row.text.push('\n');
+                if row.text.len() > ROW_BYTES_MAX {
+                    return Err(no_end(opened));
+                }
+                let Some(next) = next_line(&mut self.lines)? else { return Err(no_end(opened)) };
+                further = next;
+                rest = &further;
+            }
+            row.ends.push(row.text.len());
+            match rest.strip_prefix(self.separator) {
+                Some(after) => rest = after,
+                None if rest.is_empty() => return Ok(()),
+                None => {
+                    let problem =
+                        format!("\"{}\" follows the end of a quoted field", shorten(rest));
                     let advice = "put a comma there, or write \"\" for a quote";
-                    return Err(CsvError::new(line, problem, advice));
+                    return Err(CsvError::new(self.lines.number(), problem, advice));
                 }
             }
-            _ => {}
         }
-        before = c;
     }
-    match opened {
-        None => Ok(()),
-        Some(line) => {
-            let problem = "a quoted field has no end".into();
-            Err(CsvError::new(line, problem, "close it with a \""))
+
+    /// Takes a quoted field, up to its end or that of the line.
+    fn take_quoted(&mut self, rest: &mut &str, row: &mut Row) -> Unclosed {
+        loop {
+            let end = rest.find('"');
+            let part = &rest[..end.unwrap_or(rest.len())];
+            self.examined += part.len() + 1;
+            row.text.push_str(part);
+            let Some(end) = end else { return Unclosed::Yes };
+            *rest = &rest[end + 1..];
+            match rest.strip_prefix('"') {
+                None => return Unclosed::No,
+                Some(after) => {
+                    row.text.push('"');
+                    *rest = after;
+                }
+            }
         }
     }
 }
 
-/// Parses a size in bytes.
+enum Unclosed {
+    Yes,
+    No,
+}
+
+fn no_end(line: usize) -> CsvError {
+    CsvError::new(line, "a quoted field has no end".into(), "close it with a \"")
+}
+
+/// Returns the next line as text: user agents and addresses may be in any encoding, sizes are
+/// digits.
+pub(crate) fn next_line<R: Read>(lines: &mut Lines<R>) -> Result<Option<String>, CsvError> {
+    match lines.next_line() {
+        Ok(line) => Ok(line.map(|line| String::from_utf8_lossy(line).into_owned())),
+        Err(error) => Err(CsvError::unreadable(lines.number(), &error)),
+    }
+}
+
+/// Why a field is not a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotASize {
+    /// 0 or "-": an answer without a body.
+    NoBody,
+    /// Nothing.
+    Missing,
+    /// No whole number of bytes.
+    NotBytes,
+    /// More than [`BYTES_MAX`].
+    TooLarge,
+}
+
+/// Parses a size in whole bytes, which programs also write as 1234.0.
+pub(crate) fn size(field: &str) -> Result<u64, NotASize> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match field {
+        "-" => return Err(NotASize::NoBody),
+        "" => return Err(NotASize::Missing),
+        _ => {}
+    }
+    let size = if digits(field) {
+        field.parse().map_err(|_| NotASize::TooLarge)?
+    } else {
+        let number = |byte: u8| byte.is_ascii_digit() || b".eE+".contains(&byte);
+        let is_number = field.starts_with(|first: char| first.is_ascii_digit());
+        let value = field.parse::<f64>().ok();
+        let value =
+            value.filter(|value| is_number && field.bytes().all(number) && value.fract() == 0.0);
+        // Up to 1 PB every whole number is one of `f64`; the cast saturates above.
+        value.ok_or(NotASize::NotBytes)? as u64
+    };
+    match size {
+        0 => Err(NotASize::NoBody),
+        size if size > BYTES_MAX => Err(NotASize::TooLarge),
+        size => Ok(size),
+    }
+}
+
+/// Parses a size in bytes; 0 is one.
 pub(crate) fn bytes(line: usize, field: &str) -> Result<u64, CsvError> {
     let advice = "write whole bytes without a unit, such as 1500000 for 1.5 MB";
     let wrong = |problem: String| Err(CsvError::new(line, problem, advice));
-    if field.is_empty() {
-        return wrong("the size is missing".into());
-    }
-    if !field.bytes().all(|byte| byte.is_ascii_digit()) {
-        return wrong(format!("\"{}\" is not a size", shorten(field)));
-    }
-    match field.parse() {
-        Ok(bytes) if bytes <= BYTES_MAX => Ok(bytes),
-        _ => wrong(format!("{} is beyond any size (1 PB)", shorten(field))),
+    match size(field) {
+        Ok(size) => Ok(size),
+        Err(NotASize::NoBody) if field != "-" => Ok(0),
+        Err(NotASize::Missing) => wrong("the size is missing".into()),
+        Err(NotASize::TooLarge) => wrong(format!("{} is beyond any size (1 PB)", shorten(field))),
+        Err(_) => wrong(format!("\"{}\" is not a size", shorten(field))),
     }
 }
 
 /// Returns at most 30 characters of a text from a file, escaped so that they fit on one line.
 pub(crate) fn shorten(text: &str) -> String {
+    shorten_to(text, 30)
+}
+
+/// Returns at most `characters` of a text; see [`shorten`].
+pub(crate) fn shorten_to(text: &str, characters: usize) -> String {
     let mut short = String::new();
     let mut length = 0;
     for character in text.chars() {
         let escaped = character.escape_debug();
         length += escaped.len();
-        if length > 30 {
+        if length > characters {
             short.push('…');
             break;
         }
         short.extend(escaped);
     }
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn examined(text: &str) -> usize {
+        let mut rows = rows(text).unwrap();
+        let mut row = Row::default();
+        while rows.next(&mut row).unwrap() {}
+        rows.examined
+    }
+
+    /// Each byte is looked at a bounded number of times, whatever the quotes and the line ends:
+    /// twice the text is twice the work.
+    #[test]
+    fn the_work_is_proportional_to_the_text() {
+        let of = |fields: usize, end: &str| format!("\"a\"{end}").repeat(fields);
+        for end in ["\r", "\n", "\r\n", ",", "\"\"\"\"\r,"] {
+            let (one, two) = (of(20_000, end), of(40_000, end));
+            let (first, second) = (examined(&one), examined(&two));
+            assert!(first <= 2 * one.len(), "{end:?}: {first} of {}", one.len());
+            assert!(second <= 2 * first + 1, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_with_a_fraction_of_zero_are_sizes() {
+        assert_eq!(size("1234.0"), Ok(1234));
+        assert_eq!(size("1.5e6"), Ok(1_500_000));
+        assert_eq!(size("0.0"), Err(NotASize::NoBody));
+        for text in ["1234.5", "-3", "nan", "inf", "1 kB", "e5", "+5"] {
+            assert_eq!(size(text), Err(NotASize::NotBytes), "{text}");
+        }
+        assert_eq!(size("1e300"), Err(NotASize::TooLarge));
+        assert_eq!(size("1000000000000000.0"), Ok(BYTES_MAX));
+    }
 }

@@ -1,7 +1,7 @@
 //! The objects of a page from a file.
 
 use crate::PageObject;
-use crate::csv::{self, PageFileError, bytes, rows, shorten};
+use crate::csv::{self, PageFileError, bytes, shorten};
 use crate::dependencies::check_dependencies;
 use std::collections::BTreeMap;
 
@@ -18,9 +18,14 @@ const EXAMPLE: &str = "begin with the line name,bytes,after and write a line for
 /// The first invalid line, with what to write instead; also a cycle of objects that wait for each
 /// other, with the line of one of them.
 pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
-    let mut lines = rows(text)?;
-    check_columns(lines.next().transpose()?)?;
-    let rows = lines.map(|line| row(&line?)).collect::<Result<Vec<_>, _>>()?;
+    let mut lines = csv::rows(text)?;
+    let mut line = csv::Row::default();
+    let first = lines.next(&mut line)?;
+    check_columns(first.then_some(&line))?;
+    let mut rows = Vec::new();
+    while lines.next(&mut line)? {
+        rows.push(row(&line)?);
+    }
     if rows.is_empty() {
         return Err(PageFileError::new(1, "no object follows".into(), EXAMPLE));
     }
@@ -44,20 +49,22 @@ struct Row {
     after: String,
 }
 
-fn check_columns(first: Option<csv::Row>) -> Result<(), PageFileError> {
+fn check_columns(first: Option<&csv::Row>) -> Result<(), PageFileError> {
     let Some(first) = first else {
         return Err(PageFileError::new(1, "there is no line in it".into(), EXAMPLE));
     };
-    if first.fields.iter().eq(COLUMNS) {
+    let names: Vec<&str> = first.fields().collect();
+    let same = |(name, known): (&&str, &str)| name.eq_ignore_ascii_case(known);
+    if names.len() == COLUMNS.len() && names.iter().zip(COLUMNS).all(same) {
         return Ok(());
     }
-    let problem = format!("\"{}\" is not name,bytes,after", first.text());
+    let problem = format!("\"{}\" is not name,bytes,after", first.written());
     Err(PageFileError::new(first.line, problem, EXAMPLE))
 }
 
 fn row(found: &csv::Row) -> Result<Row, PageFileError> {
     let line = found.line;
-    let found: Vec<&str> = found.fields.iter().collect();
+    let found: Vec<&str> = found.fields().collect();
     let [name, size, after] = found[..] else {
         let problem = format!("{} fields instead of name,bytes,after", found.len());
         let advice = "write all three, with spaces between several names in the last; \

@@ -435,7 +435,7 @@ Examples:
   knee rerun results/sweep-two --out again      of knee run, also with --repeat,
                                                 knee sweep or knee rank
 
-It uses the copies in the folder, not the original files.
+It uses the copies in the folder, and reads no other file without --originals.
 Exits 1 if a record differs in any byte.";
 
 /// `knee rerun`.
@@ -444,6 +444,9 @@ pub struct Rerun {
     /// Directory of a run, of repeats, of `knee sweep` or `knee rank`
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
+    /// Also read the original input files, at the paths in DIR, and report which have changed
+    #[arg(long)]
+    pub originals: bool,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]

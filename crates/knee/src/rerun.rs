@@ -18,7 +18,7 @@ const NUMBERS: usize = 5;
 pub fn rerun(arguments: &arguments::Rerun) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let out = out(arguments)?;
-    let mut plan = lab.plan_rerun(&arguments.directory, &out)?;
+    let mut plan = lab.plan_rerun(&arguments.directory, &out, arguments.originals)?;
     lab.keep_apart(&out, [&arguments.directory])?;
     lab.claim(&out, [&out], arguments.output.force)?;
     let rerun = watched(&lab, || lab.rerun(&mut plan))?;

@@ -5,9 +5,11 @@ use crate::directory::{ANSWERS, PACKETS, RANK, REPEAT, SWEEP, repeat};
 use crate::error::Error;
 use crate::words::is_headline;
 use knee_record::{Comparison, Difference, SCENARIO, SUMMARY, read_summary};
+use knee_scenario::{inside, open_file};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 
 /// Files whose bytes are reproducible, besides `*.parquet`. Pages and manifests contain the command
 /// line, the clock and the cost.
@@ -21,7 +23,7 @@ pub(super) fn files_again(before: &Path, now: &Path) -> Result<Vec<FileAgain>, E
 }
 
 fn file_again(before: &Path, now: &Path, file: String) -> Result<FileAgain, Error> {
-    let (first, second) = (before.join(&file), now.join(&file));
+    let (first, second) = (within(before, &file)?, now.join(&file));
     let outcome = match (first.is_file(), second.is_file()) {
         (true, false) => Again::OnlyBefore,
         (false, _) => Again::OnlyNow,
@@ -37,10 +39,35 @@ fn file_again(before: &Path, now: &Path, file: String) -> Result<FileAgain, Erro
 }
 
 fn equal(one: &Path, other: &Path) -> Result<bool, Error> {
-    let read = |path: &Path| {
-        fs::read(path).map_err(|source| Error::Read { path: path.to_path_buf(), source })
-    };
-    Ok(read(one)? == read(other)?)
+    let failed = |source| Error::Read { path: one.to_path_buf(), source };
+    let (one, other) = (open(one)?, open(other)?);
+    let length = |file: &File| file.metadata().map(|about| about.len()).map_err(failed);
+    if length(&one)? != length(&other)? {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (first, second) = (one.fill_buf().map_err(failed)?, other.fill_buf().map_err(failed)?);
+        let count = first.len().min(second.len());
+        if first[..count] != second[..count] {
+            return Ok(false);
+        }
+        if count == 0 {
+            return Ok(first.len() == second.len());
+        }
+        one.consume(count);
+        other.consume(count);
+    }
+}
+
+fn open(path: &Path) -> Result<File, Error> {
+    open_file(path).map_err(|source| Error::Read { path: path.to_path_buf(), source })
+}
+
+/// Returns the path of a file of a folder, which must not be a link that leads out of it.
+pub(super) fn within(directory: &Path, name: &str) -> Result<PathBuf, Error> {
+    let path = || directory.join(name);
+    inside(directory, Path::new(name)).map_err(|source| Error::Read { path: path(), source })
 }
 
 /// Returns the numbers that differ between two summaries: headline numbers, then the others, both

@@ -4,11 +4,11 @@ use super::Block;
 use super::timeline::Timeline;
 use crate::policy::TABLE;
 use crate::{Policy, PolicyError, PolicyGroup, Stage};
-use knee_scenario::read_text_file;
+use knee_scenario::{read_open_text, read_text_file};
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -262,8 +262,9 @@ impl BlockFile {
             let held = || io::Error::new(ErrorKind::WouldBlock, "another process writes to it");
             failed("lock", if is_held { held() } else { error.into() })
         })?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| failed("read", error))?;
+        let whole_file = file.try_clone();
+        let text = whole_file.and_then(|file| read_open_text(file, RECORDS_BYTES_MAX));
+        let text = text.map_err(|error| failed("read", error))?;
         let is_begun = text.starts_with(OURS) || OURS.starts_with(&text);
         let contents = match text.contains('\n') {
             true => Contents::parse(&text).filter(|found| {

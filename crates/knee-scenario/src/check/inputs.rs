@@ -4,6 +4,7 @@ use crate::model::InputFile;
 use crate::read::At;
 use crate::source::{Reading, beside};
 use knee_link::Trace;
+use knee_units::foreign_format;
 use knee_workload::{AccessLog, LogChoice, Mix, PageObject};
 use std::sync::Arc;
 
@@ -111,6 +112,14 @@ impl<'f> Inputs<'f> {
         log.choose(choice).map_err(wrong).ok()
     }
 
+    /// Adds to what is told about a file, once.
+    pub(crate) fn note(&mut self, name: &str, what: &str) {
+        let file = self.files.iter_mut().find(|file| file.name == name);
+        if let Some(file) = file.filter(|file| !file.read_as.ends_with(what)) {
+            file.read_as = format!("{}; {what}", file.read_as);
+        }
+    }
+
     /// Returns the name of a file in the resolved scenario, and its text.
     fn text(
         &mut self,
@@ -119,6 +128,11 @@ impl<'f> Inputs<'f> {
         reading: &mut Reading<'_>,
     ) -> Option<(String, String)> {
         let bytes = self.bytes(written, what, reading)?;
+        if let Some(format) = foreign_format(&bytes) {
+            let message = format!("{what} \"{}\" is {}", written.value, format.name);
+            reading.problem(written.span, message, format.advice);
+            return None;
+        }
         let Ok(text) = std::str::from_utf8(&bytes).map(str::to_string) else {
             let message = format!("{what} \"{}\" is not valid UTF-8", written.value);
             reading.problem(written.span, message, "write the name of a text file");

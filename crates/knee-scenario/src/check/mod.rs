@@ -59,11 +59,15 @@ pub(crate) fn scenario(
     let given = file.transport.fill(TransportFile::default());
     let single = transport::check(&given, knee_transport::Config::default(), false, reading);
     let transport = flows::Transports { single, several: transport::several(&given, single) };
-    file.transport = Optional::new(transport::write(&single));
+    let send_jitter = given.send_jitter.clone();
+    let base_jitter = send_jitter.get().copied().unwrap_or(Time::ZERO);
+    let written = TransportFile { send_jitter, ..transport::write(&single) };
+    file.transport = Optional::new(written);
 
     let mut inputs = Inputs::new(folder);
     let ways = paths::check(&file.path, &file.link, reading);
-    let context = flows::Context { ways: &ways, duration, seed, transport };
+    let context =
+        flows::Context { ways: &ways, duration, seed, transport, send_jitter: base_jitter };
     let mut flows = flows::check(&mut file, context, &mut inputs, reading);
     let default = segment_bytes(&single);
     let largest = largest_segments(&flows, ways.len(), default);
@@ -151,6 +155,10 @@ pub(crate) fn in_range<T: PartialOrd + Display>(
 /// others.
 fn few_enough(document: &Node, reading: &mut Reading<'_>) -> bool {
     let before = reading.problem_count();
+    if let Some((key, _)) = document.entries().and_then(|entries| entries.get(ENTRIES_MAX)) {
+        let help = "write the name of a scenario; knee init FILE writes one";
+        reading.problem(key.span, format!("more than {ENTRIES_MAX} keys are too many"), help);
+    }
     for (key, value) in document.entries().into_iter().flatten() {
         let count = match &value.kind {
             Kind::Array(items) => items.len(),
@@ -174,6 +182,15 @@ pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) 
     let base = reading.add_text(name, text);
     match tree::parse(text, base) {
         Ok(document) => few_enough(&document, reading).then_some(document),
+        Err(errors) if errors.len() > tree::SYNTAX_ERRORS_MAX => {
+            for (span, message) in errors.into_iter().take(1) {
+                let message = message.replace('\n', ", ");
+                let message = format!("invalid TOML here and in many other places: {message}");
+                let help = "write the name of a scenario; knee init FILE writes one";
+                reading.problem(span, message, help);
+            }
+            None
+        }
         Err(errors) => {
             for (span, message) in errors {
                 let message = message.replace('\n', ", ");

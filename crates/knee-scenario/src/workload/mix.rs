@@ -5,6 +5,7 @@ use super::{Kind, Room};
 use crate::check::{Inputs, in_range};
 use crate::read::{At, Optional, Required, table};
 use crate::source::Reading;
+use crate::tree::Span;
 use knee_units::Time;
 use knee_workload::{Arrivals, Mix, NotChosen, Workload};
 
@@ -21,6 +22,15 @@ table! {
         /// "log": the transfers arrive at the times of the log given in sizes, each with
         /// its own size, instead of at random. The first one arrives at the start.
         arrivals: Optional<String>,
+        /// With arrivals = "log": begin this long after the log's first transfer.
+        /// Default: "0 s".
+        from: Optional<Time>,
+        /// With arrivals = "log": leave out what begins this long after the log's first
+        /// transfer, or later. Default: its end.
+        until: Optional<Time>,
+        /// With arrivals = "log": how many times as fast as in the log the transfers
+        /// arrive. Default: 1.0.
+        speed: Optional<f64>,
         /// Maximum number of arrivals. Default: unlimited.
         count: Optional<u64>,
         /// Name of the arrival process. Mixes that name the same one see the
@@ -48,13 +58,23 @@ impl Kind for MixFile {
             Optional::Given(at) => sizes(at, inputs, reading),
             _ => None,
         };
-        let (sizes, recorded) = match read {
-            Some(read) => (Some(read.sizes), read.arrivals),
-            None => (None, None),
+        let (sizes, recorded, log) = match read {
+            Some(read) => (Some(read.sizes), read.arrivals, read.log),
+            None => (None, None, None),
         };
+        let part = self.part(reading)?;
+        if let (Some(span), None) = (self.part_span(), self.arrivals.at()) {
+            let help = "add arrivals = \"log\", or remove from, until and speed";
+            reading.problem(span, "from, until and speed are about the arrivals of a log", help);
+        }
         let arrivals = match (self.arrivals.at(), self.arrival_interval.is_given()) {
             (Some(at), false) if at.value == "log" => {
-                follow(at, recorded, sizes.is_some(), room, reading)?
+                let recorded = recorded.map(|read| read.map(|arrivals| part.of(arrivals)));
+                let arrivals = follow(at, recorded, sizes.is_some(), room, reading)?;
+                if let Some(name) = log {
+                    inputs.note(&name, &within(&arrivals, count, room));
+                }
+                Arrivals::Recorded(arrivals.into())
             }
             (Some(at), _) => {
                 let help = "write arrivals = \"log\", or an arrival_interval, and not both";
@@ -77,6 +97,26 @@ impl Kind for MixFile {
 }
 
 impl MixFile {
+    /// Place of the first of the keys that select a part of a log.
+    fn part_span(&self) -> Option<Span> {
+        self.from.span().or(self.until.span()).or(self.speed.span())
+    }
+
+    /// Checks which part of the log is followed, and how fast.
+    fn part(&self, reading: &mut Reading<'_>) -> Option<Part> {
+        let from = self.from.get().copied().unwrap_or(Time::ZERO);
+        let until = self.until.get().copied().unwrap_or(Time::MAX);
+        if until <= from {
+            let message = format!("the part of the log from {from} until {until} is empty");
+            let span = self.until.span().unwrap_or_default();
+            reading.problem(span, message, "write an until after from");
+            return None;
+        }
+        let in_time = in_range(&self.speed, "the speed", SPEED_MIN, SPEED_MAX, reading);
+        let speed = self.speed.get().copied().unwrap_or(1.0);
+        (in_time || !self.speed.is_given()).then_some(Part { from, until, speed })
+    }
+
     /// Returns a Poisson process; reports more arrivals than a run can handle.
     fn at_random(
         &self,
@@ -110,15 +150,62 @@ fn bearable(expected: f64, help: &str, room: &Room, reading: &mut Reading<'_>) {
     }
 }
 
-/// Returns the arrivals of a log, up to the end of the run.
+/// Slowest and fastest replay of a log.
+const SPEED_MIN: f64 = 1e-6;
+const SPEED_MAX: f64 = 1e6;
+
+/// A part of a log, and how many times as fast it is followed.
+struct Part {
+    from: Time,
+    until: Time,
+    speed: f64,
+}
+
+impl Part {
+    fn of(&self, mut arrivals: Vec<(Time, u64)>) -> Vec<(Time, u64)> {
+        arrivals.retain(|(at, _)| (self.from..self.until).contains(at));
+        for (at, _) in &mut arrivals {
+            let since = at.saturating_sub(self.from);
+            // Exact without a speed, which `f64` would round.
+            *at = match self.speed == 1.0 {
+                true => since,
+                false => Time::from_secs_f64(since.as_secs_f64() / self.speed),
+            };
+        }
+        arrivals
+    }
+}
+
+/// Number of arrivals before the end of the run.
+fn begin(arrivals: &[(Time, u64)], room: &Room) -> usize {
+    arrivals.iter().take_while(|(time, _)| *time < room.life).count()
+}
+
+/// Says how many transfers begin within the run, for display.
+fn within(arrivals: &[(Time, u64)], count: Option<u64>, room: &Room) -> String {
+    let all = arrivals.len();
+    let begin = begin(arrivals, room);
+    let begin = count.map_or(begin, |count| usize::try_from(count).map_or(begin, |c| begin.min(c)));
+    match begin == all {
+        true => format!("all {all} begin within the run"),
+        false => format!("{begin} of {all} begin within the run"),
+    }
+}
+
+/// Returns the arrivals of a log.
 fn follow(
     at: &At<String>,
     recorded: Option<Result<Vec<(Time, u64)>, NotChosen>>,
     read: bool,
     room: &Room,
     reading: &mut Reading<'_>,
-) -> Option<Arrivals> {
+) -> Option<Vec<(Time, u64)>> {
     let arrivals = match recorded {
+        Some(Ok(arrivals)) if arrivals.is_empty() => {
+            let help = "write an earlier from or a later until";
+            reading.problem(at.span, "no transfer of the log begins in this part of it", help);
+            return None;
+        }
         Some(Ok(arrivals)) => arrivals,
         Some(Err(reason)) => {
             let message = format!("arrivals cannot follow the log: {reason}");
@@ -133,8 +220,7 @@ fn follow(
             return None;
         }
     };
-    let within = arrivals.iter().take_while(|(time, _)| *time < room.life).count();
-    let help = "write a shorter duration, or use a part of the log";
-    bearable(within as f64 * room.flows as f64, help, room, reading);
-    Some(Arrivals::Recorded(arrivals.into()))
+    let help = "write a shorter duration, or from and until for a part of the log";
+    bearable(begin(&arrivals, room) as f64 * room.flows as f64, help, room, reading);
+    Some(arrivals)
 }

@@ -34,9 +34,10 @@ table! {
         /// The largest.
         max: Optional<Bytes>,
         /// Name of an access log, relative to the scenario's folder: in the
-        /// Common or Combined Log Format, JSON lines with a key "bytes",
-        /// comma-separated values with a column "bytes", or one size per
-        /// line; compressed by gzip or not.
+        /// Common or Combined Log Format, the extended one of the W3C, JSON
+        /// lines with a key "bytes", values separated by commas, tabs or
+        /// semicolons with a column "bytes", or one size per line; compressed
+        /// by gzip or not.
         log: Optional<String>,
         /// Only lines of the log of this class, by its column "class" or a similar
         /// one.
@@ -54,6 +55,8 @@ pub(super) struct Read {
     pub sizes: Sizes,
     /// `None` if there is no log; an error if its lines have no times.
     pub arrivals: Option<Result<Vec<(Time, u64)>, NotChosen>>,
+    /// Name of the log in the resolved scenario.
+    pub log: Option<String>,
 }
 
 pub(super) fn sizes(
@@ -61,7 +64,7 @@ pub(super) fn sizes(
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Read> {
-    let plain = |sizes: Sizes| Read { sizes, arrivals: None };
+    let plain = |sizes: Sizes| Read { sizes, arrivals: None, log: None };
     match &mut at.value {
         SizesFile::Fixed(size) => {
             let entry = Optional::Given(At { value: *size, span: at.span });
@@ -79,7 +82,7 @@ fn distribution(
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Read> {
-    let plain = |sizes: Sizes| Read { sizes, arrivals: None };
+    let plain = |sizes: Sizes| Read { sizes, arrivals: None, log: None };
     let of_a_log =
         [table.class.is_given(), table.rtt_at_least.is_given(), table.rtt_below.is_given()];
     if of_a_log.contains(&true) && !table.log.is_given() {
@@ -114,9 +117,10 @@ fn distribution(
                 rtt_below: table.rtt_below.get().copied(),
             };
             let lines = inputs.log(&log, &choice, reading)?;
-            table.log = Optional::new(inputs.resolved(&log.value));
+            let name = inputs.resolved(&log.value);
+            table.log = Optional::new(name.clone());
             let arrivals = Some(lines.arrivals());
-            Some(Read { sizes: Sizes::Empirical(lines.sizes), arrivals })
+            Some(Read { sizes: Sizes::Empirical(lines.sizes), arrivals, log: Some(name) })
         }
         _ => {
             let help = "write { median = \"30 kB\", sigma = 2.0, max = \"1 GB\" }, or \

@@ -3,7 +3,7 @@
 use knee_units::Time;
 
 /// Names of the time column in logs, compared case-insensitively.
-const TIMES: [&str; 9] = [
+const TIMES: [&str; 10] = [
     "time",
     "timestamp",
     "ts",
@@ -13,12 +13,16 @@ const TIMES: [&str; 9] = [
     "time_iso8601",
     "datetime",
     "start_time",
+    // Of Cloudflare.
+    "EdgeStartTimestamp",
 ];
+/// Name of the column of the date, if the time column has times of day.
+const DATE: &str = "date";
 /// Names of the column for the traffic class.
 const CLASSES: [&str; 5] = ["class", "traffic_class", "service", "content_type", "type"];
 /// Names of the column for the client's round-trip time, with its unit in nanoseconds; zero if the
 /// unit is written with the number.
-const RTTS: [(&str, f64); 10] = [
+const RTTS: [(&str, f64); 11] = [
     ("rtt", 0.0),
     ("client_rtt", 0.0),
     // Of nginx, from the socket option TCP_INFO: microseconds.
@@ -30,12 +34,15 @@ const RTTS: [(&str, f64); 10] = [
     ("client_rtt_s", 1e9),
     ("rtt_s", 1e9),
     ("rtt_ns", 1.0),
+    // Of Cloudflare.
+    ("ClientTCPRTTMs", 1e6),
 ];
 
 /// A field of a line other than its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Field {
     Time,
+    Date,
     Class,
     Rtt {
         /// Unit in nanoseconds; zero if it is written with the number.
@@ -50,6 +57,9 @@ impl Field {
         if TIMES.iter().any(|known| is(known)) {
             return Some(Field::Time);
         }
+        if is(DATE) {
+            return Some(Field::Date);
+        }
         if CLASSES.iter().any(|known| is(known)) {
             return Some(Field::Class);
         }
@@ -58,22 +68,53 @@ impl Field {
     }
 }
 
+/// When a line was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Nanoseconds since an instant common to all lines of a log.
+    Instant(i64),
+    /// Nanoseconds since a midnight.
+    OfDay(i64),
+}
+
 /// Contents of a line other than its size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct More {
-    /// Nanoseconds since an instant common to all lines of a log.
-    pub at_ns: Option<i128>,
+    time: Option<At>,
+    /// Days since 1970.
+    date: Option<i64>,
     pub class: Option<String>,
     pub rtt: Option<Time>,
 }
 
 impl More {
+    /// Creates the contents of a line that has only a time.
+    pub fn of_time(time: Option<At>) -> More {
+        More { time, ..More::default() }
+    }
+
+    /// Returns the time: that of a day is the one of the column of dates, if there is one.
+    pub fn at(&self) -> Option<At> {
+        match (self.time, self.date) {
+            (Some(At::OfDay(at)), Some(date)) => {
+                Some(At::Instant(date.checked_mul(DAY)?.checked_add(at)?))
+            }
+            (time, _) => time,
+        }
+    }
+
     /// Parses a field's text.
     pub fn take(&mut self, field: Field, text: &str) {
         let text = text.trim();
         match field {
             _ if text.is_empty() || text == "-" => {}
-            Field::Time => self.at_ns = self.at_ns.or_else(|| instant(text)),
+            Field::Time => self.time = self.time.or_else(|| instant(text)),
+            Field::Date => {
+                self.date = date(text);
+                if self.date.is_none() {
+                    self.time = self.time.or_else(|| instant(text));
+                }
+            }
             Field::Class => self.class = Some(text.to_string()),
             Field::Rtt { unit_ns } => self.rtt = rtt(text, unit_ns),
         }
@@ -91,18 +132,38 @@ fn rtt(text: &str, unit_ns: f64) -> Option<Time> {
 /// Parses an instant in the notations of servers: seconds since some instant, or milliseconds and
 /// finer units since 1970, depending on the magnitude; RFC 3339; `10/Oct/2000:13:55:36 -0700`; time
 /// of day.
-pub(crate) fn instant(text: &str) -> Option<i128> {
+pub(crate) fn instant(text: &str) -> Option<At> {
+    let since = |at: i128| i64::try_from(at).ok().map(At::Instant);
     if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return number(text);
+        return since(number(text)?);
     }
     let text = text.trim_start_matches('[').trim_end_matches(']');
     if text.contains('/') {
-        return common(text);
+        return since(common(text)?);
     }
     match text.split_once(['T', ' ', 't']) {
-        Some((date, time)) => rfc3339(date, time),
-        None => of_day(text),
+        Some((date, time)) => since(rfc3339(date, time)?),
+        None => i64::try_from(of_day(text)?).ok().map(At::OfDay),
     }
+}
+
+/// Parses `2000-10-10`, `2000/10/10` or `10/Oct/2000`; returns the days since 1970.
+fn date(text: &str) -> Option<i64> {
+    let mut parts = text.split(['-', '/']);
+    let (first, month, last) = (parts.next()?, parts.next()?, parts.next()?);
+    let month = month_of(month).or_else(|| month.parse().ok())?;
+    let (year, day) = if first.len() == 4 { (first, last) } else { (last, first) };
+    let is_year = year.len() == 4 && parts.next().is_none();
+    let days = is_year.then(|| days(year.parse().ok()?, month, day.parse().ok()?))??;
+    i64::try_from(days).ok()
+}
+
+/// Returns the number of a month by its abbreviation.
+fn month_of(name: &str) -> Option<i128> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let place = MONTHS.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+    Some(place as i128 + 1)
 }
 
 /// Larger numbers of seconds would be after the year 5000.
@@ -124,17 +185,17 @@ fn number(text: &str) -> Option<i128> {
 }
 
 const SECOND: i128 = 1_000_000_000;
+/// Length of a day, nanoseconds.
+pub(crate) const DAY: i64 = 86_400_000_000_000;
 
 /// Parses `10/Oct/2000:13:55:36 -0700`, as in the Common Log Format.
 fn common(text: &str) -> Option<i128> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (date, rest) = text.split_once(':')?;
     let mut parts = date.split('/');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let month = MONTHS.iter().position(|known| known.eq_ignore_ascii_case(month))? + 1;
+    let month = month_of(month)?;
     let (time, zone) = rest.split_once(' ').unwrap_or((rest, ""));
-    let days = days(year.parse().ok()?, month as i128, day.parse().ok()?)?;
+    let days = days(year.parse().ok()?, month, day.parse().ok()?)?;
     Some(days * 86_400 * SECOND + of_day(time)? - offset(zone)?)
 }
 
@@ -191,7 +252,8 @@ mod tests {
     /// in all notations.
     #[test]
     fn one_instant_in_all_forms() {
-        let expected = Some(971_211_336 * SECOND);
+        let since = |at: i128| Some(At::Instant(i64::try_from(at).unwrap()));
+        let expected = since(971_211_336 * SECOND);
         for text in [
             "10/Oct/2000:13:55:36 -0700",
             "[10/Oct/2000:13:55:36 -0700]",
@@ -206,10 +268,10 @@ mod tests {
         ] {
             assert_eq!(instant(text), expected, "{text}");
         }
-        assert_eq!(instant("971211336.25"), Some(971_211_336 * SECOND + SECOND / 4));
-        assert_eq!(instant("2000-10-10T20:55:36.5Z"), Some(971_211_336 * SECOND + SECOND / 2));
-        assert_eq!(instant("10:00:01"), Some(36_001 * SECOND));
-        assert_eq!(instant("1.5"), Some(3 * SECOND / 2));
+        assert_eq!(instant("971211336.25"), since(971_211_336 * SECOND + SECOND / 4));
+        assert_eq!(instant("2000-10-10T20:55:36.5Z"), since(971_211_336 * SECOND + SECOND / 2));
+        assert_eq!(instant("10:00:01"), Some(At::OfDay(36_001_000_000_000)));
+        assert_eq!(instant("1.5"), since(3 * SECOND / 2));
     }
 
     /// RFC 3339: 29 February exists in leap years; months end on the 31st at the latest.
@@ -219,9 +281,32 @@ mod tests {
         {
             assert_eq!(instant(text), None, "{text}");
         }
-        let day =
-            instant("2000-03-01T00:00:00Z").unwrap() - instant("2000-02-29T00:00:00Z").unwrap();
-        assert_eq!(day, 86_400 * SECOND);
+        let Some(At::Instant(before)) = instant("2000-02-29T00:00:00Z") else { panic!() };
+        assert_eq!(instant("2000-03-01T00:00:00Z"), Some(At::Instant(before + DAY)));
+    }
+
+    /// A date and a time of day in columns of their own are one instant, in either order.
+    #[test]
+    fn a_date_column_completes_the_time_of_day() {
+        for (date, time) in [
+            ("2000-10-10", "20:55:36"),
+            ("10/Oct/2000", "20:55:36"),
+            ("2000/10/10", "20:55:36.0"),
+            ("2000-10-10T20:55:36Z", "-"),
+            ("yesterday", "971211336"),
+        ] {
+            for order in [[0, 1], [1, 0]] {
+                let mut more = More::default();
+                for which in order {
+                    let (name, text) = [("Date", date), ("time", time)][which];
+                    more.take(Field::named(name).unwrap(), text);
+                }
+                assert_eq!(more.at(), Some(At::Instant(971_211_336_000_000_000)), "{date} {time}");
+            }
+        }
+        let mut alone = More::default();
+        alone.take(Field::Date, "2000-10-10");
+        assert_eq!(alone.at(), None, "a day is not a time");
     }
 
     #[test]

@@ -136,6 +136,143 @@ fn sizes_are_read_from_logs() {
     }
 }
 
+/// Lines that end in CR alone, as files of old programs do, are lines in every format.
+#[test]
+fn lines_end_in_cr_as_well() {
+    for text in [COMMON, COMBINED, JSON, "time,bytes\n1,\"5\"\n2,0\n3,-\n", "1\n20\n"] {
+        let expected = read_access_log(text.as_bytes());
+        for end in ["\r", "\r\n"] {
+            assert_eq!(read_access_log(text.replace('\n', end).as_bytes()), expected, "{end:?}");
+        }
+    }
+    let page = "name,bytes,after\na,1,\nb,2,a\n";
+    assert_eq!(read_page(&page.replace('\n', "\r")), read_page(page));
+}
+
+/// A date in a column of its own is part of the time: 5 s from the last second of February on, in
+/// each notation that servers use.
+#[test]
+fn a_column_of_dates_belongs_to_the_time() {
+    let rows = [("29", "23:59:58", 4), ("29", "23:59:59", 9), ("01", "00:00:03", 7)];
+    let date = |day: &str| format!("2024-{}-{day}", if day == "29" { "02" } else { "03" });
+    let separated = |with: &str| -> String {
+        let header = ["date", "time", "cs-method", "sc-bytes"].join(with);
+        let row = |(day, time, size): &(&str, &str, u64)| {
+            [date(day), time.to_string(), "GET".into(), size.to_string()].join(with) + "\r\n"
+        };
+        format!("\u{feff}{header}\r\n{}", rows.iter().map(row).collect::<String>())
+    };
+    let json: String = rows
+        .iter()
+        .map(|(day, time, size)| {
+            format!("{{\"date\":\"{}\",\"time\":\"{time}\",\"size\":{size}}}\n", date(day))
+        })
+        .collect();
+    let extended = |with: &str| -> String {
+        let lines = separated(with).replace("date", "#Version: 1.0\n#Fields: date");
+        // The directive has spaces between the names, whatever the lines have.
+        lines.lines().take(2).map(|line| line.replace(with, " ") + "\n").collect::<String>()
+            + &lines.lines().skip(2).collect::<Vec<_>>().join("\n")
+    };
+    for (format, text) in [
+        ("comma-separated values", separated(",")),
+        ("tab-separated values", separated("\t")),
+        ("semicolon-separated values", separated(";")),
+        ("JSON lines", json),
+        ("W3C extended log format", extended("\t")),
+        ("W3C extended log format", extended(" ")),
+    ] {
+        let log = read_access_log(text.as_bytes()).expect(&text);
+        assert_eq!((log.format, &log.sizes[..]), (format, &[4, 9, 7][..]), "{text}");
+        assert_eq!(log.more(), "over 5 s", "{text}");
+    }
+}
+
+/// Times of day go on past midnight in the order of the file; hours back are ambiguous.
+#[test]
+fn times_of_day_go_on_past_midnight() {
+    let values = "time,bytes\n23:59:58,5\n00:00:02,6\n";
+    let json = "{\"time\":\"23:59:58\",\"bytes\":5}\n{\"time\":\"00:00:02\",\"bytes\":6}\n";
+    for text in [values, json] {
+        let arrivals = read_access_log(text.as_bytes()).unwrap().arrivals().unwrap();
+        assert_eq!(arrivals, [(Time::ZERO, 5), (Time::from_millis(4000), 6)]);
+    }
+    let log = read_access_log(b"time,bytes\n20:00:00,5\n09:00:00,6\n").unwrap();
+    let error = log.arrivals().unwrap_err().to_string();
+    assert!(error.contains("back by hours in line 3; add a column \"date\""), "{error}");
+}
+
+/// The extended format may name other fields on the way, and has comments between.
+#[test]
+fn fields_of_the_extended_format_may_change() {
+    let text = "#Software: a server\n#Fields: time sc-bytes\n10:00:00 5\n#Remark: again\n\
+                #Fields: sc-status sc-bytes time\n200 7 10:00:01\n200 7\n";
+    let log = read_access_log(text.as_bytes()).unwrap();
+    assert_eq!((&log.sizes[..], log.more().as_str()), (&[5, 7][..], "over 1 s"));
+    assert_eq!(log.passed_over[0].reason, "not in this format");
+    let error = read_sizes("#Version: 1.0\n10:00:00 5\n").unwrap_err().to_string();
+    assert!(error.contains("names the fields; add one"), "{error}");
+}
+
+/// Sizes are whole bytes in every format, and programs write them with a fraction of zero.
+#[test]
+fn one_rule_for_sizes_in_all_formats() {
+    assert_eq!(read_sizes("ts,bytes\n1,1234.0\n2,1.5e6\n").unwrap(), [1234, 1_500_000]);
+    let json = "{\"bytes\":1234.0}\n{\"bytes\":\"7.0\"}\n{\"bytes\":1.5}\n{\"bytes\":null}\n";
+    let log = read_access_log(json.as_bytes()).unwrap();
+    assert_eq!(log.sizes, [1234, 7]);
+    let over: Vec<&str> = log.passed_over.iter().map(|over| over.reason).collect();
+    assert_eq!(over, ["whose size is no whole number of bytes", "without a body"]);
+
+    let two = "\"body_bytes_sent\" and \"bytes_sent\" could both be the sizes; rename the one \
+               that is not meant";
+    for text in [
+        "body_bytes_sent,bytes_sent\n5,300\n",
+        "{\"body_bytes_sent\":5,\"bytes_sent\":300}\n",
+        "#Fields: body_bytes_sent bytes_sent\n5 300\n",
+    ] {
+        assert_eq!(read_sizes(text).unwrap_err().to_string(), format!("line 1: {two}"), "{text}");
+    }
+}
+
+/// Names of delivery networks are known; of others the keys are named.
+#[test]
+fn keys_without_a_size_are_named() {
+    let cloudflare = "{\"EdgeResponseBytes\":900,\"EdgeStartTimestamp\":\"2026-03-12T10:00:00Z\",\
+                      \"ClientTCPRTTMs\":18}\n";
+    let log = read_access_log(cloudflare.as_bytes()).unwrap();
+    assert_eq!((&log.sizes[..], &log.rtts[..]), (&[900][..], &[Time::from_millis(18)][..]));
+    let error = read_sizes("\n{\"octets\":900,\"when\":1}\n").unwrap_err().to_string();
+    let expected =
+        "line 2: none of the keys octets, when is a size; name the one that is \"bytes\"";
+    assert_eq!(error, expected);
+}
+
+/// What is not read is named as what it is.
+#[test]
+fn other_formats_are_refused_by_their_names() {
+    let packed = |bytes: &[u8]| {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    };
+    let list = b"[{\"bytes\": 100}]";
+    let haproxy = b"Mar 12 10:00:00 edge haproxy[1]: 1.2.3.4:5 web 200 1500 \"GET / HTTP/1.1\"\n";
+    let utf16: Vec<u8> = "\u{feff}bytes".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, reason) in [
+        (&[0x28, 0xb5, 0x2f, 0xfd, 4, 0][..], "it is a Zstandard file; decompress it with zstd -d"),
+        (b"\xfd7zXZ\0\0\x04", "it is an xz file; decompress it with xz -d"),
+        (&utf16, "it is text in UTF-16; save it as UTF-8"),
+        (list, "it is a list in JSON; write one object per line"),
+        (haproxy, "it is in no format that is known here"),
+        (&packed(&packed(b"bytes\n1\n")), "it is a gzip file within a gzip file"),
+        (&packed(&[0x28, 0xb5, 0x2f, 0xfd, 4]), "it is a Zstandard file within a gzip file"),
+    ] {
+        let error = read_access_log(bytes).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("line 1: {reason}")), "{error}");
+    }
+}
+
 #[test]
 fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
     let whole = "write whole bytes without a unit, such as 1500000 for 1.5 MB";
@@ -272,7 +409,7 @@ proptest! {
     /// Any input is accepted, or refused with a message of one line.
     #[test]
     fn nothing_makes_a_reader_panic(text in "(?s).{0,200}") {
-        let lines = text.lines().count().max(1);
+        let lines = knee_units::lines(&text).count().max(1);
         if let Err(error) = read_sizes(&text) {
             prop_assert!((1..=lines).contains(&error.line) && !error.to_string().contains('\n'));
         }
