@@ -23,6 +23,9 @@ pub struct Liveness {
     timeouts: u32,
     /// Latest time at which the timeout was started.
     started: u64,
+    /// Longest time for which pacing held back the next burst since then, and the last such time.
+    paced: u64,
+    last_paced: u64,
     /// Whether anything was outstanding after the last event.
     waiting: bool,
 }
@@ -32,11 +35,10 @@ impl Liveness {
         Liveness { rto_min, ..Liveness::default() }
     }
 
-    /// Checks, before an event is processed, that the timeout has not passed unnoticed. `paced` is
-    /// when pacing lets the next segment leave.
-    pub fn check(&mut self, time: u64, paced: u64, faults: &mut Vec<Fault>) {
-        // What was due waits for pacing first (Linux's `tcp_pacing_delay`).
-        let due = self.started.max(paced).saturating_add(self.longest_timeout());
+    /// Checks, before an event is processed, that the timeout has not passed unnoticed.
+    pub fn check(&mut self, time: u64, faults: &mut Vec<Fault>) {
+        // A retransmission that was due waits for pacing first (Linux's `tcp_pacing_delay`).
+        let due = self.started + self.longest_timeout() + self.paced;
         if self.waiting && self.rtt_max > 0 && time > due {
             let text = format!(
                 "nothing happened to the first outstanding segment since {} ns, although its \
@@ -44,7 +46,7 @@ impl Liveness {
                 self.started
             );
             faults.push((Rule::Liveness, text));
-            self.started = time;
+            self.restart(time);
         }
     }
 
@@ -67,11 +69,18 @@ impl Liveness {
     /// Notes that the timeout counts from now.
     pub fn restart(&mut self, time: u64) {
         self.started = time;
+        self.paced = self.last_paced;
+    }
+
+    /// Notes for how long pacing holds back the next burst.
+    pub fn pace(&mut self, time: u64) {
+        self.last_paced = time;
+        self.paced = self.paced.max(time);
     }
 
     /// Notes a timeout, of the retransmission timer or of a probe's.
     pub fn on_timeout(&mut self, time: u64, backs_off: bool) {
-        self.started = time;
+        self.restart(time);
         self.timeouts += u32::from(backs_off);
     }
 

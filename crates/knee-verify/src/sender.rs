@@ -79,7 +79,7 @@ impl Sender {
     /// Checks, before an event, that no timeout passed unnoticed.
     pub fn check_alive(&mut self, time: u64, faults: &mut Vec<Fault>) {
         if self.honest {
-            self.liveness.check(time, self.next, faults);
+            self.liveness.check(time, faults);
         }
     }
 
@@ -108,6 +108,7 @@ impl Sender {
             self.first_sent_at = first.unwrap_or(time);
         }
         self.charge(send);
+        self.liveness.pace(self.next.saturating_sub(time));
     }
 
     /// As in Linux (`tcp_update_skb_after_send`): a burst, then nothing until its time at the

@@ -128,6 +128,33 @@ fn what_is_missing_times_out_while_acks_arrive() {
     finds(&more, &[Rule::Liveness]);
 }
 
+/// New segments go on leaving, each paced, and are reported: the first missing one has to time out.
+#[test]
+fn paced_data_does_not_put_the_timeout_off() {
+    let log = |until_ms: u64| {
+        let mut log = up_to(53);
+        for (id, ms) in (9..).zip((50..until_ms).step_by(2)) {
+            let (at, number) = (ms * MS, id - 5);
+            write!(
+                log,
+                "{at},send,,0,data,{id},{number},1,{},14480,4000,1,,,new\n\
+                 {at},enter,0,0,data,{id},{number},53,,,,,,,\n\
+                 {},leave,0,0,data,{id},{number},53,,,,,,,\n\
+                 {},enter,1,0,data,{id},{number},53,,,,,,,\n\
+                 {},drop,1,0,data,{id},{number},53,,,,,,,loss\n",
+                id - 8,
+                at + 1_004_240,
+                at + 1_004_240,
+                at + 1_004_240,
+            )
+            .expect("a String takes everything");
+        }
+        log
+    };
+    finds(&log(272), &[]);
+    finds(&log(276), &[Rule::Liveness]);
+}
+
 #[test]
 fn a_handshake_is_repeated_after_a_second_and_then_two() {
     let log = |second: u64, third: u64| {
