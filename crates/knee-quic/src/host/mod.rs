@@ -252,7 +252,8 @@ impl Host {
             self.end(now, &id);
         }
         // Those that have not joined.
-        let links = self.links.iter().filter(|(_, link)| is_out(link.peer) && !link.up);
+        let links = self.links.iter();
+        let links = links.filter(|(_, link)| is_out(link.peer) && link.member.is_none());
         for key in links.map(|(key, _)| *key).collect::<Vec<_>>() {
             self.dismiss(now, key, REVOKED);
         }
