@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use knee_quic::{KeyPair, PublicKey};
-use std::fs::{File, OpenOptions};
+use knee_scenario::open_file;
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -99,11 +100,8 @@ pub fn generate(path: &Path) -> Result<PublicKey, KeyFileError> {
 pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     let call = |source| KeyFileError::Io { what: "read", path: path.to_owned(), source };
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
-    let mut file = File::open(path).map_err(call)?;
+    let mut file = open_file(path).map_err(call)?;
     let metadata = file.metadata().map_err(call)?;
-    if !metadata.is_file() {
-        return Err(damaged("it is not a file".to_owned()));
-    }
     let mode = metadata.mode() & 0o777;
     // A service manager passes keys with mode 0440 or 0400, in a directory that only the service can
     // enter (systemd.exec(5), "Credentials").

@@ -4,8 +4,9 @@
 //! counts them; the traffic of other programs is not seen. The file is written once a second while
 //! there is traffic, so a host that is switched off loses the count of one second.
 
-use crate::config::LinkConfig;
+use crate::config::{FILE_BYTES_MAX, LinkConfig};
 use chrono::{Datelike, Local, NaiveDate};
+use knee_scenario::read_file;
 use knee_units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -251,7 +252,7 @@ pub fn state_path() -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<BTreeMap<String, Count>, QuotaError> {
-    match fs::read(path) {
+    match read_file(path, FILE_BYTES_MAX) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| QuotaError::Damaged {
             path: path.to_owned(),
             problem: error.to_string(),
