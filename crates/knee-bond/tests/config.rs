@@ -223,7 +223,7 @@ fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
     assert!(key::generate(&path).unwrap_err().to_string().contains("exists already"));
     // A folder that others may read is no key, and stays as it is.
     let said = key::read(folder.path()).unwrap_err().to_string();
-    assert!(said.contains("it is not a file") && !said.contains("chmod"), "{said}");
+    assert!(said.contains("it is a folder") && !said.contains("chmod"), "{said}");
 
     for mode in [0o644, 0o640, 0o610, 0o604] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
