@@ -68,15 +68,6 @@ mod bonding {
     use tokio::signal::unix::{SignalKind, signal};
     use tokio::task::{LocalSet, spawn_local};
 
-    /// Why the keys could not be read again.
-    #[derive(Debug, thiserror::Error)]
-    enum ReloadError {
-        #[error(transparent)]
-        Config(#[from] ConfigError),
-        #[error(transparent)]
-        Key(#[from] key::KeyFileError),
-    }
-
     /// Period over which rates are measured.
     const WATCHED: Duration = Duration::from_secs(1);
     /// Rate below which links share nothing but what keeps them open, bit/s.
@@ -125,8 +116,9 @@ mod bonding {
             let stopped = stopped()?;
             let reloader = server.reloader();
             on_hangup(path, move |path| {
-                let config = ServerConfig::read_from(&newer(path), path)?;
-                key::read(&config.key)?;
+                let config = ServerConfig::read_from(&newer(path), path);
+                let config = config.map_err(|error| error.to_string())?;
+                key::read(&config.key).map_err(|error| error.to_string())?;
                 // Fails if the server is about to end.
                 let _ = reloader.send(config);
                 Ok(())
@@ -161,8 +153,9 @@ mod bonding {
             let stopped = stopped()?;
             let reloader = client.reloader();
             on_hangup(path, move |path| {
-                let config = ClientConfig::read_from(&newer(path), path)?;
-                key::read(&config.key)?;
+                let config = ClientConfig::read_from(&newer(path), path);
+                let config = config.map_err(|error| error.to_string())?;
+                key::read(&config.key).map_err(|error| error.to_string())?;
                 screen::say("Keys read again, for links that begin from now on.");
                 // Fails if the client is about to end.
                 let _ = reloader.send(config);
@@ -289,7 +282,7 @@ mod bonding {
     /// Reads the keys again at each SIGHUP; if that fails, everything stays as it is.
     fn on_hangup(
         path: &Path,
-        reload: impl Fn(&Path) -> Result<(), ReloadError> + 'static,
+        reload: impl Fn(&Path) -> Result<(), String> + 'static,
     ) -> Result<(), BondError> {
         let mut hangup = signal(SignalKind::hangup()).map_err(BondError::Thread)?;
         let path = path.to_owned();
