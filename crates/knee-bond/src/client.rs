@@ -7,10 +7,10 @@ use crate::judge::Judges;
 use crate::key;
 use crate::links::{Links, Slot, SlotState};
 use crate::page;
-use crate::proxy;
+use crate::proxy::{self, Doors};
 use crate::quota::Quotas;
 use crate::record::shot::Shooting;
-use crate::request::Target;
+use crate::request::{Target, one_line};
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, socket_path};
 use crate::transparent::Transparent;
@@ -25,6 +25,9 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::spawn_local;
 use tokio::time::Instant;
+
+/// File descriptors that a process has if the system does not say how many.
+const DESCRIPTORS: u64 = 1024;
 
 /// Time to measure a link once it is up.
 const MEASURED: Duration = Duration::from_millis(200);
@@ -94,6 +97,7 @@ pub struct Client {
     status: StatusSocket,
     transparent: Option<Transparent>,
     started: Instant,
+    reloads: (mpsc::UnboundedSender<ClientConfig>, mpsc::UnboundedReceiver<ClientConfig>),
 }
 
 pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
@@ -215,7 +219,26 @@ impl Client {
         // The rules come before the links, so that nothing gets past them in between.
         let transparent = transparent(&config).await?;
         let started = Instant::now();
-        Ok(Client { way, links, told, proxy, forwards, page, status, transparent, started, config })
+        let reloads = mpsc::unbounded_channel();
+        Ok(Client {
+            way,
+            links,
+            told,
+            proxy,
+            forwards,
+            page,
+            status,
+            transparent,
+            started,
+            reloads,
+            config,
+        })
+    }
+
+    /// Returns where to send another configuration while the client runs. Of it the keys are used, its
+    /// own and the server's, for links that begin from then on.
+    pub fn reloader(&self) -> mpsc::UnboundedSender<ClientConfig> {
+        self.reloads.0.clone()
     }
 
     /// Runs until `stop` completes. `say` receives each event as a line of text.
@@ -227,15 +250,18 @@ impl Client {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
+        let mut say = |said: &str| say(&one_line(said));
         // Each connection takes a descriptor; the usual limit is for programs that use select(2).
-        let _ = raise_open_files_limit();
+        let descriptors = raise_open_files_limit().unwrap_or(DESCRIPTORS);
+        let doors = Rc::new(Doors::new(descriptors));
         let running = spawn_local(self.way.engine.clone().run());
         let login = Rc::new(self.config.login.take());
         let listen = self.proxy.local_addr().map(|at| at.to_string()).unwrap_or_default();
-        spawn_local(proxy::serve(self.proxy, self.way.clone(), login));
+        spawn_local(proxy::serve(self.proxy, self.way.clone(), login, doors.clone()));
         for (listener, to) in self.forwards {
-            spawn_local(proxy::forward(listener, self.way.clone(), to));
+            spawn_local(proxy::forward(listener, self.way.clone(), to, doors.clone()));
         }
+        let reloading = spawn_local(reload(self.way.engine.clone(), self.reloads.1));
         let is_transparent = self.transparent.is_some();
         let diversion = self.transparent.map(|transparent| transparent.serve(&self.way));
         let judges = Rc::<Judges>::default();
@@ -272,8 +298,19 @@ impl Client {
         let _ = status.await;
         running.abort();
         judging.abort();
+        reloading.abort();
         drop(diversion);
         Ok(())
+    }
+}
+
+/// Uses the keys of each further configuration.
+async fn reload(engine: Rc<Engine>, mut configs: mpsc::UnboundedReceiver<ClientConfig>) {
+    while let Some(ClientConfig { key, server_key, .. }) = configs.recv().await {
+        // They were read just before.
+        if let Ok(keys) = key::read(&key) {
+            let _ = engine.with(|host, now| host.set_keys(now, &keys, &server_key.0));
+        }
     }
 }
 

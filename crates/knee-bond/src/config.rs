@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Default port of a server.
@@ -21,6 +22,8 @@ pub const PORT: u16 = 4433;
 const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1080);
 /// Port of nameservers.
 const DNS: u16 = 53;
+/// Largest configuration or state, bytes.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of links of a client.
 pub const LINKS_MAX: usize = knee_sched::PATHS_MAX;
 /// Maximum number of pins of a peer: the current key and the next one.
@@ -445,12 +448,18 @@ fn scheduler<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> 
     Ok(selection)
 }
 
-/// Largest configuration.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Returns where to read the configuration at `path` again. A service has it as it was when the
+/// service began, until its manager puts a newer one into its runtime directory (systemd.exec(5),
+/// "LoadCredential=").
+pub fn newer(path: &Path) -> PathBuf {
+    let folder = std::env::var_os("RUNTIME_DIRECTORY").filter(|folder| !folder.is_empty());
+    let beside = folder.and_then(|folder| Some(Path::new(&folder).join(path.file_name()?)));
+    beside.filter(|newer| newer.exists()).unwrap_or_else(|| path.to_owned())
+}
 
 fn read<C: for<'de> Deserialize<'de>>(path: &Path) -> Result<C, ConfigError> {
-    let text = read_text_file(path, FILE_BYTES_MAX)
-        .map_err(|source| ConfigError::Io { path: path.to_owned(), source })?;
+    let io = |source| ConfigError::Io { path: path.to_owned(), source };
+    let text = read_text_file(path, FILE_BYTES_MAX).map_err(io)?;
     toml::from_str(&text).map_err(|error| wrong(path, &in_its_line(&text, &error)))
 }
 
@@ -482,6 +491,14 @@ impl ClientConfig {
     /// # Errors
     /// The file cannot be read or used; the error names the line.
     pub fn read(path: &Path) -> Result<ClientConfig, ConfigError> {
+        ClientConfig::read_from(path, path)
+    }
+
+    /// Reads a configuration from `path` whose other files are beside `place`.
+    ///
+    /// # Errors
+    /// The file cannot be read or used; the error names the line.
+    pub fn read_from(path: &Path, place: &Path) -> Result<ClientConfig, ConfigError> {
         let mut config: ClientConfig = read(path)?;
         if !config.listen.ip().is_loopback() && config.login.is_none() {
             return Err(wrong(
@@ -509,11 +526,24 @@ impl ClientConfig {
         if config.transparent.is_some() {
             config.take_all(path)?;
         }
-        beside(path, &mut config.key);
+        beside(place, &mut config.key);
         if let Some(caps) = &mut config.caps {
-            beside(path, caps);
+            beside(place, caps);
         }
         Ok(config)
+    }
+
+    /// Returns a warning if the configuration at `path` has a password and others can read it.
+    pub fn warning(&self, path: &Path) -> Option<String> {
+        let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+        let is_open = self.login.is_some() && mode & 0o044 != 0;
+        is_open.then(|| {
+            let path = path.display();
+            format!(
+                "{path} has a password and can be read by others (its mode is {mode:o}): chmod 600 \
+                 {path}"
+            )
+        })
     }
 
     /// Turns the transparent mode on, if it is not on already.
@@ -555,6 +585,14 @@ impl ServerConfig {
     /// # Errors
     /// The file cannot be read or used; the error names the line.
     pub fn read(path: &Path) -> Result<ServerConfig, ConfigError> {
+        ServerConfig::read_from(path, path)
+    }
+
+    /// Reads a configuration from `path` whose other files are beside `place`.
+    ///
+    /// # Errors
+    /// The file cannot be read or used; the error names the line.
+    pub fn read_from(path: &Path, place: &Path) -> Result<ServerConfig, ConfigError> {
         let mut config: ServerConfig = read(path)?;
         let keys: Vec<_> = config.client.iter().flat_map(|client| &client.key.0).collect();
         let distinct: BTreeSet<_> = keys.iter().collect();
@@ -573,8 +611,17 @@ impl ServerConfig {
             );
             return Err(wrong(path, &problem));
         }
-        beside(path, &mut config.key);
+        if let Some(client) = config.client.iter().find(|c| c.name.contains(char::is_control)) {
+            let problem = format!("client: the name {:?} has control characters", client.name);
+            return Err(wrong(path, &problem));
+        }
+        beside(place, &mut config.key);
         Ok(config)
+    }
+
+    /// Returns the keys of all clients.
+    pub fn pins(&self) -> Vec<PublicKey> {
+        self.client.iter().flat_map(|client| client.key.0.iter().copied()).collect()
     }
 
     /// Returns the name of the client with this key.

@@ -301,13 +301,20 @@ async fn answer_question(shared: &Shared, meter: &Meter, stream: BundleStream, m
         return refuse(stream, Outcome::Failed, "the DNS query is invalid").await;
     };
     let nameserver = shared.nameserver.unwrap_or_else(resolver::own);
-    let Ok(answer) = resolver::resolve(nameserver, question).await else {
-        let reason = "the server's nameserver does not answer";
-        return refuse(stream, Outcome::TimedOut, reason).await;
+    const SPENT: &str = "this client has reached its limit of bytes";
+    let asked = resolver::resolve(nameserver, question, |bytes| meter.may_pass(bytes)).await;
+    let answer = match asked {
+        Ok(answer) => answer,
+        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+            return refuse(stream, Outcome::TooMany, SPENT).await;
+        }
+        Err(_) => {
+            let reason = "the server's nameserver does not answer";
+            return refuse(stream, Outcome::TimedOut, reason).await;
+        }
     };
-    if !meter.may_pass(said.len() + answer.len()) {
-        return refuse(stream, Outcome::TooMany, "this client has reached its limit of bytes")
-            .await;
+    if !meter.may_pass(answer.len()) {
+        return refuse(stream, Outcome::TooMany, SPENT).await;
     }
     if tell(&stream, Outcome::Done, "").await && stream.write(&dns::framed(&answer)).await.is_ok() {
         stream.finish();

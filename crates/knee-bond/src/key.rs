@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use knee_quic::{KeyPair, PublicKey};
-use nix::fcntl::OFlag;
+use knee_scenario::open_file;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -100,13 +100,8 @@ pub fn generate(path: &Path) -> Result<PublicKey, KeyFileError> {
 pub fn read(path: &Path) -> Result<KeyPair, KeyFileError> {
     let call = |source| KeyFileError::Io { what: "read", path: path.to_owned(), source };
     let damaged = |problem: String| KeyFileError::Damaged { path: path.to_owned(), problem };
-    // Opening a pipe would wait for its other end.
-    let flags = OFlag::O_NONBLOCK.bits();
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(call)?;
+    let mut file = open_file(path).map_err(call)?;
     let metadata = file.metadata().map_err(call)?;
-    if !metadata.is_file() {
-        return Err(damaged("it is not a file".to_owned()));
-    }
     let mode = metadata.mode() & 0o777;
     // A service manager passes keys with mode 0440 or 0400, in a directory that only the service can
     // enter (systemd.exec(5), "Credentials").

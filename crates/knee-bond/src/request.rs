@@ -38,6 +38,12 @@ impl std::fmt::Display for Target {
     }
 }
 
+/// Replaces control characters, so that what a peer says stays in its line of a log, and leaves the
+/// terminal as it is.
+pub fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 /// What was read is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -235,7 +241,7 @@ impl Answer {
         let [code, length, rest @ ..] = bytes else { return Ok(None) };
         let outcome = OUTCOMES.get(usize::from(*code)).copied().unwrap_or(Outcome::Failed);
         let Some(reason) = rest.get(..usize::from(*length)) else { return Ok(None) };
-        let reason = String::from_utf8_lossy(reason).into_owned();
+        let reason = one_line(&String::from_utf8_lossy(reason));
         Ok(Some((Answer { outcome, reason }, 2 + usize::from(*length))))
     }
 

@@ -9,11 +9,12 @@ use crate::judge::Judges;
 use crate::key;
 use crate::page;
 use crate::record::shot::Shooting;
+use crate::request::one_line;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path, unread};
 use bytes::Bytes;
 use knee_host::{LinkChanges, Routing, raise_open_files_limit};
-use knee_quic::{BundleId, Host, HostEvent, PublicKey};
+use knee_quic::{BundleId, Host, HostEvent};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -47,6 +48,7 @@ pub struct Server {
     page: Option<TcpListener>,
     status: StatusSocket,
     started: Instant,
+    reloads: (mpsc::UnboundedSender<ServerConfig>, mpsc::UnboundedReceiver<ServerConfig>),
 }
 
 impl Server {
@@ -57,8 +59,7 @@ impl Server {
     /// The port is in use, the key cannot be read, or the system lacks a resource.
     pub async fn new(config: ServerConfig, handed: Option<UdpSocket>) -> Result<Server, BondError> {
         let keys = key::read(&config.key)?;
-        let pins: Vec<PublicKey> =
-            config.client.iter().flat_map(|client| client.key.0.iter().copied()).collect();
+        let pins = config.pins();
         #[expect(clippy::disallowed_methods, reason = "QUIC counts from it; Knee's clock does not")]
         let start = std::time::Instant::now();
         let rng = rng().map_err(|_| BondError::Random)?;
@@ -83,7 +84,14 @@ impl Server {
         let status = StatusSocket::bind(&path)
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
         let started = Instant::now();
-        Ok(Server { engine, told, egress, listen, page, status, started, config })
+        let reloads = mpsc::unbounded_channel();
+        Ok(Server { engine, told, egress, listen, page, status, started, reloads, config })
+    }
+
+    /// Returns where to send another configuration while the server runs. Of it the keys are used: its
+    /// own, and those of clients. Connections of clients whose key is gone end, others go on.
+    pub fn reloader(&self) -> mpsc::UnboundedSender<ServerConfig> {
+        self.reloads.0.clone()
     }
 
     /// Returns the address on which clients are accepted.
@@ -101,6 +109,7 @@ impl Server {
         stop: impl Future<Output = ()>,
         mut say: impl FnMut(&str),
     ) -> Result<(), BondError> {
+        let mut say = |said: &str| say(&one_line(said));
         // Each connection takes a descriptor; the usual limit is for programs that use select(2).
         let _ = raise_open_files_limit();
         let running = spawn_local(self.engine.clone().run());
@@ -114,7 +123,7 @@ impl Server {
             owners: RefCell::default(),
             hoarders: RefCell::default(),
         });
-        let config = Rc::new(self.config);
+        let mut config = self.config;
         let judges = Rc::<Judges>::default();
         let judging = spawn_local(judges.clone().sit(self.engine.clone()));
         let state = {
@@ -165,6 +174,16 @@ impl Server {
                 }
                 () = end => break,
                 Some(said) = spending.recv() => say(&said),
+                Some(new) = self.reloads.1.recv() => {
+                    match reload(&self.engine, &new) {
+                        Ok(()) => {
+                            let clients = new.client.len();
+                            say(&format!("Keys read again: {clients} clients may connect."));
+                            config.client = new.client;
+                        }
+                        Err(error) => say(&format!("The keys are as before: {error}.")),
+                    }
+                }
                 told = self.told.recv() => match told {
                     Some(told) => on_told(&self.engine, &shared, &config, told, &mut say),
                     None => break,
@@ -183,6 +202,13 @@ impl Server {
         judging.abort();
         Ok(())
     }
+}
+
+/// Uses the keys of another configuration.
+fn reload(engine: &Engine, new: &ServerConfig) -> Result<(), BondError> {
+    let keys = key::read(&new.key)?;
+    engine.with(|host, now| host.set_keys(now, &keys, &new.pins()))?;
+    Ok(())
 }
 
 /// Number of streams that are being served.

@@ -85,12 +85,12 @@ pub fn enter_user_namespace() -> io::Result<()> {
 /// # Errors
 ///
 /// The system refuses.
-pub fn raise_open_files_limit() -> io::Result<()> {
+pub fn raise_open_files_limit() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard {
         setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
     }
-    Ok(())
+    Ok(hard)
 }
 
 /// Returns the root of the host's control groups (cgroups(7), version 2), if visible to this

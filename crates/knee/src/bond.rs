@@ -48,6 +48,7 @@ mod bonding {
     use crate::failure::{Ending, Failure};
     use crate::screen;
     use crate::table::{Mood, Table};
+    use knee_bond::config::newer;
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
     use knee_bond::request::Malformed;
     use knee_bond::status::{
@@ -102,8 +103,8 @@ mod bonding {
         Ok(Ending::Done)
     }
 
-    pub fn serve(config: &Path) -> Result<Ending, Failure> {
-        let config = ServerConfig::read(config)?;
+    pub fn serve(path: &Path) -> Result<Ending, Failure> {
+        let config = ServerConfig::read(path)?;
         run(async {
             let mut handed = ListenFd::from_env();
             let socket = handed.take_udp_socket(0).map_err(|source| {
@@ -113,6 +114,15 @@ mod bonding {
             let server = Server::new(config, socket).await?;
             screen::say(&format!("Listening at UDP {}. Ctrl-C stops.", server.listen()));
             let stopped = stopped()?;
+            let reloader = server.reloader();
+            on_hangup(path, move |path| {
+                let config = ServerConfig::read_from(&newer(path), path);
+                let config = config.map_err(|error| error.to_string())?;
+                key::read(&config.key).map_err(|error| error.to_string())?;
+                // Fails if the server is about to end.
+                let _ = reloader.send(config);
+                Ok(())
+            })?;
             tell_manager();
             server.run(stopped, screen::say).await
         })?;
@@ -132,12 +142,25 @@ mod bonding {
             config.take_all(path)?;
         }
         let (server, at) = (config.server.clone(), config.listen);
+        if let Some(warning) = config.warning(path) {
+            screen::say(&format!("Warning: {warning}"));
+        }
         run(async {
             let client = Client::new(config).await?;
             screen::say(&format!(
                 "Connecting to {server}. SOCKS5 and HTTP CONNECT at {at}. Ctrl-C stops."
             ));
             let stopped = stopped()?;
+            let reloader = client.reloader();
+            on_hangup(path, move |path| {
+                let config = ClientConfig::read_from(&newer(path), path);
+                let config = config.map_err(|error| error.to_string())?;
+                key::read(&config.key).map_err(|error| error.to_string())?;
+                screen::say("Keys read again, for links that begin from now on.");
+                // Fails if the client is about to end.
+                let _ = reloader.send(config);
+                Ok(())
+            })?;
             tell_manager();
             client.run(stopped, screen::say).await
         })?;
@@ -254,6 +277,23 @@ mod bonding {
                 }
             });
         }
+    }
+
+    /// Reads the keys again at each SIGHUP; if that fails, everything stays as it is.
+    fn on_hangup(
+        path: &Path,
+        reload: impl Fn(&Path) -> Result<(), String> + 'static,
+    ) -> Result<(), BondError> {
+        let mut hangup = signal(SignalKind::hangup()).map_err(BondError::Thread)?;
+        let path = path.to_owned();
+        spawn_local(async move {
+            while hangup.recv().await.is_some() {
+                if let Err(error) = reload(&path) {
+                    screen::say(&format!("The keys are as before: {error}."));
+                }
+            }
+        });
+        Ok(())
     }
 
     /// Completes at Ctrl-C or at a service manager's SIGTERM.

@@ -36,9 +36,15 @@ pub fn request(bytes: &[u8]) -> Partial<Connect> {
         .headers
         .iter()
         .find(|field| field.name.eq_ignore_ascii_case("Proxy-Authorization"))
-        .and_then(|field| field.value.strip_prefix(b"Basic "))
+        .and_then(|field| basic(field.value))
         .and_then(|encoded| BASE64_STANDARD.decode(encoded.trim_ascii()).ok());
     Ok(Some((Connect { target, credentials }, taken)))
+}
+
+/// Returns the credentials of the scheme Basic, whose name may be in any case (RFC 9110, section 11.1).
+fn basic(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = value.split_at_checked(b"Basic ".len())?;
+    scheme.eq_ignore_ascii_case(b"Basic ").then_some(rest)
 }
 
 /// Response once the connection is established.

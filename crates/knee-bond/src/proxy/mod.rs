@@ -1,9 +1,11 @@
 //! The proxy of a client: SOCKS5 and HTTP CONNECT on one port, and forwarded ports.
 
 pub mod connect;
+mod doors;
 pub mod socks;
 mod udp;
 
+use self::doors::Place;
 use crate::client::Way;
 use crate::config::Login;
 use crate::request::{Answer, Malformed, Outcome, Partial, REQUEST_MAX, Request, Target};
@@ -11,12 +13,14 @@ use crate::stream::{Broken, BundleStream, break_off, relay};
 use knee_bundle::Class;
 use knee_quic::BundleId;
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::spawn_local;
 use tokio::time::timeout;
+
+pub use self::doors::Doors;
 
 /// Time limit for an application to send its request.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,21 +33,27 @@ const ANSWER: Duration = Duration::from_secs(90);
 pub(crate) const RESPITE: Duration = Duration::from_millis(100);
 
 /// Serves connections of applications for as long as the client runs.
-pub async fn serve(listener: TcpListener, way: Rc<Way>, login: Rc<Option<Login>>) {
+pub async fn serve(
+    listener: TcpListener,
+    way: Rc<Way>,
+    login: Rc<Option<Login>>,
+    doors: Rc<Doors>,
+) {
     while let Some(connection) = next(&listener).await {
         let (way, login) = (way.clone(), login.clone());
-        spawn_local(async move {
+        doors.enter(async move |place| {
             // An application's error ends its connection and no other.
-            let _ = attend(connection, &way, login.as_ref().as_ref()).await;
+            let _ = attend(connection, &way, login.as_ref().as_ref(), &place).await;
         });
     }
 }
 
 /// Forwards all connections of a port to one target.
-pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target) {
+pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target, doors: Rc<Doors>) {
     while let Some(connection) = next(&listener).await {
         let (way, to) = (way.clone(), to.clone());
-        spawn_local(async move {
+        doors.enter(async move |place| {
+            place.has_asked();
             match ask(&way, &Request::Tcp(to), &[]).await {
                 Ok(stream) => relay(connection, stream, &[], |_| true).await,
                 Err(_) => break_off(&connection),
@@ -82,13 +92,18 @@ async fn understand<T>(
     timeout(PATIENCE, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn attend(mut connection: TcpStream, way: &Way, login: Option<&Login>) -> io::Result<()> {
+async fn attend(
+    mut connection: TcpStream,
+    way: &Way,
+    login: Option<&Login>,
+    place: &Place,
+) -> io::Result<()> {
     let mut said = Vec::new();
     let first = |bytes: &[u8]| Ok(bytes.first().map(|first| (*first, 0)));
     if understand(&mut connection, &mut said, first).await? == socks::VERSION {
-        attend_socks(connection, said, way, login).await
+        attend_socks(connection, said, way, login, place).await
     } else {
-        attend_http(connection, said, way, login).await
+        attend_http(connection, said, way, login, place).await
     }
 }
 
@@ -97,6 +112,7 @@ async fn attend_socks(
     mut said: Vec<u8>,
     way: &Way,
     login: Option<&Login>,
+    place: &Place,
 ) -> io::Result<()> {
     let methods = understand(&mut connection, &mut said, socks::greeting).await?;
     let wanted = if login.is_some() { socks::PASSWORD } else { socks::NO_AUTHENTICATION };
@@ -106,13 +122,16 @@ async fn attend_socks(
     connection.write_all(&[socks::VERSION, wanted]).await?;
     if let Some(login) = login {
         let (user, password) = understand(&mut connection, &mut said, socks::credentials).await?;
-        let is_right = is_login(login, &[&user[..], b":", &password].concat());
+        let given = [&user[..], b":", &password].concat();
+        let is_right = check(place, connection.peer_addr()?.ip(), login, &given);
         connection.write_all(&[1, u8::from(!is_right)]).await?;
         if !is_right {
             return Ok(());
         }
     }
-    match understand(&mut connection, &mut said, socks::command).await? {
+    let command = understand(&mut connection, &mut said, socks::command).await?;
+    place.has_asked();
+    match command {
         socks::Command::Connect(target) => {
             let asked = ask(way, &Request::Tcp(target), &[]).await;
             let code = socks::code(asked.as_ref().map_or_else(|a| a.outcome, |_| Outcome::Done));
@@ -142,6 +161,7 @@ async fn attend_http(
     mut said: Vec<u8>,
     way: &Way,
     login: Option<&Login>,
+    place: &Place,
 ) -> io::Result<()> {
     let request = match understand(&mut connection, &mut said, connect::request).await {
         Ok(request) => request,
@@ -151,8 +171,13 @@ async fn attend_http(
         }
         Err(error) => return Err(error),
     };
-    let is_known =
-        login.is_none_or(|login| request.credentials.is_some_and(|given| is_login(login, &given)));
+    let from = connection.peer_addr()?.ip();
+    let is_known = login.is_none_or(|login| {
+        request.credentials.is_some_and(|given| check(place, from, login, &given))
+    });
+    if is_known {
+        place.has_asked();
+    }
     let answer = if !is_known {
         let more = "Proxy-Authenticate: Basic realm=\"knee bond\"\r\n";
         connect::refusal(
@@ -174,6 +199,17 @@ async fn attend_http(
         connect::refusal("405 Method Not Allowed", "Allow: CONNECT\r\n", advice)
     };
     connection.write_all(answer.as_bytes()).await
+}
+
+/// Returns whether the credentials are right and may be checked now: an address from which many wrong
+/// ones came has one check in a second.
+fn check(place: &Place, from: IpAddr, login: &Login, given: &[u8]) -> bool {
+    let may = place.doors().may_check(from);
+    let is_right = may && is_login(login, given);
+    if may && !is_right {
+        place.doors().note_wrong(from);
+    }
+    is_right
 }
 
 /// Compares the credentials in constant time.

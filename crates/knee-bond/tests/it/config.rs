@@ -222,7 +222,7 @@ fn a_key_is_read_as_it_was_made_and_only_if_it_is_kept() {
     assert!(key::generate(&path).unwrap_err().to_string().contains("exists already"));
     // A folder that others may read is no key, and stays as it is.
     let said = key::read(folder.path()).unwrap_err().to_string();
-    assert!(said.contains("it is not a file") && !said.contains("chmod"), "{said}");
+    assert!(said.contains("it is a folder") && !said.contains("chmod"), "{said}");
 
     for mode in [0o644, 0o640, 0o610, 0o604] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
@@ -261,4 +261,64 @@ fn a_key_of_openssl_is_read() {
     fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
     let public = key::to_text(&key::read(&path).unwrap().public());
     assert_eq!(public, "Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=");
+}
+
+/// A configuration or key that is a pipe, a device, a folder or very large is refused at once: a pipe
+/// has no writer, and a device no end.
+#[test]
+fn only_small_regular_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let large = folder.path().join("large");
+    fs::File::create(&large).unwrap().set_len(1 << 30).unwrap();
+    for (path, why) in [
+        (pipe.as_path(), "not a regular file"),
+        (std::path::Path::new("/dev/zero"), "not a regular file"),
+        (folder.path(), "folder"),
+        (large.as_path(), "larger than 1 MiB"),
+    ] {
+        let error = ServerConfig::read(path).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+        let error = key::read(path).unwrap_err().to_string();
+        assert!(path == large || error.contains(why), "{error}");
+    }
+}
+
+/// A password that others can read is worth a warning; one that they cannot is not.
+#[test]
+fn a_password_that_others_can_read_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("client.toml");
+    let warning = |login: &str, mode: u32| {
+        let server_key = public();
+        let text = format!(
+            "server = \"example.org:4433\"\nserver_key = \"{server_key}\"\nkey = \"k\"\n{login}\n"
+        );
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        ClientConfig::read(&path).unwrap().warning(&path)
+    };
+    let login = "login = { user = \"ann\", password = \"secret\" }";
+    assert!(warning(login, 0o644).unwrap().contains("chmod 600"));
+    assert!(warning(login, 0o640).is_some());
+    assert_eq!((warning(login, 0o600), warning("", 0o644)), (None, None));
+}
+
+/// Names that would break a line of the log, and more streams than the window has room for.
+#[test]
+fn names_and_limits_are_checked() {
+    let server = |client: &str, more: &str| {
+        let key = public();
+        complaint(
+            &format!(
+                "key = \"k\"\nclient = [{{ name = \"{client}\", key = \"{key}\" }}]\n{more}\n"
+            ),
+            false,
+        )
+    };
+    assert!(server("a\\nb", "").contains("control characters"));
+    let error = server("a", "limits = { streams = 6145 }");
+    assert!(error.contains("1 to 6144 streams"), "{error}");
+    assert!(server("a", "limits = { streams = 0 }").contains("1 to 6144 streams"));
 }

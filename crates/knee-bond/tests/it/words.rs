@@ -117,3 +117,27 @@ proptest! {
         let _ = socks::datagram(&bytes);
     }
 }
+
+/// RFC 9110, section 11.1: the name of a scheme may be in any case.
+#[test]
+fn the_scheme_of_a_password_may_be_in_any_case() {
+    for scheme in ["Basic", "basic", "BASIC"] {
+        let head = format!(
+            "CONNECT a.example:1 HTTP/1.1\r\nProxy-Authorization: {scheme} YW5uOnBhc3M=\r\n\r\n"
+        );
+        let (request, _) = connect::request(head.as_bytes()).unwrap().unwrap();
+        assert_eq!(request.credentials.as_deref(), Some(&b"ann:pass"[..]), "{scheme}");
+    }
+    let head = b"CONNECT a.example:1 HTTP/1.1\r\nProxy-Authorization: Bearer YW5uOnBhc3M=\r\n\r\n";
+    assert_eq!(connect::request(head).unwrap().unwrap().0.credentials, None);
+}
+
+/// A server's reason stays in its line of the log, and leaves the terminal as it is.
+#[test]
+fn reasons_of_a_server_are_one_line() {
+    let mut bytes = Vec::new();
+    let reason = "no\nlaptop disconnected.\u{1b}[2J".to_owned();
+    Answer { outcome: Outcome::Failed, reason }.write(&mut bytes);
+    let (answer, _) = Answer::read(&bytes).unwrap().unwrap();
+    assert_eq!(answer.reason, "no laptop disconnected. [2J");
+}

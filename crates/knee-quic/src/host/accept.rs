@@ -22,6 +22,11 @@ const INITIAL_MIN: usize = 1200;
 const JOIN_TIME: Time = Time::from_secs(30);
 
 impl Host {
+    /// Accepts no more connections, because the host is about to stop.
+    pub fn leave(&mut self) {
+        self.is_leaving = true;
+    }
+
     /// Accepts a connection. If many are pending, the client must prove its address.
     pub(super) fn take_connection(
         &mut self,

@@ -4,6 +4,7 @@
 mod accept;
 mod join;
 mod paths;
+mod pins;
 mod settings;
 mod tape;
 
@@ -13,20 +14,18 @@ pub use self::tape::{Tape, Waiting};
 
 use self::accept::is_short_of_another_version;
 use self::join::{hear, introduce};
+use self::pins::{REVOKED, client_config, server_config};
 use self::settings::{IpVersion, transport};
 use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
-use crate::keys::{
-    CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID, key_error,
-};
+use crate::keys::{CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID};
 use crate::link::{Controls, Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
 use knee_cc::SelectionError;
 use knee_sched::{PATHS_MAX, Path, Status};
 use knee_units::Time;
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
     Event, FourTuple, ServerConfig, StreamEvent, Transmit, TransportConfig, VarInt,
@@ -68,19 +67,6 @@ pub enum HostError {
     /// The endpoint has as many connections as it may have.
     #[error("cannot open a connection: there are {CLIENT_CONNECTIONS_MAX} at a time already")]
     Full,
-}
-
-/// Why connections of a peer end whose key is accepted no more.
-const REVOKED: &str = "its key was revoked";
-
-fn server_config(keys: &KeyPair, peers: &[PublicKey]) -> Result<ServerConfig, HostError> {
-    let tls = QuicServerConfig::try_from(keys.server(peers)?).map_err(key_error)?;
-    Ok(ServerConfig::with_crypto(Arc::new(tls)))
-}
-
-fn client_config(keys: &KeyPair, peers: &[PublicKey]) -> Result<ClientConfig, HostError> {
-    let tls = QuicClientConfig::try_from(keys.client(peers)?).map_err(key_error)?;
-    Ok(ClientConfig::new(Arc::new(tls)))
 }
 
 /// Events for the owner of a host.
@@ -222,41 +208,6 @@ impl Host {
             host.controls.push(controls);
         }
         Ok(host)
-    }
-
-    /// Uses other keys from now on: its own pair, and those of accepted peers. Connections of peers
-    /// that are accepted no more end; others, and their bundles, go on with the keys with which they
-    /// began.
-    ///
-    /// # Errors
-    /// The keys cannot be used; nothing changes then.
-    pub fn set_keys(
-        &mut self,
-        now: Time,
-        keys: &KeyPair,
-        peers: &[PublicKey],
-    ) -> Result<(), HostError> {
-        if self.settings.is_server {
-            let server = server_config(keys, peers)?;
-            for endpoint in &mut self.endpoints {
-                endpoint.set_server_config(Some(Arc::new(server.clone())));
-            }
-            self.servers.fill(server);
-        } else {
-            self.clients.fill(client_config(keys, peers)?);
-        }
-        self.peers = peers.to_vec();
-        let is_out = |peer: Option<PublicKey>| peer.is_some_and(|peer| !peers.contains(&peer));
-        let bonds = self.bonds.iter().filter(|(_, bond)| is_out(bond.owner));
-        for id in bonds.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.end(now, &id);
-        }
-        // Those that have not joined.
-        let links = self.links.iter().filter(|(_, link)| is_out(link.peer) && !link.up);
-        for key in links.map(|(key, _)| *key).collect::<Vec<_>>() {
-            self.dismiss(now, key, REVOKED);
-        }
-        Ok(())
     }
 
     fn instant(&self, now: Time) -> Instant {
@@ -438,11 +389,6 @@ impl Host {
     /// Returns the ids of all bundles.
     pub fn bundles(&self) -> impl Iterator<Item = &BundleId> {
         self.bonds.keys()
-    }
-
-    /// Accepts no more connections, because the host is about to stop.
-    pub fn leave(&mut self) {
-        self.is_leaving = true;
     }
 
     /// Closes a bundle and its connections, also those that have not joined yet: they would begin it
