@@ -236,10 +236,11 @@ part void copa_on_ack(struct copa *c, const struct sample *s, const struct conne
 	decide(c, k);
 }
 
-/* The queue was not observed meanwhile. */
+/* The queue was not observed while the application paused. */
 part void copa_on_restart(struct copa *c, const struct connection *k)
 {
-	c->emptied_at_ns = k->now_ns;
+	if (k->app_limited)
+		c->emptied_at_ns = k->now_ns;
 	decide(c, k);
 }
 

@@ -311,9 +311,9 @@ impl Controller for Copa {
             Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.window = self.window.max(self.before),
             Event::Penalised => self.window /= 2.0,
-            // The queue was not observed in the meantime.
-            Event::SentAfterIdle => self.emptied_at = connection.now,
-            Event::RecoveryEnd => {}
+            // The queue was not observed while the application paused.
+            Event::SentAfterIdle if connection.app_limited => self.emptied_at = connection.now,
+            Event::SentAfterIdle | Event::RecoveryEnd => {}
         }
         self.decide(connection)
     }

@@ -152,7 +152,9 @@ pub enum Event {
     /// The handshake is complete: [`Connection::srtt`] and
     /// [`Connection::min_rtt`] hold its RTT; nothing has been sent yet.
     Established,
-    /// A segment is about to be sent and nothing was in flight before it.
+    /// A segment is about to be sent and nothing was in flight before it: the application paused
+    /// if [`Connection::app_limited`], as in Linux's `CA_EVENT_TX_START`; otherwise the window or the
+    /// rate allows less than a segment in each round trip.
     SentAfterIdle,
     /// Fast recovery begins: segments were marked lost.
     RecoveryStart,

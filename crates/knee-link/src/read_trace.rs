@@ -120,6 +120,8 @@ mod tests {
         let trace = Trace::read("t", "0\n3\n3\r\n 10 \n\n").expect("well-formed");
         assert_eq!(trace.opportunities_ms, [0, 3, 3, 10]);
         assert_eq!(trace.name, "t");
+        let same = Trace::read("t", "\u{feff}0\r3\r3\r\n10").expect("well-formed");
+        assert_eq!(same, trace, "line ends and byte order marks of other systems");
     }
 
     #[test]

@@ -126,9 +126,12 @@ impl Comparison {
     }
 }
 
-/// Returns whether the seed changes nothing.
+/// Returns whether the seed changes nothing, and no result depends on a phase.
 fn nothing_is_random(runs: &[Summary]) -> bool {
-    runs.len() > 1 && runs.windows(2).all(|pair| equal_but_for_the_seed(&pair[0], &pair[1]))
+    let lockstep = runs.iter().any(|run| run.lockstep.is_some());
+    !lockstep
+        && runs.len() > 1
+        && runs.windows(2).all(|pair| equal_but_for_the_seed(&pair[0], &pair[1]))
 }
 
 fn by_name(numbers: &[(String, f64)]) -> BTreeMap<&str, f64> {

@@ -113,7 +113,9 @@ pub use sections::{
     size_classes,
 };
 pub use series::Series;
-pub use summary::{FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict};
+pub use summary::{
+    FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict, lockstep_in_words,
+};
 pub use sweep::{
     Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
     SweepPlace, SweepPoint, SweepRow, SweepRun, SweepRunAt, SweepSummary, SweepVerdict,

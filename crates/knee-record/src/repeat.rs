@@ -30,6 +30,10 @@ pub struct RepeatSummary {
     /// seed draws affects the results, and no number has an interval.
     #[serde(default = "yes")]
     pub differ: bool,
+    /// Link that equal senders share in lockstep, so that the result may depend on
+    /// their phase. Absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lockstep: Option<String>,
     /// Every number of the summaries, by name, such as
     /// `flow.bbr[0].rtt_us.p50`.
     pub measures: BTreeMap<String, Interval>,
@@ -90,6 +94,7 @@ impl RepeatSummary {
             left_out: others.iter().map(|run| run.seed).collect(),
             verdict: Verdict::worst(runs.iter().map(|run| run.verdict)),
             differ,
+            lockstep: first.lockstep.clone(),
             measures: intervals.collect(),
             claims: (0..first.claims.len()).map(|at| tally(first, &used, at)).collect(),
         })

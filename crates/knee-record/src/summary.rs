@@ -67,6 +67,10 @@ pub struct Summary {
     pub duration_us: f64,
     /// Measures begin this long after a flow's start, microseconds.
     pub warmup_us: f64,
+    /// Link that equal senders share in lockstep, so that the result may depend on
+    /// their phase; see `send_jitter`. Absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lockstep: Option<String>,
     /// One entry per flow.
     pub flows: Vec<FlowSummary>,
     /// One entry per link.
@@ -327,6 +331,8 @@ impl Summary {
             }),
             duration_us: micros(records.end_ns),
             warmup_us: micros(scenario.warmup.as_nanos()),
+            // Real hosts do not move in lockstep.
+            lockstep: scenario.lockstep().filter(|_| ground == SIMULATOR).map(str::to_string),
             flows: run.flows.iter().map(|flow| summarise_flow(&run, flow)).collect(),
             links: run.links.iter().map(|link| summarise_link(&run, link)).collect(),
             groups: summarise_groups(&run, &all),
@@ -334,6 +340,14 @@ impl Summary {
             claims,
         }
     }
+}
+
+/// The ground on which nothing is random but what the seed draws.
+const SIMULATOR: &str = "sim";
+
+/// Says that equal senders share a link in lockstep.
+pub fn lockstep_in_words(link: &str) -> String {
+    format!("equal senders share link \"{link}\" in lockstep; add send_jitter")
 }
 
 /// How the reason of a verdict on an interrupted run begins.

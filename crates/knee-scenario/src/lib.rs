@@ -11,6 +11,7 @@ mod algorithms;
 mod check;
 mod error;
 mod file;
+mod lockstep;
 pub mod measure;
 mod model;
 mod overrides;
@@ -36,7 +37,7 @@ pub use source::{
     Embedded, Folder, Loader, Source, inside, load_file, load_text, open_file, read_file,
     read_open, read_open_text, read_text_file,
 };
-pub use streams::{ControllerStreams, application_stream, link_stream, tunnel_hash};
+pub use streams::{ControllerStreams, application_stream, link_stream, send_stream, tunnel_hash};
 
 use check::parse_document;
 use file::{GroundWord, ScenarioFile, StudyFile};

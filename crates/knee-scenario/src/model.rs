@@ -107,6 +107,8 @@ pub struct Flow {
     pub controller: knee_cc::Selection,
     /// Settings of both ends.
     pub transport: knee_transport::Config,
+    /// Random delay of the sending host before each packet, uniform up to this; zero for none.
+    pub send_jitter: Time,
     /// What the application does.
     pub workload: Workload,
     /// When it starts.

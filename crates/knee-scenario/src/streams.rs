@@ -38,6 +38,11 @@ pub(crate) fn jitter_stream(seed: u64, group: &str) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(key("start", seed, 0, &[group]))
 }
 
+/// Returns the stream for the delays of a flow's sending host.
+pub fn send_stream(seed: u64, flow: &Flow) -> ChaCha8Rng {
+    ChaCha8Rng::from_seed(key("send", seed, flow.index, &[&flow.name]))
+}
+
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 

@@ -5,8 +5,8 @@ mod common;
 use common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
 use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, RateModel, Steps};
 use knee_scenario::{
-    Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Statistic, Workload,
-    load_study, read_study, template,
+    Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Source,
+    Statistic, Workload, load_study, parse, read_study, template,
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
@@ -566,4 +566,42 @@ fn a_trace_begins_at_its_offset() {
     assert_eq!(of_seeds.into_iter().collect::<Vec<_>>(), whole, "any millisecond of the trace");
     assert_eq!(drawn(3, "bottleneck"), drawn(3, "bottleneck"));
     assert!((0..20).any(|seed| drawn(seed, "bottleneck") != drawn(seed, "air")));
+}
+
+/// A part of a log, replayed faster: the times count from the beginning of the part, and the report
+/// says how many transfers begin within the run.
+#[test]
+fn part_and_speed_of_a_log_are_followed() {
+    let lines: String = (0..100).map(|n| format!("{n},{}\n", 1000 + n)).collect();
+    let log = format!("time,bytes\n{lines}");
+    let files = [("access.csv", log.as_bytes())];
+    let read = |keys: &str| {
+        let text = format!(
+            "duration = \"10 s\"\n[link.l]\ndelay = \"1 ms\"\n[path.main]\nforward = [\"l\"]\n\
+             reverse_delay = \"1 ms\"\n[[flow]]\ncc = \"cubic\"\nworkload = {{ mix = {{ {keys} \
+             sizes = {{ log = \"access.csv\" }} }} }}\n"
+        );
+        parse(&text, &Source { name: "a.toml", loader: &Embedded(&files) }, &[])
+    };
+    let told = |keys: &str| read(keys).unwrap().files[0].read_as.clone();
+    assert!(told("arrivals = \"log\",").ends_with("; 10 of 100 begin within the run"));
+    assert!(told("arrivals = \"log\", speed = 2.0,").ends_with("; 20 of 100 begin within the run"));
+    let part = "arrivals = \"log\", from = \"20500 ms\", until = \"30 s\", speed = 0.5,";
+    assert!(told(part).ends_with("; 5 of 9 begin within the run"));
+    let all = "arrivals = \"log\", from = \"90 s\", speed = 4.0,";
+    assert!(told(all).ends_with("; all 10 begin within the run"));
+    let scenario = read(part).unwrap();
+    let Workload::Mix(mix) = &scenario.flows[0].workload else { panic!() };
+    let Arrivals::Recorded(arrivals) = &mix.arrivals else { panic!() };
+    assert_eq!(arrivals[0], (Time::from_millis(1000), 1021));
+    assert_eq!(arrivals[8], (Time::from_millis(17_000), 1029));
+    for (keys, problem) in [
+        ("arrivals = \"log\", from = \"100 s\",", "no transfer of the log begins in this part"),
+        ("arrivals = \"log\", from = \"9 s\", until = \"9 s\",", "write an until after from"),
+        ("arrivals = \"log\", speed = 0.0,", "the speed"),
+        ("arrival_interval = \"1 s\", speed = 2.0,", "are about the arrivals of a log"),
+    ] {
+        let errors = read(keys).unwrap_err().to_string();
+        assert!(errors.contains(problem), "{errors}");
+    }
 }

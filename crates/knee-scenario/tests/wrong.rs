@@ -36,7 +36,8 @@ const FILES: &[(&str, &[u8])] = &[
     ("good.down", b"1\n5\n9\n"),
     ("broken.down", b"1\nx\n9\n"),
     ("empty.down", b""),
-    ("binary.down", &[0xff, 0xfe]),
+    ("binary.down", &[0xff, 0xff]),
+    ("packed.down", &[0x28, 0xb5, 0x2f, 0xfd, 4]),
     ("broken.loss", b"0102"),
     ("broken-page.csv", b"name,bytes,after\nindex,5000,\nlogo,5 kB,index\n"),
     ("circle.csv", b"name,bytes,after\nindex,500,\na,1,index b\nb,1,c\nc,1,a\n"),
@@ -511,6 +512,7 @@ const SEVERAL_CASES: &[(&str, &str, &str)] = &[
         "\"30 kB\"",
         "{ median = \"30 kB\", sigma = 2.0, max = \"1 GB\", class = \"api\" }",
     ),
+    ("a compressed trace", "\"10 Mbit/s\"", "{ trace = \"packed.down\" }"),
     ("access log with a broken line", "\"30 kB\"", "{ log = \"broken-log.csv\" }"),
 ];
 

@@ -13,7 +13,7 @@ use crate::simulation::{CONNECTION, Simulation, TIMERS};
 use crate::subflows::MultipathEnds;
 use crate::topology::PathRoute;
 use knee_cc::{Selection, SelectionError};
-use knee_scenario::{Algorithms, ControllerStreams, tunnel_hash};
+use knee_scenario::{Algorithms, ControllerStreams, Flow, tunnel_hash};
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -274,8 +274,9 @@ impl<L: PacketLog> Simulation<'_, L> {
                 let connection_number =
                     (ends == MULTIPATH).then(|| self.slots[connection.home as usize].serial);
                 let of = connection.flow;
-                let config = &scenario.flows[of as usize].transport;
-                Event::Open { path, config, connection: connection_number, of }
+                let Flow { transport: config, send_jitter, .. } = &scenario.flows[of as usize];
+                let send_jitter = *send_jitter;
+                Event::Open { path, config, connection: connection_number, of, send_jitter }
             }
         };
         self.note(slot, event);

@@ -7,6 +7,7 @@ mod ahead;
 mod applications;
 mod closing;
 mod connections;
+mod departures;
 mod heap;
 mod link_state;
 mod log;

@@ -2,6 +2,7 @@
 
 use crate::applications::FlowState;
 use crate::connections::{Connection, Ends, MULTIPATH, Slot};
+use crate::departures::Departures;
 use crate::link_state::LinkState;
 use crate::log::{Event, PacketLog, Permission, Timeout};
 use crate::packet::{ExtraStore, Packet, Step};
@@ -33,7 +34,7 @@ pub const CONNECTION: usize = 3;
 /// A run in progress.
 ///
 /// Event sources, by number: links, timers of slots, applications, changes of
-/// paths' presence, the recorder.
+/// paths' presence, departures of flows, the recorder.
 pub struct Simulation<'a, L: PacketLog> {
     pub scenario: &'a Scenario,
     pub(crate) algorithms: &'a Algorithms,
@@ -62,6 +63,8 @@ pub struct Simulation<'a, L: PacketLog> {
     pub(crate) closed: Vec<ConnectionRecord>,
     pub(crate) queue: EventQueue,
     pub(crate) topology: Topology,
+    /// Of each flow; empty if no flow has a jitter.
+    pub(crate) departures: Vec<Departures>,
     pub(crate) extras: ExtraStore,
     pub(crate) log: L,
     pub(crate) now: Time,
@@ -105,6 +108,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
             closed: Vec::new(),
             queue: EventQueue::default(),
             topology,
+            departures: Departures::of(scenario),
             extras: ExtraStore::default(),
             log,
             now: Time::ZERO,
@@ -184,14 +188,17 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     /// Returns the first source number after links and slots.
     #[inline]
     pub(crate) fn slot_sources_end(&self) -> usize {
-        SAMPLER - self.scenario.flows.len() - self.scenario.paths.len()
+        SAMPLER - 2 * self.scenario.flows.len() - self.scenario.paths.len()
     }
 
-    /// Handles an event of an application, or of a path that appears or disappears.
+    /// Handles an event of an application, of a path that appears or disappears, or of a host.
     fn on_other(&mut self, number: usize, event: queue::Event) {
         match number.checked_sub(self.scenario.flows.len()) {
             None => self.on_application_timer(number, event),
-            Some(path) => self.on_path_change(path),
+            Some(path) => match path.checked_sub(self.scenario.paths.len()) {
+                None => self.on_path_change(path),
+                Some(flow) => self.on_departure(flow, event),
+            },
         }
     }
 
@@ -285,7 +292,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
 
     /// Puts a packet on the first link of its route.
     #[inline(always)]
-    fn set_out(&mut self, packet: Packet) {
+    pub(crate) fn set_out(&mut self, packet: Packet) {
         match self.topology.routes.step(packet.hop) {
             Step::Link(link) => self.enter(link, packet),
             _ => self.advance_without_link(packet),
@@ -537,6 +544,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if L::WRITES {
             self.log_send(index, &packet, segment);
         }
+        if !self.departures.is_empty() {
+            return self.depart(packet);
+        }
         self.set_out(packet);
     }
 
@@ -552,6 +562,10 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         self.next_packet = id.wrapping_add(*count);
         let mut packet = Packet::segment(index as u32, hash, hop, id, size, ecn, first);
         let pushed = if *push { count - 1 } else { u32::MAX };
+        if !self.departures.is_empty() {
+            return (0..*count)
+                .for_each(|behind| self.depart(packet.of_burst(behind, behind == pushed)));
+        }
         let Step::Link(link) = self.topology.routes.step(hop) else {
             return (0..*count).for_each(|behind| {
                 self.advance_without_link(packet.of_burst(behind, behind == pushed));

@@ -6,6 +6,10 @@
 mod common;
 
 use common::{Dumbbell, PAYLOAD, in_parallel};
+use knee_record::{RunView, Window, measure};
+use knee_scenario::{Measure, Scenario};
+use knee_sim::Control;
+use knee_units::Time;
 
 /// 50 Mbit/s, 40 ms, 4 BDP of buffer: 160 ms.
 fn path() -> Dumbbell {
@@ -62,4 +66,63 @@ fn a_call_uses_the_link_with_a_short_queue() {
     // A packet takes 12 ms.
     assert!(queue < 50.0, "{queue} ms");
     assert_eq!(run.retransmitted(), 0.0);
+}
+
+/// Goodput of a run between two times, in seconds, Mbit/s.
+fn goodput(scenario: &Scenario, from: f64, until: f64) -> f64 {
+    let records = knee_sim::run(scenario, &Control::default()).unwrap();
+    let view = RunView::new(&records, Time::ZERO);
+    let [from, until] = [from, until].map(|at| Some(Time::from_secs_f64(at)));
+    measure(&view, &Measure::Goodput, "*", Window { from, until }).unwrap() / 1e6
+}
+
+/// After five seconds without a link, half of it is used within half a minute. At these round-trip
+/// times less than a segment is in flight when the first acknowledgements arrive, so each segment
+/// follows an empty network, which is no pause of the application.
+#[test]
+fn after_an_outage_half_of_the_link_is_used_within_half_a_minute() {
+    let cases: Vec<(&str, f64)> = ["vivace", "copa", "remycc", "ledbat++"]
+        .into_iter()
+        .flat_map(|name| [2.0, 10.0, 20.0, 40.0].map(|rtt| (name, rtt)))
+        .collect();
+    in_parallel(&cases, |(name, rtt_ms)| {
+        let path = Dumbbell::new(20.0, *rtt_ms).buffer("1000 packets").flows(name, 1);
+        let path = path.link("down = [{ from = \"10 s\", until = \"15 s\" }]").lasting(60.0, 0.0);
+        let used = goodput(&path.scenario(), 45.0, 60.0);
+        println!("{name}, {rtt_ms} ms: {used:.2} Mbit/s");
+        assert!(used > 10.0, "{name}, {rtt_ms} ms: {used}");
+    });
+}
+
+/// Bytes in order of two equal flows over 10 Mbit/s, as the share of the smaller one in an even
+/// split, with `transport` for their ends.
+fn evenness(cc: &str, transport: &str, seed: u64) -> f64 {
+    let text = format!(
+        "duration = \"30 s\"\nseed = {seed}\nwarmup = \"5 s\"\n[transport]\n{transport}\n\
+         [link.l]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nbuffer = \"50 packets\"\n\
+         [path.main]\nforward = [\"l\"]\nreverse_delay = \"10 ms\"\n\
+         [[flow]]\nname = \"a\"\ncc = {cc}\n[[flow]]\nname = \"b\"\ncc = {cc}\n"
+    );
+    let scenario = Dumbbell::read(&text);
+    let records = knee_sim::run(&scenario, &Control::default()).unwrap();
+    let view = RunView::new(&records, Time::ZERO);
+    let window = Window { from: Some(Time::from_secs(5)), until: None };
+    let of = |name: &str| measure(&view, &Measure::Goodput, name, window).unwrap();
+    let (a, b) = (of("a"), of("b"));
+    assert!(a + b > 0.85e7, "{a} {b}");
+    2.0 * a.min(b) / (a + b)
+}
+
+/// Floyd and Jacobson 1992: equal senders in lockstep share a drop-tail link by their phase,
+/// whatever the seed, and a random time of up to the service time of a packet at the bottleneck
+/// (1.2 ms) ends that.
+#[test]
+fn send_jitter_ends_the_phase_effect() {
+    let cc = "{ name = \"fixed\", window = \"60 packets\" }";
+    let shares = |transport: &str| [1, 2, 3].map(|seed| evenness(cc, transport, seed));
+    let (locked, free) = (shares(""), shares("send_jitter = \"1.2 ms\""));
+    println!("{locked:?}, with jitter {free:?}");
+    assert!(locked.iter().all(|share| *share == locked[0]), "{locked:?}");
+    assert!(locked[0] < 0.5, "{locked:?}");
+    assert!(free.iter().all(|share| *share > 0.85), "{free:?}");
 }

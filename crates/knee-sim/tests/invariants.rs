@@ -15,6 +15,7 @@ use knee_scenario::Flow;
 use knee_sim::Control;
 use knee_transport::{Lies, ReceiveWindow};
 use knee_trials::scenario;
+use knee_units::Time;
 use knee_verify::Report;
 use knee_workload::Workload;
 use random::{each_seed, read};
@@ -69,6 +70,13 @@ fn random_scenarios_obey_the_rules_of_any_network() {
 #[test]
 fn they_do_so_with_the_recovery_of_quic() {
     each_seed(SCENARIOS / 4, |seed| check(seed, Some(RecoveryPeriod::Quic)));
+}
+
+/// With random delays of the sending hosts.
+#[test]
+fn they_do_so_with_send_jitter() {
+    let jitter = Time::from_millis(2);
+    each_seed(SCENARIOS / 8, |seed| check_with(seed, |flow| flow.send_jitter = jitter, "jitter"));
 }
 
 /// Makes bulk flows over one path lie, with a small receive window.

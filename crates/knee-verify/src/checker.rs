@@ -128,7 +128,7 @@ impl Checker {
     /// Ends the check.
     pub fn finish(mut self, line: u64) -> Report {
         self.line = line;
-        self.strand();
+        self.strand(self.time);
         for link in 0..self.links.len() {
             self.on_link(link, |link, time, findings| link.finish(time, findings));
         }
@@ -145,14 +145,14 @@ impl Checker {
             self.add(Rule::Time, format!("{time} ns after {} ns", self.time));
         }
         if time > self.time {
-            self.strand();
+            self.strand(time);
         }
         self.time = self.time.max(time);
     }
 
     /// Reports what should have happened before time moves on.
-    fn strand(&mut self) {
-        for id in self.journeys.strand() {
+    fn strand(&mut self, time: u64) {
+        for id in self.journeys.strand(time) {
             self.add(Rule::Path, format!("before this, packet {id} went nowhere"));
         }
         for number in std::mem::take(&mut self.touched) {

@@ -27,6 +27,8 @@ pub struct Packet {
     /// Links entered so far.
     pub hops: usize,
     pub place: Place,
+    /// When it must have left its host, at the latest.
+    pub leaves_by: u64,
     pub ecn_capable: bool,
     /// Whether it carries Congestion Experienced.
     pub marked: bool,
@@ -79,9 +81,13 @@ impl Journeys {
         self.packets.remove(&id);
     }
 
-    /// Returns the packets between two links that have not moved on when time does.
-    pub fn strand(&mut self) -> BTreeSet<u64> {
-        let stranded = std::mem::take(&mut self.between);
+    /// Returns the packets between two links that have not moved on when time does, to `time`.
+    pub fn strand(&mut self, time: u64) -> BTreeSet<u64> {
+        let between = std::mem::take(&mut self.between);
+        let may_wait =
+            |id: &u64| self.packets.get(id).is_some_and(|at| at.hops == 0 && time <= at.leaves_by);
+        let (waiting, stranded) = between.into_iter().partition(may_wait);
+        self.between = waiting;
         for id in &stranded {
             if let Some(packet) = self.packets.get_mut(id) {
                 packet.place = Place::Stranded;

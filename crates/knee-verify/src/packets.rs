@@ -9,6 +9,7 @@ use crate::report::Rule;
 impl Checker {
     pub(crate) fn send(&mut self, send: &Send) {
         self.report.data_packets_sent += 1;
+        let jitter = self.flows.get(&send.flow).map_or(0, |flow| flow.head.send_jitter);
         let packet = Packet {
             flow: send.flow,
             kind: Kind::Data,
@@ -17,6 +18,7 @@ impl Checker {
             bytes: None,
             hops: 0,
             place: Place::Between,
+            leaves_by: self.time + jitter,
             ecn_capable: send.ecn_capable,
             marked: false,
             selective: false,
@@ -58,6 +60,7 @@ impl Checker {
             bytes: None,
             hops: 0,
             place: Place::Between,
+            leaves_by: self.time,
             ecn_capable: false,
             marked: false,
             selective: !blocks.is_empty(),

@@ -2,9 +2,13 @@
 
 use crate::cell::Cell;
 use crate::document::Document;
+use crate::screen;
 use crate::table::Table;
 use knee_lab::words::time_us;
-use knee_record::{FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit};
+use knee_record::{
+    FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit,
+    lockstep_in_words,
+};
 
 /// Maximum number of flows and links listed; the records contain all.
 pub const ROWS_MAX: usize = 20;
@@ -21,7 +25,14 @@ pub fn document(summary: &Summary) -> Document {
         time_us(Some(summary.duration_us))
     );
     let document = Document::default().words(title + "\n").then(flows(summary));
-    document.words("\n").then(links(summary))
+    let document = document.words("\n").then(links(summary));
+    match &summary.lockstep {
+        None => document,
+        Some(link) => {
+            let words = format!("One run is not enough: {}.\n", lockstep_in_words(link));
+            document.words("\n").words(screen::wrapped(&words))
+        }
+    }
 }
 
 /// A column for certain workloads.

@@ -7,7 +7,7 @@ use crate::screen;
 use crate::table::Table;
 use knee_lab::directory::REPEAT;
 use knee_lab::words::{NONE, is_headline, named};
-use knee_record::{Interval, RepeatSummary};
+use knee_record::{Interval, RepeatSummary, lockstep_in_words};
 use std::collections::BTreeSet;
 
 /// Title, numbers with their intervals, and claims.
@@ -35,8 +35,15 @@ pub fn document(repeats: &RepeatSummary) -> Document {
     if let Some(words) = repeats.left_out_words() {
         document = document.said(words).words("\n");
     }
-    if !repeats.differ && repeats.used() > 1 {
-        document = document.words(screen::wrapped(same) + "\n");
+    match &repeats.lockstep {
+        Some(link) => {
+            let words = format!("The result may be one of several: {}.\n", lockstep_in_words(link));
+            document = document.words(screen::wrapped(&words) + "\n");
+        }
+        None if !repeats.differ && repeats.used() > 1 => {
+            document = document.words(screen::wrapped(same) + "\n");
+        }
+        None => {}
     }
     document = document.table(table);
     if left_out > 0 {

@@ -124,10 +124,108 @@ fn no_file_is_read_beyond_its_bound() {
     let large = fs::File::create(folder.path().join("large.toml")).unwrap();
     large.set_len(257 << 20).unwrap();
     let said = complaint(folder.path(), "check large.toml", 2);
+    assert!(said.contains("larger than 16 MiB"), "{said}");
+    let text = SMALL.replace("loss = \"0.1 %\"", "loss = { file = \"large.toml\" }");
+    fs::write(folder.path().join("a.toml"), text).unwrap();
+    let said = complaint(folder.path(), "check a.toml", 2);
     assert!(said.contains("larger than 256 MiB"), "{said}");
     // Its metadata says that it has no bytes.
     let said = complaint(folder.path(), "check /proc/self/status", 2);
     assert!(said.contains("invalid TOML"), "{said}");
+}
+
+/// Runs `knee check` with the inputs of an attack within 400 MB of address space, which the program
+/// itself and its threads need a quarter of.
+fn bounded(at: &Path, file: &str) -> String {
+    let shell = format!("ulimit -v 400000; exec {} check {file}", env!("CARGO_BIN_EXE_knee"));
+    let output = Command::new("sh").args(["-c", &shell]).current_dir(at).output().unwrap();
+    let (out, err) = texts(&output);
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{out}{err}");
+    out + &err
+}
+
+/// A compressed log costs its transfers and one line, whatever it unpacks to.
+#[test]
+fn compressed_logs_are_bounded_in_memory() {
+    let text = SMALL.replace("cc = \"cubic\"", "cc = \"cubic\"\nworkload = { mix = { arrival_interval = \"1 s\", sizes = { log = \"a.gz\" } } }");
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    for (unpacked, expected) in [
+        (
+            "yes '192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 7' | head -c 700m",
+            "lines taken",
+        ),
+        ("head -c 1000m /dev/zero", "longer than 4 MiB"),
+        ("yes 7 | head -c 30m", "more than 10000000 lines"),
+        ("echo 7 | gzip", "a gzip file within a gzip file"),
+    ] {
+        let made = format!("{unpacked} | gzip -1 > a.gz");
+        assert!(Command::new("sh").args(["-c", &made]).current_dir(at).status().unwrap().success());
+        let said = bounded(at, "a.toml");
+        assert!(said.contains(expected), "{unpacked}: {said}");
+    }
+}
+
+/// A log in place of a scenario is one error: the work does not depend on the number of its lines.
+#[test]
+fn a_file_that_is_no_scenario_is_one_error() {
+    let line = "198.51.100.7 - - [12/Mar/2026:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 7\n";
+    let folder = folder_with("a.log", &line.repeat(100_000));
+    for command in ["check a.log", "run a.log", "sweep a.log --vary flow.bbr.cc=bbr,reno"] {
+        let said = complaint(folder.path(), command, 2);
+        assert!(said.contains("invalid TOML here and in many other places"), "{said}");
+        assert!(said.lines().count() < 12, "{said}");
+    }
+    fs::write(folder.path().join("b.log"), "a = 1\n".repeat(7).as_bytes()).unwrap();
+    fs::write(folder.path().join("c.log"), [0x28, 0xb5, 0x2f, 0xfd, 4]).unwrap();
+    assert!(complaint(folder.path(), "run c.log", 2).contains("it is a Zstandard file"));
+}
+
+/// A folder from somebody else: pipes, devices, links and names that lead out of it are refused by
+/// every command that opens it, and the paths in its manifest are not read.
+#[test]
+fn folders_of_others_are_read_within_their_bounds() {
+    let text = SMALL.replace("rate = \"10 Mbit/s\"", "rate = { trace = \"t.down\" }");
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    fs::write(at.join("t.down"), "1\n2\n3\n").unwrap();
+    expect(at, "run a.toml --out o", 0);
+    // Without --originals no path of the manifest is read; with it the changed one is named.
+    fs::write(at.join("t.down"), "1\n2\n4\n").unwrap();
+    assert!(!expect(at, "rerun o --out p", 0).contains("t.down"));
+    assert!(expect(at, "rerun o --out q --originals", 0).contains("t.down"));
+
+    fs::write(at.join("secret"), "1\n2\n3\n").unwrap();
+    let link = |to: &str, name: &Path| std::os::unix::fs::symlink(to, name).unwrap();
+    let input = at.join("o/inputs/extra");
+    make_pipe(&input);
+    assert!(complaint(at, "rerun o --out r", 2).contains("is not a regular file"));
+    for target in ["/dev/zero", "../../secret"] {
+        fs::remove_file(&input).unwrap();
+        link(target, &input);
+        assert!(complaint(at, "rerun o --out r", 2).contains("leads out of its folder"));
+    }
+    fs::remove_file(&input).unwrap();
+
+    let scenario = fs::read_to_string(at.join("o/scenario.toml")).unwrap();
+    for name in ["../secret", "/etc/hostname"] {
+        let changed = scenario.replace("inputs/t.down", name);
+        assert_ne!(changed, scenario);
+        fs::write(at.join("o/scenario.toml"), changed).unwrap();
+        let said = complaint(at, "rerun o --out r", 2);
+        assert!(said.contains("points outside the folder"), "{said}");
+    }
+    fs::write(at.join("o/scenario.toml"), &scenario).unwrap();
+    for name in ["summary.json", "manifest.json", "flows.parquet", "scenario.toml"] {
+        let (path, aside) = (at.join("o").join(name), at.join("aside"));
+        fs::rename(&path, &aside).unwrap();
+        link("../aside", &path);
+        let said = complaint(at, "report o", 2);
+        assert!(said.contains("leads out of its folder"), "{name}: {said}");
+        fs::remove_file(&path).unwrap();
+        fs::rename(&aside, &path).unwrap();
+    }
+    expect(at, "rerun o --out s", 0);
 }
 
 /// Inputs with the names of all output files: none is overwritten, and the folder runs again with

@@ -212,9 +212,12 @@ impl Controller for Gcc {
             Event::Established => self.updated = connection.now,
             Event::Timeout => self.scale(AFTER_TIMEOUT),
             Event::Penalised => self.scale(0.5),
-            // Arrivals before a pause do not tell the rate after it.
-            Event::SentAfterIdle => self.delay.incoming.pause(connection.now),
-            Event::RecoveryStart
+            // Arrivals before a pause of the application do not tell the rate after it.
+            Event::SentAfterIdle if connection.app_limited => {
+                self.delay.incoming.pause(connection.now);
+            }
+            Event::SentAfterIdle
+            | Event::RecoveryStart
             | Event::CongestionEcho
             | Event::RecoveryEnd
             | Event::SpuriousRecovery => {}

@@ -245,16 +245,18 @@ impl Controller for RemyCc {
         self.decide()
     }
 
-    fn on_event(&mut self, event: Event, _connection: &Connection) -> Decision {
+    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
         match event {
             Event::Timeout => {
                 self.begin_anew();
                 self.window = SMALLEST;
             }
             Event::Penalised => self.window /= 2.0,
-            // The pause does not count as an interval between two acknowledgements.
-            Event::SentAfterIdle => self.acked_at = None,
-            Event::Established
+            // A pause of the application does not count as an interval between two
+            // acknowledgements.
+            Event::SentAfterIdle if connection.app_limited => self.acked_at = None,
+            Event::SentAfterIdle
+            | Event::Established
             | Event::RecoveryStart
             | Event::CongestionEcho
             | Event::RecoveryEnd

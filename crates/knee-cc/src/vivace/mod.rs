@@ -303,8 +303,11 @@ impl Controller for Vivace {
             }
             Event::Timeout => self.on_timeout(connection),
             Event::Penalised => self.set_rate(self.rate / 2.0),
-            // An interval interrupted by an idle time says nothing.
-            Event::SentAfterIdle if self.has_rtt => self.begin_trial(connection),
+            // An interval interrupted by an idle time of the application says nothing. With less
+            // than a segment in flight per round trip, each one follows an empty network.
+            Event::SentAfterIdle if self.has_rtt && connection.app_limited => {
+                self.begin_trial(connection);
+            }
             _ => {}
         }
         self.decide(connection)

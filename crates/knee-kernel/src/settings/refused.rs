@@ -6,6 +6,7 @@ use crate::KernelError;
 use knee_cc::RecoveryPeriod;
 use knee_scenario::{Flow, Multipath, Path, Scenario};
 use knee_transport::{Config, Pacing, ReceiveWindow};
+use knee_units::Time;
 
 /// Linux's limits of TCP_MAXSEG.
 const MSS_MIN: u32 = 88;
@@ -23,6 +24,8 @@ pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
         // Checked in `controller`.
         controller: _,
         transport,
+        // Checked with the transport, whose key it is.
+        send_jitter: _,
         // Handled with the applications, in `flows`.
         workload: _,
         // Handled in `FlowSettings`.
@@ -187,6 +190,9 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), KernelError> {
     }
     if sampler != linux.sampler {
         return refuse("sampler", "leave it at linux");
+    }
+    if flow.send_jitter > Time::ZERO {
+        return refuse("send_jitter", "remove it: a real host has its own");
     }
     Ok(())
 }

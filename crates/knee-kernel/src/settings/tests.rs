@@ -56,7 +56,7 @@ enum Verdict {
 }
 
 /// Transport settings of both ends, in `[transport]` and in a flow.
-const TRANSPORT: [(&str, &str, Verdict); 19] = [
+const TRANSPORT: [(&str, &str, Verdict); 20] = [
     ("mss", "1000 B", Carried),
     ("mss", "80 B", Refused("mss")),
     ("header", "40 B", Carried),
@@ -76,6 +76,7 @@ const TRANSPORT: [(&str, &str, Verdict); 19] = [
     ("recovery", "quic", Refused("recovery")),
     ("min_rto", "300 ms", Refused("min_rto")),
     ("max_burst", "32 KiB", Refused("max_burst")),
+    ("send_jitter", "1 ms", Refused("send_jitter")),
 ];
 
 /// A value for each other key, by its name for `--set`.

@@ -82,7 +82,9 @@ class Controller:
     window in bytes. It may have `on_event(self, event: str, connection: Connection) ->
     Decision | int | None`, with the events `established`, `sent_after_idle`,
     `recovery_start`, `congestion_echo`, `recovery_end`, `timeout`, `spurious_recovery`
-    and `penalised`; `None` keeps the decision. These attributes are recorded if
+    and `penalised`; `None` keeps the decision. `sent_after_idle` follows a pause of the
+    application only if `connection.app_limited`; otherwise less than a segment fits into
+    each round trip. These attributes are recorded if
     present: `phase` (a text), `bandwidth_bps`, `min_rtt_ns`,
     `slow_start_threshold_bytes`.
     """

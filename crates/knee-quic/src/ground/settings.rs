@@ -62,6 +62,8 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
         multipath,
         controller,
         transport,
+        // Checked with the transport, whose key it is.
+        send_jitter: _,
         // Handled with the applications, in `flow`.
         workload: _,
         start: _,
@@ -190,6 +192,9 @@ fn check_transport(flow: &Flow, transport: &Config) -> Result<(), QuicError> {
     }
     if !lies.is_honest() {
         return refuse("receiver", "remove it: QUIC's receiver is honest");
+    }
+    if flow.send_jitter > Time::ZERO {
+        return refuse("send_jitter", "remove it: a real host has its own");
     }
     if sampler != default.sampler {
         return refuse("sampler", "leave it at linux");

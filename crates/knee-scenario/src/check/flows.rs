@@ -32,6 +32,8 @@ pub(super) struct Context<'p> {
     pub duration: Time,
     pub seed: u64,
     pub transport: Transports,
+    /// Random delay of hosts.
+    pub send_jitter: Time,
 }
 
 /// Values that all groups share.
@@ -143,6 +145,8 @@ fn expand(
         let liar = flow.transport.receiver.span().unwrap_or(group.span);
         check_liar(liar, flow.paths.is_given(), workload.as_ref(), reading);
     }
+    let send_jitter = flow.transport.send_jitter.get().copied();
+    let send_jitter = send_jitter.unwrap_or(common.context.send_jitter);
     let (paths, multipath) = route?;
     let first = Flow {
         name: flow.name.get()?.clone(),
@@ -151,6 +155,7 @@ fn expand(
         multipath,
         controller: controller?,
         transport,
+        send_jitter,
         workload: workload?,
         start: Time::ZERO,
         stop,

@@ -59,11 +59,15 @@ pub(crate) fn scenario(
     let given = file.transport.fill(TransportFile::default());
     let single = transport::check(&given, knee_transport::Config::default(), false, reading);
     let transport = flows::Transports { single, several: transport::several(&given, single) };
-    file.transport = Optional::new(transport::write(&single));
+    let send_jitter = given.send_jitter.clone();
+    let base_jitter = send_jitter.get().copied().unwrap_or(Time::ZERO);
+    let written = TransportFile { send_jitter, ..transport::write(&single) };
+    file.transport = Optional::new(written);
 
     let mut inputs = Inputs::new(folder);
     let ways = paths::check(&file.path, &file.link, reading);
-    let context = flows::Context { ways: &ways, duration, seed, transport };
+    let context =
+        flows::Context { ways: &ways, duration, seed, transport, send_jitter: base_jitter };
     let mut flows = flows::check(&mut file, context, &mut inputs, reading);
     let default = segment_bytes(&single);
     let largest = largest_segments(&flows, ways.len(), default);

@@ -97,6 +97,7 @@ pub(super) fn bound(config: &mut Config, file: &TransportFile, reading: &mut Rea
 }
 
 fn bounds(file: &TransportFile, reading: &mut Reading<'_>) {
+    in_range(&file.send_jitter, "the send jitter", Time::ZERO, Time::from_secs(1), reading);
     let bytes = |n: u64| Bytes::new(n);
     in_range(&file.mss, "the segment size", bytes(64), bytes(PACKET_BYTES_MAX - 120), reading);
     in_range(&file.header, "the header", bytes(20), bytes(120), reading);
@@ -263,5 +264,7 @@ pub(super) fn write(config: &Config) -> TransportFile {
         }),
         min_rto: Optional::new(config.min_rto),
         max_burst: bytes(config.max_burst),
+        // No setting of an end: `flows` fills it.
+        send_jitter: Optional::Absent,
     }
 }

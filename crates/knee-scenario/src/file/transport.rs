@@ -55,6 +55,11 @@ table! {
         /// Largest burst that segmentation offload sends at once. Default: 64
         /// KiB.
         max_burst: Optional<Bytes>,
+        /// Random delay of the sending host, uniform up to this, before each packet
+        /// enters its first link; the packets stay in order. With the time that a packet
+        /// takes at the bottleneck, equal senders do not move in lockstep (Floyd and
+        /// Jacobson 1992). Default: "0 s".
+        send_jitter: Optional<Time>,
     }
 }
 

@@ -34,9 +34,10 @@ table! {
         /// The largest.
         max: Optional<Bytes>,
         /// Name of an access log, relative to the scenario's folder: in the
-        /// Common or Combined Log Format, JSON lines with a key "bytes",
-        /// comma-separated values with a column "bytes", or one size per
-        /// line; compressed by gzip or not.
+        /// Common or Combined Log Format, the extended one of the W3C, JSON
+        /// lines with a key "bytes", values separated by commas, tabs or
+        /// semicolons with a column "bytes", or one size per line; compressed
+        /// by gzip or not.
         log: Optional<String>,
         /// Only lines of the log of this class, by its column "class" or a similar
         /// one.

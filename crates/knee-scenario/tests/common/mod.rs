@@ -39,6 +39,7 @@ sampler = "ns3-3.35"
 recovery = "quic"
 min_rto = "1 s"
 max_burst = "64 kB"
+send_jitter = "1 ms"
 
 [link.steps]
 rate = [{ at = "0 s", rate = "10 Mbit/s" }, { at = "9 s", rate = "0 bit/s" }]
@@ -165,7 +166,7 @@ workload = { mix = { arrival_interval = "1 s", sizes = { log = "old/access.csv" 
 name = "replayed"
 path = "one"
 cc = "cubic"
-workload = { mix = { arrivals = "log", sizes = { log = "old/access.csv", class = "api", rtt_at_least = "20 ms", rtt_below = "60 ms" } } }
+workload = { mix = { arrivals = "log", from = "0 s", until = "10 min", speed = 1, sizes = { log = "old/access.csv", class = "api", rtt_at_least = "20 ms", rtt_below = "60 ms" } } }
 
 [[claim]]
 id = "A1"

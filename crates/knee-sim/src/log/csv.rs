@@ -39,8 +39,8 @@ impl<W: Write> CsvLog<W> {
         let at = now.as_nanos();
         let out = &mut self.out;
         match event {
-            Event::Open { path, config, connection, of } => {
-                head::describe_flow(out, (flow, of), path, config, connection)
+            Event::Open { path, config, connection, of, send_jitter } => {
+                head::describe_flow(out, (flow, of), path, config, connection, send_jitter)
             }
             Event::OpenConnection { window } => {
                 writeln!(out, "# connection,{flow},receive_window={window}")

@@ -116,6 +116,7 @@ pub fn describe_flow(
     path: usize,
     config: &knee_transport::Config,
     connection: Option<u32>,
+    send_jitter: Time,
 ) -> io::Result<()> {
     let (mss, rto_min, burst) = (config.mss, config.min_rto.as_nanos(), config.max_burst);
     let mut line = format!("# flow,{flow},path={path},mss={mss}");
@@ -132,6 +133,9 @@ pub fn describe_flow(
     }
     if config.lies.ack_ahead > 0 {
         let _ = write!(line, ",ack_ahead={}", config.lies.ack_ahead);
+    }
+    if send_jitter > Time::ZERO {
+        let _ = write!(line, ",send_jitter_ns={}", send_jitter.as_nanos());
     }
     writeln!(out, "{line},of={of}")
 }

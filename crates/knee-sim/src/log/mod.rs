@@ -58,7 +58,7 @@ pub enum Timeout {
 pub enum Event<'a> {
     /// A plain connection begins, or a subflow of a multipath connection. `of`
     /// is the index of the scenario's flow.
-    Open { path: usize, config: &'a Config, connection: Option<u32>, of: u32 },
+    Open { path: usize, config: &'a Config, connection: Option<u32>, of: u32, send_jitter: Time },
     /// A multipath connection begins.
     OpenConnection { window: u64 },
     /// A sender put a segment on the wire.

@@ -110,7 +110,7 @@ impl Dumbbell {
         Dumbbell::read(&self.text().replace(&constant, &format!("\nrate = [{}]", steps.join(", "))))
     }
 
-    fn read(text: &str) -> Scenario {
+    pub fn read(text: &str) -> Scenario {
         let source = Source { name: "dumbbell.toml", loader: &Embedded(&[]) };
         parse(text, &source, &[]).unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.problems))
     }

@@ -310,6 +310,8 @@ pub struct Flow {
     pub conceals: bool,
     /// Maximum number of segments that it acknowledges beyond the received ones.
     pub ack_ahead: u64,
+    /// Largest delay of a packet before it enters its first link.
+    pub send_jitter: u64,
 }
 
 impl Flow {
@@ -323,6 +325,7 @@ impl Flow {
             connection: fields.optional("connection")?,
             conceals: fields.flag("conceals")?,
             ack_ahead: fields.optional("ack_ahead")?.unwrap_or(0),
+            send_jitter: fields.optional("send_jitter_ns")?.unwrap_or(0),
         })
     }
 }

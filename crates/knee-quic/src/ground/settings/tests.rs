@@ -56,7 +56,7 @@ enum Verdict {
 }
 
 /// Transport settings of both ends, in `[transport]` and in a flow.
-const TRANSPORT: [(&str, &str, Verdict); 20] = [
+const TRANSPORT: [(&str, &str, Verdict); 21] = [
     ("mss", "1300 B", Carried),
     ("mss", "1000 B", Refused("mss")),
     ("header", "40 B", Carried),
@@ -77,6 +77,7 @@ const TRANSPORT: [(&str, &str, Verdict); 20] = [
     ("recovery", "tcp", Carried),
     ("min_rto", "300 ms", Refused("min_rto")),
     ("max_burst", "32 KiB", Carried),
+    ("send_jitter", "1 ms", Refused("send_jitter")),
 ];
 
 /// A value for each other key, by its name for `--set`.
