@@ -4,7 +4,7 @@
 //! counts them; the traffic of other programs is not seen. The file is written once a second while
 //! there is traffic, so a host that is switched off loses the count of one second.
 
-use crate::config::{FILE_BYTES_MAX, LinkConfig};
+use crate::config::LinkConfig;
 use chrono::{Datelike, Local, NaiveDate};
 use knee_scenario::read_file;
 use knee_units::Bytes;
@@ -255,7 +255,7 @@ pub fn state_path() -> PathBuf {
 const COUNTS_BYTES_MAX: u64 = 16 << 20;
 
 fn read(path: &Path) -> Result<BTreeMap<String, Count>, QuotaError> {
-    match read_file(path, FILE_BYTES_MAX) {
+    match read_file(path, COUNTS_BYTES_MAX) {
         Ok(text) => serde_json::from_slice(&text).map_err(|error| QuotaError::Damaged {
             path: path.to_owned(),
             problem: error.to_string(),

@@ -40,7 +40,7 @@ const TOO_LARGE: &str = "beyond any size (1 PB)";
 /// Maximum size of a log after decompression: 1 GiB.
 const UNPACKED_MAX: u64 = 1 << 30;
 /// Number of characters for the names of columns in a message.
-const NAMES_SHOWN: usize = 200;
+const NAMES_SHOWN: usize = 64;
 
 /// Why a line gives no transfer.
 pub(super) enum Miss {
