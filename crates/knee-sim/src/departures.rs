@@ -73,10 +73,10 @@ impl<L: PacketLog> Simulation<'_, L> {
             return;
         }
         let now = self.now;
-        while let Some((_, packet)) =
-            self.departures[flow].waiting.pop_front_if(|(at, _)| *at <= now)
-        {
-            self.set_out(packet);
+        while self.departures[flow].waiting.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, packet)) = self.departures[flow].waiting.pop_front() {
+                self.set_out(packet);
+            }
         }
         self.arm_departure(flow);
     }

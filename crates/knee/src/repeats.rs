@@ -166,6 +166,7 @@ mod tests {
             left_out: vec![3],
             verdict: Verdict::Invalid,
             differ: true,
+            lockstep: None,
             measures: BTreeMap::from(measures.map(|(name, value)| (name.to_string(), value))),
             claims: Vec::new(),
         }
