@@ -24,7 +24,7 @@ impl From<Error> for Failure {
             Error::Ground(error) => of_ground(error, what),
             Error::Record(error) => error.into(),
             Error::Write { path, source } => cannot_write(&path, &source),
-            Error::Read { .. } => Failure::Host(what, "make it readable".to_string()),
+            Error::Read { source, .. } => unreadable(what, &source),
             Error::NotEmpty(_) => {
                 usage("add --force to replace what is there, or write elsewhere with --out DIR")
             }
@@ -203,6 +203,16 @@ fn at_point(failure: Failure, label: &str) -> Failure {
     }
 }
 
+/// Reports a file that cannot be read: the folder is not as Knee wrote it, or the host refuses.
+fn unreadable(what: String, error: &io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::FileTooLarge => {
+            Failure::Usage(what, "use a folder as Knee wrote it".to_string())
+        }
+        _ => Failure::Host(what, "make it readable".to_string()),
+    }
+}
+
 /// Reports that `path` cannot be written in an output directory.
 pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Host(format!("cannot write {}: {error}", path.display()), elsewhere(error))
@@ -219,9 +229,7 @@ impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Failure {
         let what = error.to_string();
         match error {
-            RecordError::Io { action: "read", .. } => {
-                Failure::Host(what, "make it readable".to_string())
-            }
+            RecordError::Io { action: "read", source, .. } => unreadable(what, &source),
             RecordError::Io { source, .. } => Failure::Host(what, elsewhere(&source)),
             RecordError::NotARun { .. } => {
                 Failure::Usage(what, "name a directory that knee run wrote".to_string())

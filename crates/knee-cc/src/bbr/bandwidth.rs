@@ -8,7 +8,6 @@
 //! per round until the next probe.
 
 use super::filter::RunningMax;
-use super::tobit::Tobit;
 use super::{Bbr, Mode};
 use crate::{Connection, Sample};
 use knee_units::Rate;
@@ -110,20 +109,11 @@ impl Bbr {
         self.full_pipe.reached && self.changes.as_deref().is_some_and(|one| one.tobit_filter)
     }
 
-    /// Whether a sample's packets waited in a queue: longer than for the two packets that one
-    /// acknowledgement covers.
-    fn has_queue(&self, sample: &Sample) -> bool {
-        let Some(rtt) = sample.rtt.filter(|_| !sample.ack_delayed) else { return false };
-        let waited = rtt.as_micros().saturating_sub(u64::from(self.min_rtt.us));
-        waited.saturating_mul(u64::from(self.bandwidth.max())) > 2 << RATE_SHIFT
-    }
-
     /// Change `tobit_filter`: the sample that begins a round updates the estimate,
     /// which replaces the maximum. `scaled` is the sample's delivered amount.
     #[cold]
     fn filter_bandwidth(&mut self, bw: PacketRate, scaled: u64, sample: &Sample) {
         let pace = (u64::from(self.bandwidth.max()) * u64::from(self.pacing_gain)) >> 8;
-        let queues = self.has_queue(sample);
         let Some(changes) = self.changes.as_deref_mut() else { return };
         let paced = changes.tobit.pace(pace, self.bandwidth.round_start);
         if !self.bandwidth.round_start {
@@ -132,14 +122,9 @@ impl Bbr {
         let send_us = sample.send_interval.as_micros();
         let limit = match scaled.checked_div(send_us.saturating_mul(u64::from(self.mss))) {
             _ if sample.app_limited => bw,
-            // A window that is full without a queue limits the sender, not the path.
-            Some(rate) if !queues => rate.min(u64::from(PacketRate::MAX)) as PacketRate,
             Some(rate) => rate.max(paced).min(u64::from(PacketRate::MAX)) as PacketRate,
             None => PacketRate::MAX,
         };
-        // `scaled` is bytes times 2^24.
-        let packets = (scaled >> RATE_SHIFT) / u64::from(self.mss.max(1));
-        let bw = Tobit::at_limit(bw, limit, packets);
         let estimate = changes.tobit.update(self.bandwidth.filter.get(), bw, limit);
         self.bandwidth.filter.reset(self.bandwidth.rounds, estimate);
     }

@@ -26,13 +26,6 @@
 //! - *The limit* of a sample is the rate at which its data was sent, or the
 //!   slowest pace of the last two rounds if that is faster: a full window sends
 //!   as fast as acknowledgements arrive, and it is the path that slows those.
-//! - *A sample is at its limit* if another acknowledgement of two packets would take it there: on
-//!   a short path that is a tenth and more of what a sample counts, and the mean of samples that
-//!   come out a little below the pace would lower the pace without end.
-//! - *Without a queue* the pace is no limit of the path: a small window, full in each round, sends
-//!   no faster because the window is small.
-//! - *At 100 Mbit/s and 1 ms*, a BDP of eight packets, the filter uses 60 % of the path: the
-//!   estimate cannot tell a packet more or less from noise.
 //! - *One sample a round*, the one that begins it: samples of one flight
 //!   overlap, and their noise is not independent.
 //! - *A sample below its limit* moves the estimate no further than to itself. K
@@ -61,9 +54,6 @@ const NOISE: (f64, f64) = (0.005, 0.25);
 
 /// Weight of the latest innovation in the noise variance.
 const WEIGHT: f64 = 0.125;
-
-/// Packets that one acknowledgement covers (RFC 5681, section 4.2).
-const ACK_PACKETS: u64 = 2;
 
 /// Number of deviations beyond which censoring is certain or impossible.
 const FAR: f64 = 8.0;
@@ -95,14 +85,6 @@ impl Tobit {
             self.paces = [pace, self.paces[0]];
         }
         slowest
-    }
-
-    /// Returns a rate measured over `packets`, or its limit if the measurement cannot tell them
-    /// apart.
-    pub(super) fn at_limit(rate: PacketRate, limit: PacketRate, packets: u64) -> PacketRate {
-        let most = u64::from(rate).saturating_mul(packets + ACK_PACKETS);
-        let is_there = most >= u64::from(limit).saturating_mul(packets);
-        if is_there { rate.max(limit) } else { rate }
     }
 
     /// Adds a measurement that cannot exceed `limit` and returns the estimate.

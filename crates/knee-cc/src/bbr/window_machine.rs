@@ -26,9 +26,6 @@
 //!   measured from one packet, and adds one packet every other round trip.
 //! - An application-limited measurement counts only if it is larger.
 //! - It starts from the initial window, not from four packets.
-//! - A window that was full and left no queue in GAIN_2 is a lower bound of the BDP. The quotient
-//!   would be below it, because acknowledgements come for two packets at once and may be delayed:
-//!   on short paths each measurement would take back the packet that the last one added.
 
 use crate::pacing::{FASTER, SendQuantum, rate_of_window};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
@@ -73,10 +70,6 @@ pub(super) struct WindowMachine {
     delivered: u64,
     /// Whether the application limited the rate in GAIN_2.
     app_limited: bool,
-    /// Whether the window did.
-    window_limited: bool,
-    /// Least RTT in GAIN_2.
-    round_rtt: Option<Time>,
     quantum: SendQuantum,
     decision: Decision,
 }
@@ -96,8 +89,6 @@ impl WindowMachine {
             min_rtt_at: Time::ZERO,
             delivered: 0,
             app_limited: false,
-            window_limited: false,
-            round_rtt: None,
             quantum: SendQuantum::default(),
             decision: Decision::default(),
         };
@@ -117,17 +108,6 @@ impl WindowMachine {
         self.since = connection.now;
         self.delivered = connection.delivered;
         self.app_limited = connection.app_limited;
-        self.window_limited = false;
-        self.round_rtt = None;
-    }
-
-    /// Whether the window of GAIN_2 was full, and its queue empty at some time: less than half as
-    /// long as `gain` would make it, beside the packet that an acknowledgement of two waits for.
-    fn holds_all(&self, delivered: u64, elapsed: Time) -> bool {
-        let Some((round, least)) = self.round_rtt.zip(self.min_rtt) else { return false };
-        let gain = u128::from(self.gain() + 2 * self.mss) * u128::from(elapsed.as_nanos());
-        let queue = u128::from(round.saturating_sub(least).as_nanos()) * u128::from(delivered);
-        self.window_limited && 2 * queue < gain
     }
 
     /// Returns the excess over the BDP, in bytes.
@@ -153,10 +133,7 @@ impl WindowMachine {
         let min_rtt = self.min_rtt.unwrap_or(connection.srtt);
         let bdp = u128::from(delivered) * u128::from(min_rtt.as_nanos())
             / u128::from(elapsed.as_nanos().max(1));
-        let mut bdp = bdp.min(u128::from(u64::MAX >> 8)) as u64;
-        if self.holds_all(delivered, elapsed) {
-            bdp = bdp.max(self.window);
-        }
+        let bdp = bdp.min(u128::from(u64::MAX >> 8)) as u64;
         if !self.app_limited || bdp > self.bdp {
             self.bdp = bdp;
         }
@@ -213,9 +190,6 @@ impl Controller for WindowMachine {
             self.take_rtt(rtt, connection.now);
         }
         self.app_limited |= sample.app_limited;
-        self.window_limited |= connection.window_limited;
-        let least = self.round_rtt.into_iter().chain(sample.rtt).min();
-        self.round_rtt = least;
         self.advance(connection);
         self.decide(connection)
     }

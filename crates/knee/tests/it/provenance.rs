@@ -136,12 +136,12 @@ fn what_differs_is_named() {
     edit("out/manifest.json", "\"version\": \"", "\"version\": \"9.");
     fs::write(at.join("a.toml"), SMALL).unwrap();
     fs::remove_file(at.join("out/flows.parquet")).unwrap();
-    let printed = expect(at, "rerun out --out again", 1);
+    let printed = expect(at, "rerun out --out again --originals", 1);
     for part in ["2 of 6 records", "jain", "0.25", "flows.parquet", "new", "version", "a.toml"] {
         assert!(printed.contains(part), "{part} is not in {printed}");
     }
     assert!(!printed.contains("toolchain"), "{printed}");
-    let document = expect(at, "rerun out --out once-more --json", 1);
+    let document = expect(at, "rerun out --out once-more --json --originals", 1);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert_eq!((&document["schema"], &document["same"]), (&"knee-rerun/1".into(), &false.into()));
     let changed = document["changed"].as_array().unwrap();
