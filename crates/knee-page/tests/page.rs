@@ -142,6 +142,8 @@ fn events_come_as_they_are_made() {
 /// Streams of events, which last, leave places to others, and are free again when they end.
 #[test]
 fn events_leave_places_to_others() {
+    let runtime = runtime();
+    let _inside = runtime.enter();
     let (_news, latest) = watch::channel::<Arc<str>>("1".into());
     let mut open: Vec<Response> = Vec::new();
     while open.len() < 64 {

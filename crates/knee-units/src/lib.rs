@@ -2,7 +2,7 @@
 //! second, [`Bytes`]; the [`Ecn`] codepoint, which links and endpoints share; and the lines of files
 //! that other programs wrote ([`Lines`]), in which numbers have the unit of their format.
 //!
-//! No bare number becomes a quantity: every quantity that a user writes names its unit
+//! A bare number never becomes a quantity: every quantity that a user writes names its unit
 //! ("10 Mbit/s", "60 ms").
 
 mod buffer;

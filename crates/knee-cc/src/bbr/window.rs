@@ -82,8 +82,7 @@ impl Bbr {
     }
 
     /// Conserves packets in the first round of recovery: as many packets leave
-    /// as arrive, counted as Linux does, a short one as a whole one
-    /// (`bbr_set_cwnd_to_recover_or_restore`). Afterwards restores the earlier window. Returns whether
+    /// as arrive. Afterwards restores the earlier window. Returns whether
     /// conservation is in force.
     #[inline]
     fn follow_recovery(&mut self, sample: &Sample, connection: &Connection) -> bool {
@@ -91,8 +90,7 @@ impl Bbr {
         if sample.newly_lost > 0 {
             self.window = self.window.saturating_sub(sample.newly_lost).max(mss);
         }
-        let packets = connection.in_flight.div_ceil(mss) + sample.newly_acked.div_ceil(mss);
-        let conserved = packets * mss;
+        let conserved = connection.in_flight + sample.newly_acked;
         if connection.recovery != self.prior_recovery {
             self.change_recovery(conserved, connection);
         }

@@ -230,22 +230,6 @@ fn recovery_begins_with_packet_conservation() {
     assert!(goodput > 0.9, "{goodput:.3}");
 }
 
-/// A short packet counts as a whole one (Linux counts packets): conserving bytes would leave a
-/// window that no full segment fits.
-#[test]
-fn packets_are_conserved_not_bytes() {
-    let mut bbr = controller("bbr", 1);
-    let mut connection = knee_cc::Connection { mss: MSS as u32, ..Default::default() };
-    for (in_flight, acked, packets) in [(0, 700, 1), (700, 700, 2), (5 * MSS, MSS + 1, 7)] {
-        connection.recovery = Recovery::Open;
-        bbr.on_ack(&knee_cc::Sample { newly_acked: MSS, ..Default::default() }, &connection);
-        (connection.recovery, connection.in_flight) = (Recovery::Recovery, in_flight);
-        let sample = knee_cc::Sample { newly_acked: acked, ..Default::default() };
-        let window = bbr.on_ack(&sample, &connection).window;
-        assert_eq!(window, packets * MSS, "{in_flight} in flight, {acked} acknowledged");
-    }
-}
-
 /// Rates are kept in segments: with half the segment size the estimate is
 /// unchanged in bits per second, and bursts are counted in new segments.
 #[test]
