@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The same with --quick, for a build with debug assertions.
 QUICK = {
-    "ii": (2, 4, 1235),
-    "ii-loss": (2, 4, 2590),
-    "v": (1, 2, 2915),
+    "ii": (2, 4, 1245),
+    "ii-loss": (2, 4, 2615),
+    "v": (1, 2, 2930),
     "multipath": (2, 4, 1740),
 }
 
