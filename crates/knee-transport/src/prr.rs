@@ -52,7 +52,7 @@ impl Reduction {
         if self.out == 0 {
             send = send.max(mss);
         }
-        // A short segment that arrives lets a whole one leave, as in Linux, which counts packets.
+        // Below a segment nothing would leave, and no ACK would change that (RFC 5681, 3.1).
         self.window = (in_flight + send).max(mss);
     }
 }
