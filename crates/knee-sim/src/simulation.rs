@@ -362,9 +362,12 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
     #[inline(never)]
     fn on_segment(&mut self, packet: &Packet) {
         let index = packet.flow as usize;
-        self.note(packet.flow, Event::Receive { packet });
+        let ends = self.slots[index].ends as usize;
+        if L::WRITES {
+            let old = self.receivers[ends].discards(&packet.to_segment());
+            self.note(packet.flow, Event::Receive { packet, old });
+        }
         let slot = &mut self.slots[index];
-        let ends = slot.ends as usize;
         let receiver = &mut self.receivers[ends];
         let arrival = receiver.on_segment(self.now, &packet.to_segment(), packet.ecn());
         let deadline = receiver.timer();

@@ -165,7 +165,12 @@ impl<L: PacketLog> Simulation<'_, L> {
             self.note(packet.flow, Event::Discard { packet });
             return self.leave_network(index);
         }
-        self.note(packet.flow, Event::Receive { packet });
+        if L::WRITES {
+            let receiver = &self.multi(connection as usize).receiver;
+            let subflow = receiver.subflow(usize::from(position));
+            let old = subflow.is_some_and(|subflow| subflow.discards(&packet.to_segment()));
+            self.note(packet.flow, Event::Receive { packet, old });
+        }
         let now = self.now;
         let connection = connection as usize;
         let path = usize::from(position);

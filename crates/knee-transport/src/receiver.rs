@@ -8,7 +8,7 @@
 
 use crate::ack_policy::{AckPolicy, Arrived};
 use crate::ack_request::AckRequest;
-use crate::config::Config;
+use crate::config::{Acks, Config};
 use crate::lies::Liar;
 use crate::quick_acks::QuickAcks;
 use crate::wire::{Ack, AckDetails, EcnBytes, SACK_BLOCKS_MAX, Segment, SegmentKind};
@@ -43,6 +43,8 @@ pub struct Receiver {
     acknowledged: u32,
     /// Timestamp to echo (TS.Recent, RFC 7323).
     recent_timestamp: u32,
+    /// Whether segments with an old timestamp are discarded (PAWS, RFC 7323, section 5): TCP does.
+    protects: bool,
     /// Segments since the last ACK.
     unacknowledged: u32,
     /// Segments per ACK; zero if `policy` decides.
@@ -82,6 +84,7 @@ impl Receiver {
             next: 0,
             acknowledged: 0,
             recent_timestamp: 0,
+            protects: config.acks == Acks::Tcp,
             unacknowledged: 0,
             ack_every: policy.as_ref().map_or(config.ack_every.max(1), |_| 0),
             quick_acks: QuickAcks::new(config),
@@ -114,6 +117,9 @@ impl Receiver {
             self.quick_acks.on_syn(now);
             self.recent_timestamp = segment.timestamp;
             return Arrival { ack_now: true, ..Arrival::default() };
+        }
+        if self.discards(segment) {
+            return self.discard(segment.number);
         }
         self.quick_acks.on_segment(now, segment.timestamp);
         let mut ack_now = self.ecn && self.take_codepoint(segment.window_reduced, segment.len, ecn);
@@ -156,6 +162,35 @@ impl Receiver {
             self.deadline = now + self.ack_delay;
         }
         arrival
+    }
+
+    /// Whether a segment is discarded because its timestamp is older than the one to echo (RFC
+    /// 7323, section 5.3, R1), by more than Linux's tolerance of one tick of a millisecond
+    /// (`TCP_PAWS_WINDOW`). On a path that reorders these are originals: a retransmission has
+    /// filled a hole below them.
+    #[inline]
+    pub fn discards(&self, segment: &Segment) -> bool {
+        before(segment.timestamp, self.recent_timestamp)
+            && self.protects
+            && segment.kind == SegmentKind::Data
+            && self.is_ticks_older(segment.timestamp)
+    }
+
+    #[cold]
+    fn is_ticks_older(&self, timestamp: u32) -> bool {
+        const TICK_US: u32 = 1000;
+        let older = self.recent_timestamp.wrapping_sub(timestamp);
+        older.saturating_add(timestamp % TICK_US) / TICK_US > 1
+    }
+
+    /// Answers a discarded segment at once; one that was received before is reported as a
+    /// duplicate (`tcp_send_dupack`). It does not change the timestamp to echo.
+    #[cold]
+    fn discard(&mut self, number: u32) -> Arrival {
+        if before(number, self.next) {
+            self.duplicate = Some(number);
+        }
+        Arrival { ack_now: true, ..Arrival::default() }
     }
 
     /// Whether an ACK is due by rules other than Linux's.

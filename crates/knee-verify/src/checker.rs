@@ -101,7 +101,7 @@ impl Checker {
             Event::Enter { link, packet, bytes } => self.enter(*link, packet, *bytes),
             Event::Drop { link, packet, reason } => self.drop(*link, packet, *reason),
             Event::Leave { link, packet } => self.leave(*link, packet),
-            Event::Receive { packet } => self.receive(packet),
+            Event::Receive { packet, old } => self.receive(packet, *old),
             Event::Discard { packet } => self.discard(packet),
             Event::Deliver { flow, first, segments, bytes } => {
                 self.deliver(*flow, (*first, *segments, *bytes));

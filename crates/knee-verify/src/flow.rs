@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 /// Largest jump in the numbers that is filled in as well as reported.
 const GAP_FILLED: u64 = 1 << 16;
 
+/// Granularity of timestamps.
+const TIMESTAMP_TICK: u64 = 1_000_000;
+
 /// What an end did wrong.
 pub type Fault = (Rule, String);
 
@@ -67,6 +70,8 @@ pub struct Flow {
     repeated: bool,
     /// When the handshake that arrived first had left.
     pub opened: Option<u64>,
+    /// When the packet sent last of those received had left.
+    newest: u64,
     received: Ranges,
     /// All segments below this were delivered.
     delivered: u64,
@@ -90,6 +95,7 @@ impl Flow {
             reported: false,
             repeated: false,
             opened: None,
+            newest: 0,
             received: Ranges::default(),
             delivered: 0,
             delivered_bytes: 0,
@@ -307,12 +313,26 @@ impl Flow {
 
     /// Notes a segment with payload that reached the receiver; `sent_at` is when it had left.
     pub fn receive(&mut self, number: u64, sent_at: u64) {
+        self.newest = self.newest.max(sent_at);
         // A segment that was never sent is reported elsewhere.
         if number < self.next() {
             if number >= self.first {
                 self.segment(number).arrived.get_or_insert(sent_at);
             }
             self.received.add(number, number + 1);
+        }
+    }
+
+    /// Checks a segment that its receiver discards as old: the timestamp to echo must be newer by
+    /// more than a tick of a millisecond (RFC 7323, section 5.3; Linux's `TCP_PAWS_WINDOW`).
+    pub fn discard(&self, sent_at: u64, faults: &mut Vec<Fault>) {
+        if self.newest <= sent_at + TIMESTAMP_TICK {
+            let text = format!(
+                "a segment sent at {sent_at} ns is discarded as old, the newest received was sent \
+                 at {} ns",
+                self.newest
+            );
+            faults.push((Rule::Delivery, text));
         }
     }
 

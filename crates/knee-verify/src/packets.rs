@@ -171,12 +171,14 @@ impl Checker {
         }
     }
 
-    pub(crate) fn receive(&mut self, seen: &Seen) {
+    pub(crate) fn receive(&mut self, seen: &Seen, old: bool) {
         self.report.data_packets_received += 1;
         let Some(packet) = self.arrive(seen, Kind::Data) else { return };
         self.touch(packet.flow);
-        self.on_flow(packet.flow, |flow, _| {
-            if packet.payload > 0 {
+        self.on_flow(packet.flow, |flow, faults| {
+            if old {
+                flow.discard(packet.sent_at, faults);
+            } else if packet.payload > 0 {
                 flow.receive(packet.number, packet.sent_at);
             } else {
                 flow.opened.get_or_insert(packet.sent_at);

@@ -53,8 +53,9 @@ impl<W: Write> CsvLog<W> {
             Event::Drop { link, packet, reason } => {
                 on_link(out, (at, flow), "drop", link, packet, word(reason))
             }
-            Event::Receive { packet: p } => {
-                writeln!(out, "{at},receive,,{flow},data,{},{},,,,,,,,", p.id, p.number)
+            Event::Receive { packet: p, old } => {
+                let detail = if old { "old" } else { "" };
+                writeln!(out, "{at},receive,,{flow},data,{},{},,,,,,,,{detail}", p.id, p.number)
             }
             Event::Discard { packet: p } => {
                 let (kind, id) = (kind(p), p.id);

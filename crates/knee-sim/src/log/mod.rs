@@ -69,8 +69,8 @@ pub enum Event<'a> {
     Drop { link: usize, packet: &'a Packet, reason: DropReason },
     /// A packet arrived at the far end of a link.
     Leave { link: usize, packet: &'a Packet },
-    /// A segment reached its receiver.
-    Receive { packet: &'a Packet },
+    /// A segment reached its receiver, which discards it if it is `old`.
+    Receive { packet: &'a Packet, old: bool },
     /// A packet reached an end that no longer exists.
     Discard { packet: &'a Packet },
     /// The receiver handed segments to its application, or a subflow to its

@@ -107,6 +107,8 @@ pub enum Event {
     },
     Receive {
         packet: Seen,
+        /// Whether the receiver discards it.
+        old: bool,
     },
     /// A packet reached an end that is gone.
     Discard {
@@ -159,7 +161,7 @@ impl Event {
             Event::Enter { packet, .. }
             | Event::Drop { packet, .. }
             | Event::Leave { packet, .. }
-            | Event::Receive { packet }
+            | Event::Receive { packet, .. }
             | Event::Discard { packet }
             | Event::AckReceive { packet, .. } => packet.flow,
             Event::Deliver { flow, .. }
@@ -223,7 +225,7 @@ impl Cells<'_> {
                 Event::Drop { link: self.link()?, packet: self.seen()?, reason: self.reason()? }
             }
             "leave" => Event::Leave { link: self.link()?, packet: self.seen()? },
-            "receive" => Event::Receive { packet: self.seen()? },
+            "receive" => Event::Receive { packet: self.seen()?, old: self.detail() == "old" },
             "discard" => Event::Discard { packet: self.seen()? },
             "deliver" => Event::Deliver {
                 flow: self.flow()?,

@@ -272,3 +272,11 @@ fn what_is_gone_discards_and_does_nothing_else() {
         log("70734400,discard,,0,ack,10,4,,,,,,,,").replace("60000000,end,,0,,,,,,,,,,,\n", "");
     finds(&alive, &[Rule::Ended]);
 }
+
+/// PAWS (RFC 7323, section 5.3): only what is older than something received is discarded.
+#[test]
+fn only_an_old_segment_is_discarded() {
+    // All segments left at one time.
+    let lines: Vec<&str> = SOUND.lines().take(36).collect();
+    finds(&(lines.join("\n") + "old\n"), &[Rule::Delivery]);
+}

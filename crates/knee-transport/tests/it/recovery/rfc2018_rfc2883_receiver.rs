@@ -196,3 +196,38 @@ fn a_change_of_marking_is_acknowledged_at_once() {
              > ack 5 ece",
     );
 }
+
+#[test]
+fn originals_older_than_the_retransmission_that_arrived_are_discarded() {
+    receiver_script(
+        "RFC 7323, section 5.3, R1: SEG.TSval < TS.Recent, discarded and answered; Linux tolerates a \
+         tick (TCP_PAWS_WINDOW) and reports what was received before (tcp_send_dupack)",
+        "0   < 0 push ts 0
+             > ack 1
+         30  < 5 ts 3
+             > ack 1 sack 5:6 ecr 0
+         50  < 1 ts 40              # a retransmission
+             > ack 2 sack 5:6 ecr 40
+         52  < 2 ts 2               # originals
+             > ack 2 sack 5:6 ecr 40
+             < 4 ts 2
+             > ack 2 sack 5:6 ecr 40
+             < 1 ts 1
+             > ack 2 sack 5:6 dsack 1 ecr 40
+         60  < 2 ts 39.5            # a tick older
+             > ack 3 sack 5:6",
+    );
+}
+
+#[test]
+fn what_is_beyond_a_gap_raises_no_timestamp() {
+    receiver_script(
+        "RFC 7323, section 4.3: only a segment that spans Last.ACK.sent updates TS.Recent",
+        "0   < 0 push ts 0
+             > ack 1
+         30  < 5 ts 30
+             > ack 1 sack 5:6 ecr 0
+         31  < 1 ts 2
+             > ack 2 sack 5:6 ecr 2",
+    );
+}
