@@ -27,6 +27,9 @@ mod export;
 mod failure;
 mod fidelity;
 mod figures;
+#[cfg(test)]
+#[path = "../tests/it/net/golden.rs"]
+mod golden;
 mod grounds;
 mod guard;
 mod host_default;

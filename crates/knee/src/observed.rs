@@ -102,3 +102,95 @@ fn cell(figure: &ObservedFigure) -> Cell {
         ObservedFigure::Ratio(Some(ratio)) => Cell::shown(figure.text(), *ratio),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_record::{
+        ObservedBeside, ObservedCell, ObservedHour, ObservedObjectCell, ObservedObjects,
+        ObservedProvider, ObservedSpread,
+    };
+
+    fn cell(class: &str, controller: &str, scale: f64) -> ObservedCell {
+        let spread = |p50: f64| {
+            Some(ObservedSpread { count: 7, p5: p50 / 3.0, p50, p95: p50 * 2.5 })
+                .filter(|_| scale > 0.0)
+        };
+        ObservedCell {
+            group: "far".to_string(),
+            arm: "held out".to_string(),
+            class: class.to_string(),
+            controller: controller.to_string(),
+            connections: 12_345,
+            acked_bytes: 1_234_567,
+            sent_bytes: 1_300_000,
+            retransmitted_bytes: 51,
+            timeouts: 3,
+            receive_limited_ratio: Some(0.123_4),
+            throughput_bps: spread(9.87e6 * scale),
+            busy_us: spread(123_456.0 * scale),
+            rtt_min_us: spread(31_500.0 * scale),
+        }
+    }
+
+    /// The tables of a report keep their bytes.
+    #[test]
+    fn reports_print_the_same() {
+        let [large, small] = ["3 MB and more", "below 3 MB"].map(|class| cell(class, "bbr", 1.0));
+        let other = cell("3 MB and more", "", 0.0);
+        let cells = vec![large.clone(), small.clone(), other.clone()];
+        let hour = |hour| ObservedHour { hour, all: small.clone(), ..ObservedHour::default() };
+        let named = ObservedProvider {
+            asn: Some(64_496),
+            name: "A network".to_string(),
+            all: large.clone(),
+            large: large.clone(),
+            small: small.clone(),
+        };
+        let object = ObservedObjectCell {
+            class: "1 to 3 MB".to_string(),
+            objects: 40,
+            alone: 4,
+            log_throughput_bps: large.throughput_bps,
+            throughput_bps: large.throughput_bps,
+            retransmit_ratio: Some(0.01),
+            ..ObservedObjectCell::default()
+        };
+        let report = ObservedReport {
+            to_unix_s: 7200,
+            valid: true,
+            connections: 12_345,
+            minutes: 120,
+            all: small.clone(),
+            large: large.clone(),
+            small: small.clone(),
+            controllers: cells.clone(),
+            groups: cells.clone(),
+            arms: cells,
+            hours: vec![hour(3), hour(14)],
+            providers: vec![named, ObservedProvider { asn: None, ..ObservedProvider::default() }],
+            beside: Some(ObservedBeside {
+                names: ["bbr", "cubic"].map(str::to_string),
+                of_controllers: true,
+                pairs: vec![
+                    [large.clone(), cell("3 MB and more", "", 0.7)],
+                    [small.clone(), small],
+                ],
+            }),
+            objects: Some(ObservedObjects {
+                lines: 1000,
+                joined: 900,
+                cells: vec![object],
+                ..ObservedObjects::default()
+            }),
+            ..ObservedReport::default()
+        };
+        let page = observed_page(&report, "knee report host").unwrap();
+        let document = document(&report);
+        let (shown, full) = (document.markdown(false), document.markdown(true));
+        crate::golden::compare(
+            "observed.txt",
+            &format!("{shown}\n{full}\n{}", crate::golden::of_page(&page)),
+        );
+    }
+}

@@ -98,3 +98,22 @@ fn a_guard_stops_all_classes() {
     let text = told(&blocks);
     assert_eq!(text.matches("stopped at once").count(), 2, "{text}");
 }
+
+/// The tables of each stage keep their bytes.
+#[test]
+fn stages_print_the_same() {
+    let block = Duration::from_secs(600);
+    let timeline = Timeline { block, burn_in: block / 10, calibration: 4, triples: TRIPLES };
+    let mut text = String::new();
+    for stage in ["stage = \"observe\"", "stage = \"canary\"", ""] {
+        let policy = policy(stage);
+        let blocks = blocks(&policy, &timeline, [60.0, 90.0]);
+        let document = report::document(&policy, &timeline, &[&blocks]).then(report::hosts(
+            &timeline,
+            &["host-a".into()],
+            &[&blocks],
+        ));
+        text += &format!("{}\n{}\n", document.markdown(false), document.markdown(true));
+    }
+    crate::golden::compare("stages.txt", &text);
+}

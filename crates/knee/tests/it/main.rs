@@ -16,6 +16,7 @@ mod force;
 mod host;
 mod inputs;
 mod interrupt;
+mod net;
 mod plot;
 mod provenance;
 mod rank;
