@@ -123,12 +123,13 @@ impl Receiver {
         }
         self.quick_acks.on_segment(now, segment.timestamp);
         let mut ack_now = self.ecn && self.take_codepoint(segment.window_reduced, segment.len, ecn);
-        // RFC 7323, section 4.3: only segments that the last ACK left
-        // unacknowledged update the timestamp, so that a delayed ACK echoes the
-        // oldest; and no duplicate sets it back.
+        // RFC 7323, section 4.3: only segments that the last ACK left unacknowledged update the
+        // timestamp, so that a delayed ACK echoes the oldest. No older one sets it back, and what
+        // ends before the last ACK is outside the window (section 5.3, R2; `tcp_sequence`).
         let newer =
             segment.number == self.next || !before(segment.timestamp, self.recent_timestamp);
-        if !after(segment.number, self.acknowledged) && newer {
+        let outside = before(segment.number.wrapping_add(1), self.acknowledged);
+        if newer && !outside && !after(segment.number, self.acknowledged) {
             self.recent_timestamp = segment.timestamp;
         }
         let mut arrival = Arrival::default();

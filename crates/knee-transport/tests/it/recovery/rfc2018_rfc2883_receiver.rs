@@ -231,3 +231,21 @@ fn what_is_beyond_a_gap_raises_no_timestamp() {
              > ack 2 sack 5:6 ecr 2",
     );
 }
+
+#[test]
+fn an_old_duplicate_raises_no_timestamp() {
+    receiver_script(
+        "RFC 7323, section 5.3: a segment outside the window is rejected before TS.Recent is updated \
+         (R2 before R3); Linux looks at what ends before the last ACK (tcp_sequence)",
+        "0   < 0 push ts 0
+             > ack 1
+         30  < 1 push ts 3
+             > ack 2 ecr 3
+         31  < 3 ts 4
+             > ack 2 sack 3:4 ecr 3
+         32  < 0 ts 25              # a retransmission in vain
+             > ack 2 sack 3:4 dsack 0 ecr 3
+         33  < 2 ts 4               # an original
+             > ack 4 ecr 4",
+    );
+}
