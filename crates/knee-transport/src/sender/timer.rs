@@ -32,7 +32,8 @@ pub struct Timer {
     /// When it was last armed after sending, if since then nothing happened
     /// except further sending; otherwise [`Time::MAX`].
     pub sent_at: Time,
-    /// While the reordering timer runs: when the timeout that it replaced would come.
+    /// While the timer is one of reordering or a probe: when the timeout that it replaced would
+    /// come.
     pub timeout_at: Time,
 }
 
@@ -83,7 +84,7 @@ impl Sender {
             let timeout_at = if restarts { now + self.rtt.rto() } else { self.timeout_at() };
             self.arm_reordering(at.max(now), timeout_at);
         } else {
-            self.arm_probe_or_timeout(now, now);
+            self.arm_probe_or_timeout(now, now, Time::MAX);
         }
     }
 
@@ -122,7 +123,8 @@ impl Sender {
         let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
         if idle || self.timer.kind == TimerKind::Probe {
             let first_sent_at = self.board.get(self.board.first()).sent_at;
-            self.arm_probe_or_timeout(now, first_sent_at);
+            let timeout_at = if idle { Time::MAX } else { self.timer.timeout_at };
+            self.arm_probe_or_timeout(now, first_sent_at, timeout_at);
             // For a single segment the probe is due later.
             if self.timer.kind == TimerKind::Probe && self.board.segments() > 1 {
                 self.timer.sent_at = now;
@@ -130,16 +132,19 @@ impl Sender {
         }
     }
 
-    /// Arms a probe, no later than the timeout, which counts from `since` (RFC
-    /// 8985, section 7.2); or the timeout if no probe may be sent.
+    /// Arms a probe, no later than the timeout, which counts from `since` (RFC 8985, section
+    /// 7.2); or the timeout if no probe may be sent. If that time has passed, because an ACK
+    /// restarted the timeout, the bound is `timeout_at`, where Linux's
+    /// `tcp_schedule_loss_probe` has none: each new segment would put the probe off.
     #[inline]
-    fn arm_probe_or_timeout(&mut self, now: Time, since: Time) {
+    fn arm_probe_or_timeout(&mut self, now: Time, since: Time, timeout_at: Time) {
         let calm = matches!(self.recovery, Recovery::Open | Recovery::WindowReduced);
         if calm && self.probe.is_none() && self.board.sacked_segments == 0 {
             let probe = now + self.probe_timeout();
             let timeout = since + self.rtt.rto();
-            let deadline = if timeout > now { probe.min(timeout) } else { probe };
-            self.timer = Timer::new(TimerKind::Probe, deadline);
+            let timeout_at = if timeout > now { timeout } else { timeout_at };
+            let timer = Timer::new(TimerKind::Probe, probe.min(timeout_at.max(now)));
+            self.timer = Timer { timeout_at, ..timer };
         } else {
             self.timer = Timer::new(TimerKind::Retransmit, (since + self.rtt.rto()).max(now));
         }

@@ -60,6 +60,26 @@ fn new_data_does_not_put_a_probe_off_beyond_the_timeout() {
 }
 
 #[test]
+fn new_data_does_not_put_a_probe_off_beyond_a_timeout_that_was_restarted() {
+    script(
+        "RFC 8985, section 7.2: no later than the timeout, which an ACK restarted; Linux has no \
+         bound once the first segment is older than a timeout (tcp_schedule_loss_probe)",
+        "given data 3
+        0    > 0:3
+        100  < ack 2
+             = rto 300, timer 400
+        310  write 1
+             > 3
+             = timer 400        # not 310 + 202
+        350  write 1
+             > 4
+             = timer 400
+        400  > 4 again
+             = probes 1",
+    );
+}
+
+#[test]
 fn new_data_starts_the_probe_time_anew() {
     script(
         "RFC 8985, section 7.2: scheduled when new data was transmitted",
