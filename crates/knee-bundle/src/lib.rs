@@ -4,7 +4,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Frame`], [`Join`] | the wire format |
-//! | [`Outstanding`], [`Rtt`] | datagrams sent on a path: acknowledged, or lost |
+//! | [`Outstanding`], [`LossRule`], [`Rtt`] | datagrams sent on a path: acknowledged, or lost |
 //! | [`Arrivals`] | datagrams received on a path, and when an ACK is due |
 //! | [`Streams`], [`SendStream`] | what is sent next: deficit round robin over classes and streams |
 //! | [`ReceiveStream`] | reassembly of a stream, its credit and its end |
@@ -34,7 +34,7 @@ pub use frame::{
     ACK_RANGES_MAX, AckRanges, Frame, HEADER, Malformed, REASON_MAX, expand, stream_overhead,
 };
 pub use join::{Answer, Join, LABEL_MAX, VERSION};
-pub use path::{ACK_DELAY, Arrivals, Fate, NeverSent, Outstanding, Rtt};
+pub use path::{ACK_DELAY, Arrivals, Fate, LossRule, NeverSent, Outstanding, Rtt};
 pub use stream::{
     CLASSES, Class, Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams,
 };

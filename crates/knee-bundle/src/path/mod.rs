@@ -2,8 +2,10 @@
 
 mod arrivals;
 mod rtt;
+mod rule;
 mod sent;
 
 pub use arrivals::{ACK_DELAY, Arrivals};
 pub use rtt::Rtt;
+pub use rule::LossRule;
 pub use sent::{Fate, NeverSent, Outstanding};

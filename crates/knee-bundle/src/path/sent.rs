@@ -1,22 +1,12 @@
-//! Datagrams sent on a path: acknowledged, or lost (RFC 9002, section 6.1).
-//!
-//! A datagram is lost once enough later ones have arrived, or one has arrived and enough time has
-//! passed since it was sent. A datagram that turns out to be late raises both thresholds, like
-//! RACK's reordering window (RFC 8985, section 6.2, step 4); they are not lowered again. Left out:
-//! the persistent congestion of section 7.6.
+//! Datagrams sent on a path: acknowledged, or lost (RFC 9002, section 6.1), as [`LossRule`] says. Left
+//! out: the persistent congestion of section 7.6.
 
 use super::rtt::Rtt;
+use super::rule::LossRule;
 use crate::frame::AckRanges;
 use knee_units::Time;
 use std::collections::VecDeque;
 
-/// Later datagrams that must arrive before an earlier one is lost (RFC 9002, section 6.1.1).
-const THRESHOLD: u64 = 3;
-/// Maximum of the raised threshold.
-const THRESHOLD_MAX: u64 = 256;
-/// Time threshold in eighths of an RTT, 9/8 (RFC 9002, section 6.1.2), and its maximum.
-const EIGHTHS: u64 = 9;
-const EIGHTHS_MAX: u64 = 16;
 /// Maximum distance of the next number from the largest acknowledged one, so that two bytes
 /// identify a number.
 pub const AHEAD_MAX: u64 = 1 << 15;
@@ -82,8 +72,7 @@ pub struct Outstanding<C> {
     acknowledged_end: u64,
     in_flight: u64,
     in_flight_count: u64,
-    threshold: u64,
-    eighths: u64,
+    rule: LossRule,
     /// When the next datagram is declared lost.
     loss_at: Time,
     /// When the last datagram that asks for an acknowledgement was sent.
@@ -105,8 +94,7 @@ impl<C> Default for Outstanding<C> {
             acknowledged_end: 0,
             in_flight: 0,
             in_flight_count: 0,
-            threshold: THRESHOLD,
-            eighths: EIGHTHS,
+            rule: LossRule::default(),
             loss_at: Time::MAX,
             asked_at: Time::ZERO,
             timeouts: 0,
@@ -176,14 +164,19 @@ impl<C: Copy> Outstanding<C> {
         let mut progress = false;
         for (first, last) in ranges.iter() {
             for number in first.max(self.base)..=last {
-                let distance = self.acknowledged_end.saturating_sub(number + 1);
                 let Some(sent) = self.sent.get_mut((number - self.base) as usize) else { break };
                 let fate = match sent.state {
                     State::InFlight => Fate::Acknowledged,
                     State::Lost(_) => Fate::Late,
-                    State::Acknowledged | State::Unasked => continue,
+                    State::Acknowledged => continue,
+                    State::Unasked => {
+                        sent.state = State::Acknowledged;
+                        self.rule.on_arrived(now, number, sent.at, false, rtt);
+                        continue;
+                    }
                 };
                 sent.state = State::Acknowledged;
+                self.rule.on_arrived(now, number, sent.at, fate == Fate::Late, rtt);
                 // The RTT of a late one is that of a path that reorders.
                 if number == ranges.largest() && fate == Fate::Acknowledged {
                     newest = Some(sent.at);
@@ -191,14 +184,12 @@ impl<C: Copy> Outstanding<C> {
                 let (bytes, content) = (sent.bytes, sent.content);
                 if fate == Fate::Acknowledged {
                     self.land(bytes);
-                } else {
-                    self.threshold = self.threshold.max(distance + 1).min(THRESHOLD_MAX);
-                    self.eighths = (self.eighths + 1).min(EIGHTHS_MAX);
                 }
                 progress = true;
                 tell(number, fate, content);
             }
         }
+        self.rule.on_ack_end();
         self.acknowledged_end = self.acknowledged_end.max(ranges.largest() + 1);
         if let Some(at) = newest {
             rtt.update(now - at, delay);
@@ -220,7 +211,7 @@ impl<C: Copy> Outstanding<C> {
 
     fn find_lost(&mut self, now: Time, rtt: &Rtt, tell: &mut impl FnMut(u64, Fate, C)) {
         self.loss_at = Time::MAX;
-        let patience = rtt.loss_delay(self.eighths);
+        let next = self.next();
         let mut settled = true;
         for number in self.in_flight_from.max(self.base)..self.acknowledged_end {
             let Some(sent) = self.sent.get_mut((number - self.base) as usize) else { break };
@@ -230,12 +221,13 @@ impl<C: Copy> Outstanding<C> {
                 }
                 continue;
             }
-            let is_late = sent.at + patience <= now;
-            if !is_late && self.acknowledged_end - 1 - number < self.threshold {
+            let lost_at = self.rule.lost_at(number, sent.at, rtt);
+            if lost_at > now {
                 // All later datagrams were sent later.
-                self.loss_at = sent.at + patience;
+                self.loss_at = lost_at;
                 break;
             }
+            self.rule.on_lost(number, next, rtt);
             settled = false;
             sent.state = State::Lost(now);
             let (bytes, content) = (sent.bytes, sent.content);
@@ -281,6 +273,7 @@ impl<C: Copy> Outstanding<C> {
         }
         (self.in_flight, self.in_flight_count, self.timeouts) = (0, 0, 0);
         self.loss_at = Time::MAX;
+        self.rule = LossRule::default();
     }
 
     /// Returns when [`on_loss_timer`](Self::on_loss_timer) is due.

@@ -41,12 +41,69 @@ fn three_later_ones_or_nine_eighths_of_an_rtt_mean_loss() {
     assert!(told.is_empty());
     sent.on_loss_timer(Time::from_micros(113_500), &rtt, |number, _, ()| told.push(number));
     assert_eq!((told, sent.in_flight(), sent.loss_at()), (vec![1], 6000, Time::MAX));
-    // It was only late; from now on four later ones are needed.
+    // It was only late, 14 ms more than number 3: from now on only time counts, the latest RTT and a
+    // quarter of the lowest one.
     assert_eq!(ack(&mut sent, &mut rtt, 114, &[(0, 0)])[..1], [(0, Fate::Late)]);
     assert_eq!(ack(&mut sent, &mut rtt, 114, &[(7, 7)]), [(7, Fate::Acknowledged)]);
-    let told = ack(&mut sent, &mut rtt, 115, &[(7, 8)]);
-    assert_eq!(told, [(8, Fate::Acknowledged), (4, Fate::Lost)]);
-    assert_eq!(sent.in_flight(), 3000);
+    assert_eq!(ack(&mut sent, &mut rtt, 115, &[(7, 8)]), [(8, Fate::Acknowledged)]);
+    assert_eq!((sent.loss_at(), sent.in_flight()), (MS(4 + 107 + 25), 4000));
+}
+
+/// Sends a datagram per 0.1 ms over a path with an RTT of 100 ms; each 500th is late by this many
+/// milliseconds or never arrives, in turn. Returns the numbers of those declared lost that came late,
+/// and the time after which the last one that was lost was declared so.
+fn over_a_path_that_reorders(count: u64, late: impl Fn(u64) -> u64) -> (Vec<u64>, Time) {
+    let sent_at = |number: u64| Time::from_micros(100 * number);
+    let is_odd = |number: u64| number % 500 == 250;
+    let mut arrivals: Vec<(Time, u64)> = (0..count)
+        .filter(|number| !(is_odd(*number) && number / 500 % 2 == 1))
+        .map(|number| {
+            let extra = if is_odd(number) { MS(late(number)) } else { Time::ZERO };
+            (sent_at(number) + MS(100) + extra, number)
+        })
+        .collect();
+    arrivals.sort_unstable();
+    let (mut sent, mut rtt) = (Outstanding::default(), Rtt::default());
+    let (mut were_late, mut took) = (Vec::new(), Time::ZERO);
+    for (now, number) in arrivals {
+        while sent.next() < count && sent_at(sent.next()) <= now {
+            let at = sent_at(sent.next());
+            sent.push(at, 1000, true, ());
+        }
+        let mut told = Vec::new();
+        let timer = sent.loss_at();
+        sent.on_loss_timer(timer.min(now), &rtt, |number, fate, ()| {
+            told.push((number, fate, timer))
+        });
+        let ranges = AckRanges::new([(number, number)]).unwrap();
+        let tell = |number, fate, ()| told.push((number, fate, now));
+        sent.on_ack(now, &ranges, &mut rtt, Time::ZERO, tell).unwrap();
+        for (number, fate, at) in told {
+            match fate {
+                Fate::Late => were_late.push(number),
+                Fate::Lost => took = at - sent_at(number),
+                Fate::Acknowledged => {}
+            }
+        }
+    }
+    (were_late, took)
+}
+
+/// RFC 8985, section 6.2, steps 4 and 5: the window is as wide as a late datagram has shown, however
+/// many overtook it, and only the first one shows it.
+#[test]
+fn a_late_datagram_is_waited_for_however_many_overtake_it() {
+    let (were_late, took) = over_a_path_that_reorders(20_000, |_| 40);
+    assert_eq!((were_late, took), (vec![250], MS(150)));
+}
+
+/// The window narrows to what is needed after sixteen rounds with losses (RFC 8985, section 6.2, step
+/// 4): once lateness falls from 40 to 5 ms, losses are found earlier.
+#[test]
+fn the_window_narrows_after_sixteen_rounds_with_losses() {
+    let late = |number| if number < 5000 { 40 } else { 5 };
+    let (were_late, took) = over_a_path_that_reorders(80_000, late);
+    assert_eq!((were_late, took), (vec![250], MS(125)));
 }
 
 /// Section 6.2.1: smoothed RTT + 4 variations + ACK delay, doubled each time.
