@@ -241,6 +241,7 @@ impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, _now: Instant, mtu: u16) -> Box<dyn Controller> {
         let make = || CongestionControl::new(&self.settings, mtu, self.start, self.rng.clone());
         let control = self.control.get_or_init(|| make().expect("settings that were tried"));
+        control.on_address_changed();
         let mut control = control.for_library();
         control.on_mtu_update(mtu);
         control

@@ -1,7 +1,7 @@
 //! The interface that the QUIC library has for controllers.
 
 use super::CongestionControl;
-use knee_cc::{Event, Recovery};
+use knee_cc::Event;
 use noq_proto::congestion;
 use std::any::Any;
 use std::time::Instant;
@@ -40,8 +40,7 @@ impl congestion::Controller for Adaptor {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _: bool, _: Option<u64>) {
         let mut inner = self.0.inner();
         let now = inner.time(now);
-        inner.in_flight = in_flight;
-        inner.ring.on_ack_end();
+        inner.in_flight = in_flight.saturating_sub(inner.ring.lost());
         if let Some(batch) = &mut inner.batch {
             (batch.at, batch.complete) = (now, true);
         }
@@ -73,18 +72,6 @@ impl congestion::Controller for Adaptor {
         inner.settle(now, batch, is_persistent_congestion);
     }
 
-    fn on_spurious_congestion_event(&mut self) {
-        let mut inner = self.0.inner();
-        inner.flush();
-        if matches!(inner.episode.state(), Recovery::Recovery | Recovery::Loss) {
-            inner.episode.undo();
-            inner.reduction = None;
-            inner.counted.spurious_recoveries += 1;
-            let now = inner.now;
-            inner.tell(now, Event::SpuriousRecovery);
-        }
-    }
-
     fn on_mtu_update(&mut self, mtu: u16) {
         self.0.inner().mss = mtu.into();
     }
@@ -97,6 +84,7 @@ impl congestion::Controller for Adaptor {
 
     /// For a path that moves to another address, which keeps its congestion control.
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        self.0.on_address_changed();
         Box::new(Adaptor(self.0.clone()))
     }
 

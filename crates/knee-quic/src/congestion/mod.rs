@@ -1,25 +1,25 @@
 //! A controller of `knee-cc` under a QUIC connection.
 //!
 //! The QUIC library reports each packet: sent, acknowledged, lost. From that follow the samples and
-//! events that TCP would give. Differences:
+//! events that TCP would give. Losses are [found here](detect): the library's own detection does not
+//! adapt to paths that reorder, and does not report a packet that arrives after all, so it is
+//! [set](crate::host) to be slower. Differences:
 //!
 //! * A packet has the bytes of its QUIC header and tag; those of IP and UDP are left out.
-//! * The library reports what an ACK acknowledges before what it shows to be lost. The sample waits
+//! * The library reports what an ACK acknowledges before what it takes for lost. The sample waits
 //!   until both are known.
 //! * No packet is sent twice, so every RTT is unambiguous; it includes the peer's ACK delay, as on
 //!   TCP. Nothing is ever in disorder.
-//! * A packet that was declared lost and arrives is not reported by itself; only if all of a
-//!   recovery arrive is the recovery undone.
 //! * A probe timeout is not reported. Persistent congestion (RFC 9002, section 7.6) takes the place
 //!   of TCP's retransmission timeout.
 //! * The fate of packets whose handshake keys are gone, of lost probes of the MTU, and of packets
-//!   from before an address changed is never reported: bytes in flight are corrected at each ACK, and
-//!   what must have been lost is forgotten ([`Ring::on_ack_end`]).
+//!   from before an address changed is never reported: bytes in flight are corrected at each ACK.
 //!
 //! The library neither paces nor enforces its window: [`CongestionControl::may_send`] decides when
 //! a packet may leave.
 
 mod adaptor;
+mod detect;
 mod observed;
 #[cfg(test)]
 mod tests;
@@ -27,8 +27,10 @@ mod tests;
 pub use self::observed::Observed;
 
 use self::adaptor::Adaptor;
+use self::detect::Doubt;
 use crate::recovery::{Change, Episode};
-use crate::ring::Ring;
+use crate::ring::{Ring, Taken};
+use knee_bundle::LossRule;
 use knee_cc::{
     Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, RecoveryPeriod, Sample,
     Selection, SelectionError, Transmission,
@@ -128,6 +130,15 @@ struct Inner {
     counted: Observed,
     batch: Option<Batch>,
     losses: Vec<Sent>,
+    rule: LossRule,
+    /// When a packet that was overtaken is lost; [`Time::MAX`] if there is none.
+    loss_at: Time,
+    doubt: Doubt,
+    /// Order of the packet that was sent first after the handshake.
+    first_of_data: u64,
+    /// Order of the packet after the first flight of data; the highest number before that flight was
+    /// acknowledged.
+    first_flight_end: u64,
     /// The controllers of the other paths, and the index among them.
     coupling: Option<(Coupling, usize)>,
     woken: Time,
@@ -204,6 +215,11 @@ impl CongestionControl {
             counted: Observed::default(),
             batch: None,
             losses: Vec::new(),
+            rule: LossRule::default(),
+            loss_at: Time::MAX,
+            doubt: Doubt::default(),
+            first_of_data: 0,
+            first_flight_end: u64::MAX,
             coupling: None,
             woken: Time::ZERO,
             now: Time::ZERO,
@@ -259,6 +275,15 @@ impl CongestionControl {
         inner.may_send(now, waiting)
     }
 
+    /// Notes that the peer's address changed: the library reports nothing any more of what was sent
+    /// before.
+    pub fn on_address_changed(&self) {
+        let mut inner = self.inner();
+        inner.flush();
+        inner.ring.clear();
+        (inner.in_flight, inner.loss_at) = (0, Time::MAX);
+    }
+
     /// Returns the number of packets acknowledged so far, and whether more are in flight.
     pub fn delivered(&self) -> (u64, bool) {
         let mut inner = self.inner();
@@ -284,12 +309,16 @@ impl CongestionControl {
             let is_set = inner.paced && inner.fits(0) && inner.pacer.next() > now;
             inner.pacer_due = if is_set { inner.pacer.next() } else { Time::MAX };
         }
-        inner.pacer_due.min(inner.wake_at())
+        inner.pacer_due.min(inner.wake_at()).min(inner.loss_at)
     }
 
-    /// Wakes the controller if it is due, and notes how late the pacer's timer is.
+    /// Detects losses, wakes the controller if it is due, and notes how late the pacer's timer is.
     pub fn on_timer(&self, now: Time) {
         let mut inner = self.inner();
+        if inner.loss_at <= now {
+            inner.flush();
+            inner.settle(now, None, false);
+        }
         if inner.pacer_due <= now {
             let due = std::mem::replace(&mut inner.pacer_due, Time::MAX);
             inner.pacer_called = (now, due.max(now.saturating_sub(LATENESS_MAX)));
@@ -372,7 +401,8 @@ impl Inner {
 
     /// Records for one round whether the window was the limit (`tcp_cwnd_validate`).
     fn note_window_use(&mut self, limited: bool) {
-        let oldest = self.ring.oldest().map_or(self.next(), |sent| sent.order);
+        let next = self.next();
+        let oldest = self.ring.oldest().map_or(next, |sent| sent.order);
         if limited || oldest.wrapping_sub(self.usage_end) as i32 >= 0 {
             self.window_limited = limited;
             self.usage_end = self.next();
@@ -438,6 +468,7 @@ impl Inner {
 
     fn establish(&mut self, now: Time, rtt: Time) {
         self.established = true;
+        self.first_of_data = self.counted.sent_packets;
         if self.rtt.smoothed() == Time::ZERO {
             self.rtt.update(rtt, 0, self.next());
             self.rtt.update_minimum(now, rtt);
@@ -461,7 +492,7 @@ impl Inner {
         self.sampler.on_sent(now, nothing_outstanding, &mut sent);
         self.in_flight += u64::from(bytes);
         sent.in_flight = u32::try_from(self.in_flight).unwrap_or(u32::MAX);
-        self.ring.insert(number, sent);
+        self.ring.insert(number, sent, u32::from(bytes) > self.mss);
         self.counted.sent += u64::from(bytes);
         self.counted.sent_packets += 1;
         if let Some(reduction) = &mut self.reduction {
@@ -480,7 +511,9 @@ impl Inner {
         if self.batch.as_ref().is_some_and(|batch| batch.complete) {
             self.flush();
         }
-        let Some(sent) = self.ring.take(number, Some(sent_at)) else { return };
+        let Some(taken) = self.ring.take(number, Some(sent_at)) else { return };
+        self.note_arrival(now, &taken);
+        let Taken { sent, lost, .. } = taken;
         let prior_in_flight = self.in_flight;
         let batch = self.batch.get_or_insert(Batch {
             at: now,
@@ -496,14 +529,16 @@ impl Inner {
         }
         self.sampler.delivered += u64::from(sent.len);
         self.counted.delivered_packets += 1;
-        self.in_flight = self.in_flight.saturating_sub(sent.len.into());
+        if lost.is_none() {
+            self.in_flight = self.in_flight.saturating_sub(sent.len.into());
+        }
     }
 
     fn on_lost(&mut self, now: Time, number: u64) {
         if self.batch.as_ref().is_some_and(|batch| batch.at != now) {
             self.flush();
         }
-        let Some(sent) = self.ring.take(number, None) else { return };
+        let Some(Taken { sent, lost: None, .. }) = self.ring.take(number, None) else { return };
         self.in_flight = self.in_flight.saturating_sub(sent.len.into());
         self.losses.push(sent);
     }
@@ -521,6 +556,22 @@ impl Inner {
     /// begins, sample.
     fn settle(&mut self, now: Time, batch: Option<Batch>, persistent: bool) {
         let newest = batch.as_ref().and_then(|batch| batch.newest);
+        if let Some(newest) = newest {
+            let rtt = now - newest.sent_at;
+            self.rtt.update(rtt, newest.order, self.next());
+            self.rtt.update_minimum(now, rtt);
+            self.rule.on_ack_end();
+            if !self.established {
+                // The handshake carries no data; the controller begins after it.
+                self.losses.clear();
+                return;
+            }
+            if self.first_flight_end == u64::MAX && self.order(&newest) >= self.first_of_data {
+                self.first_flight_end = self.counted.sent_packets;
+            }
+            self.undo(now);
+        }
+        self.detect(now);
         // First, because losses of a recovery's flight prolong it.
         let next = self.counted.sent_packets;
         for index in 0..self.losses.len() {
@@ -528,15 +579,7 @@ impl Inner {
             self.episode.on_lost(order, next);
         }
         if let Some(newest) = newest {
-            let rtt = now - newest.sent_at;
-            self.rtt.update(rtt, newest.order, self.next());
-            self.rtt.update_minimum(now, rtt);
-            if !self.established {
-                // The handshake carries no data; the controller begins after it.
-                self.losses.clear();
-                return;
-            }
-            let oldest = self.ring.oldest().map(|sent| self.order(sent));
+            let oldest = self.oldest();
             match self.episode.on_acknowledged(self.order(&newest), oldest, next) {
                 Change::Ended => self.end_recovery(now),
                 Change::Next => {
@@ -548,6 +591,7 @@ impl Inner {
         }
         let newly_lost = self.take_losses(now);
         if persistent {
+            self.doubt = Doubt::default();
             self.counted.timeouts += 1;
             self.reduction = None;
             // Only the first timeout of an episode reduces the threshold, so it is reported outside
@@ -595,6 +639,7 @@ impl Inner {
 
     fn begin_recovery(&mut self, now: Time) {
         self.counted.recoveries += 1;
+        self.doubt.begin();
         let prior_window = self.window();
         self.tell(now, Event::RecoveryStart);
         if self.needs.proportional_rate_reduction {

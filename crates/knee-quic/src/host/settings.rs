@@ -13,6 +13,12 @@ use std::time::Duration;
 /// Buffer for the datagrams of a packet, which are taken from it at once; also the largest datagram
 /// that is announced (RFC 9221, section 3).
 const RECEIVE_BUFFER: usize = 1 << 16;
+/// Time threshold of the library's loss detection, in RTTs (RFC 9002, section 6.1.2, allows more than
+/// 9/8). The bundle repeats datagrams, and the congestion control finds losses, so the library has to
+/// repeat only a handshake and a JOIN, later by as much as this exceeds 9/8. It forgets what it has
+/// declared lost, so only until then may a packet be late. If it is higher, losses that the library
+/// finds together when the RTT falls look like a path whose MTU has shrunk.
+const TIME_THRESHOLD: f32 = 2.0;
 /// Bytes that a peer may send on the control stream beyond those that were read: more than its only
 /// message has.
 const CONTROL_WINDOW: u32 = 1 << 10;
@@ -123,6 +129,8 @@ pub(super) fn transport(
     let idle = path.idle.and_then(|idle| IdleTimeout::try_from(duration(idle)).ok());
     config
         .congestion_controller_factory(factory)
+        .packet_threshold(u32::MAX)
+        .time_threshold(TIME_THRESHOLD)
         .initial_mtu(path.packet)
         .mtu_discovery_config(discovery)
         .max_idle_timeout(idle)

@@ -5,5 +5,6 @@
 
 mod links;
 mod quinn;
+mod reordering;
 mod strangers;
 mod world;

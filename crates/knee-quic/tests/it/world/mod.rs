@@ -2,7 +2,7 @@
 
 use knee_bundle::{Class, Event, Limits, PathUse, StreamId};
 use knee_cc::Selection;
-use knee_link::{Buffer, Config, Ecn, Link, Loss, RateModel};
+use knee_link::{Buffer, Config, Ecn, Jitter, Link, Loss, RateModel, Steps};
 use knee_quic::{
     Addresses, BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings,
     KeyPair, Member, Observed,
@@ -47,13 +47,15 @@ pub struct Way {
     pub buffer: u64,
     /// Share of the packets that are lost on the way to the server.
     pub loss: f64,
+    /// Largest addition to the delay of a packet to the server, uniform, which reorders.
+    pub jitter: Time,
     pub down: Vec<(Time, Time)>,
     pub cost: u8,
 }
 
 pub fn way(mbit: f64, one_way_ms: u64, buffer: u64) -> Way {
     let one_way = Time::from_millis(one_way_ms);
-    Way { mbit, one_way, buffer, loss: 0.0, down: Vec::new(), cost: 0 }
+    Way { mbit, one_way, buffer, loss: 0.0, jitter: Time::ZERO, down: Vec::new(), cost: 0 }
 }
 
 pub struct World {
@@ -145,7 +147,7 @@ impl World {
     ) -> World {
         let links = [0_u64, 100].map(|seed| {
             let link = |(way, seed): (&Way, u64)| {
-                let config = Config {
+                let mut config = Config {
                     rate: RateModel::Constant(Rate::from_bits_per_second((way.mbit * 1e6) as u64)),
                     buffer: Buffer::Bytes(way.buffer),
                     loss: if way.loss > 0.0 && seed < 100 {
@@ -156,6 +158,14 @@ impl World {
                     down: way.down.clone(),
                     ..Config::pure_delay(way.one_way)
                 };
+                if way.jitter > Time::ZERO && seed < 100 {
+                    config.delay.jitter = Some(Jitter {
+                        amount: Steps(vec![(Time::ZERO, way.jitter)]),
+                        least: Time::ZERO,
+                        share: 1.0,
+                        reorder: true,
+                    });
+                }
                 Link::new(config, ChaCha8Rng::seed_from_u64(seed))
             };
             ways.iter().zip(seed..).map(link).collect::<Vec<_>>()
