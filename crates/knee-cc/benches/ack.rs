@@ -61,6 +61,7 @@ impl Drive {
             ack_interval: rtt,
             rtt: Some(rtt),
             newly_acked: bytes,
+            newly_acked_segments: 2,
             newly_marked: if self.number.is_multiple_of(100) { MSS } else { 0 },
             sent_at: connection.now - rtt,
             prior_in_flight: in_flight + bytes,

@@ -38,6 +38,9 @@ pub struct Sample {
     pub ack_delayed: bool,
     /// Bytes newly acknowledged, cumulatively or selectively.
     pub newly_acked: u64,
+    /// Segments of [`newly_acked`](Self::newly_acked), short ones included (Linux's
+    /// `acked_sacked`).
+    pub newly_acked_segments: u32,
     /// Bytes that this acknowledgement showed to be lost. Losses found by a timer
     /// are only in [`Connection::lost`] and reported by [`Controller::on_loss`].
     pub newly_lost: u64,

@@ -117,6 +117,11 @@ impl Scoreboard {
     pub fn segments(&self) -> u32 {
         self.next.wrapping_sub(self.first)
     }
+    /// Returns the outstanding segments that were not selectively acknowledged.
+    #[inline]
+    pub fn missing_segments(&self) -> u32 {
+        self.segments() - self.sacked_segments
+    }
     /// Whether nothing is outstanding.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -81,8 +81,8 @@ impl Bbr {
         self.with_quantisation(self.bdp_packets(bw, self.window_gain) + extra) * mss
     }
 
-    /// Conserves packets in the first round of recovery: as many packets leave
-    /// as arrive. Afterwards restores the earlier window. Returns whether
+    /// Conserves packets in the first round of recovery: as many leave as arrive, each up to a
+    /// full segment (`bbr_set_cwnd_to_recover_or_restore`). Afterwards restores the earlier window. Returns whether
     /// conservation is in force.
     #[inline]
     fn follow_recovery(&mut self, sample: &Sample, connection: &Connection) -> bool {
@@ -90,7 +90,7 @@ impl Bbr {
         if sample.newly_lost > 0 {
             self.window = self.window.saturating_sub(sample.newly_lost).max(mss);
         }
-        let conserved = connection.in_flight + sample.newly_acked;
+        let conserved = connection.in_flight + u64::from(sample.newly_acked_segments) * mss;
         if connection.recovery != self.prior_recovery {
             self.change_recovery(conserved, connection);
         }

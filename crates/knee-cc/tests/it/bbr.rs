@@ -230,6 +230,28 @@ fn recovery_begins_with_packet_conservation() {
     assert!(goodput > 0.9, "{goodput:.3}");
 }
 
+/// What is conserved is packets (`bbr_set_cwnd_to_recover_or_restore`): each one that arrived lets a
+/// full one leave. Counted in bytes, short packets would shrink the window with each
+/// acknowledgement, and one of a few bytes would leave no room for any.
+#[test]
+fn conservation_counts_packets() {
+    // Bytes in flight and acknowledged, and packets acknowledged.
+    for (in_flight, acked, packets) in [(0, 10, 1), (700, 700, 1), (5 * MSS, MSS + 1, 2)] {
+        let mut bbr = controller("bbr", 1);
+        let mut connection =
+            knee_cc::Connection { mss: MSS as u32, in_flight, ..Default::default() };
+        connection.recovery = Recovery::Recovery;
+        let sample = knee_cc::Sample {
+            newly_acked: acked,
+            newly_acked_segments: packets,
+            newly_lost: MSS,
+            ..Default::default()
+        };
+        let window = bbr.on_ack(&sample, &connection).window;
+        assert_eq!(window, in_flight + u64::from(packets) * MSS, "{acked} acknowledged");
+    }
+}
+
 /// Rates are kept in segments: with half the segment size the estimate is
 /// unchanged in bits per second, and bursts are counted in new segments.
 #[test]
@@ -245,6 +267,7 @@ fn a_new_segment_size_keeps_the_rate() {
             prior_delivered: connection.delivered,
             interval,
             newly_acked: 100 * MSS,
+            newly_acked_segments: 100,
             rtt: Some(interval),
             ..Default::default()
         };

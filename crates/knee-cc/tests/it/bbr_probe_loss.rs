@@ -63,6 +63,7 @@ impl ByHand {
             interval: Time::from_millis(10),
             rtt: Some(Time::from_millis(40)),
             newly_acked: packets * MSS,
+            newly_acked_segments: packets as u32,
             newly_lost: lost * MSS,
             prior_in_flight: in_flight,
             ..Default::default()

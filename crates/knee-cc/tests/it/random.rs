@@ -116,6 +116,7 @@ proptest! {
                         rtt: Some(rtt),
                         app_limited: limited,
                         newly_acked: packets * MSS,
+                        newly_acked_segments: packets as u32,
                         newly_lost: lost * MSS,
                         newly_marked: lost.min(packets) * MSS,
                         prior_in_flight: (in_flight + packets) * MSS,

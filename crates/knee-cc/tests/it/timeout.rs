@@ -37,6 +37,7 @@ fn after_a_timeout_two_segments_at_most() {
                 connection = connection_at(Time::from_millis(50 + number), number * MSS);
                 let sample = Sample {
                     newly_acked: MSS,
+                    newly_acked_segments: 1,
                     rtt: Some(Time::from_millis(50)),
                     sent_at: Time::from_millis(number),
                     ..Sample::default()

@@ -90,6 +90,7 @@ struct Batch {
     at: Time,
     prior_in_flight: u64,
     newly_acked: u64,
+    newly_acked_packets: u32,
     newest: Option<Sent>,
     /// Whether the whole ACK was reported.
     complete: bool,
@@ -409,16 +410,15 @@ impl Inner {
         }
     }
 
-    /// Returns whether a packet fits into the window beside those that wait in the library. One always may
-    /// leave: without any there would be no more acknowledgements, which open the window.
+    /// Returns whether a packet fits into the window beside those that wait in the library.
     fn fits(&self, waiting: u64) -> bool {
-        let held = self.in_flight + waiting;
-        held == 0 || held + u64::from(self.mss) <= self.window()
+        self.in_flight + waiting + u64::from(self.mss) <= self.window()
     }
 
-    /// Returns the window in force.
+    /// Returns the window in force: a packet at least, as a TCP sender's (RFC 5681, section 3.1).
     fn window(&self) -> u64 {
-        self.reduction.map_or(self.decision.window, |reduction| reduction.window)
+        let decided = self.reduction.map_or(self.decision.window, |reduction| reduction.window);
+        decided.max(self.mss.into())
     }
 
     fn wake_at(&self) -> Time {
@@ -519,10 +519,12 @@ impl Inner {
             at: now,
             prior_in_flight,
             newly_acked: 0,
+            newly_acked_packets: 0,
             newest: None,
             complete: false,
         });
         batch.newly_acked += u64::from(sent.len);
+        batch.newly_acked_packets += 1;
         let is_newer = |newest: Sent| sent.order.wrapping_sub(newest.order) as i32 > 0;
         if batch.newest.is_none_or(is_newer) {
             batch.newest = Some(sent);
@@ -656,6 +658,7 @@ impl Inner {
         let newly_acked = batch.newly_acked;
         let mut sample = Sample {
             newly_acked,
+            newly_acked_segments: batch.newly_acked_packets,
             newly_lost,
             prior_in_flight: batch.prior_in_flight,
             ..Sample::default()

@@ -69,6 +69,7 @@ impl Sender {
             details.is_some() || self.recovery != Recovery::Open || ack.congestion_echo;
         let suspicious = suspicious || self.probe.is_some();
         let mut sample = Sample { prior_in_flight: self.board.in_flight(), ..Sample::default() };
+        let prior_missing = self.board.missing_segments();
         let run = if suspicious { None } else { self.board.plain_run(ack.number) };
         let learnt = match run {
             Some(run) if !before(run.first, self.highest_sacked) => {
@@ -80,6 +81,7 @@ impl Sender {
             },
         };
         let Learnt { newest, advanced, restarts, look_again } = learnt;
+        sample.newly_acked_segments = prior_missing - self.board.missing_segments();
         let newest = newest.map(|number| &*self.board.get(number));
         self.sampler.sample(now, newest, &self.rtt, &mut sample);
         if let Some(newest) = newest {

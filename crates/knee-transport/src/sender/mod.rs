@@ -350,8 +350,7 @@ impl Sender {
     /// Returns the segments delivered, including selectively acknowledged ones.
     pub fn delivered_segments(&self) -> u64 {
         let cut = self.counters.sent_segments - self.counters.retransmitted_segments;
-        let missing = self.board.segments() - self.board.sacked_segments;
-        cut - u64::from(missing)
+        cut - u64::from(self.board.missing_segments())
     }
 
     /// Returns the ACKs that showed reordering; those at one instant count once.

@@ -28,6 +28,8 @@ struct Attentive {
     wake_at: Time,
     fails: bool,
     heard: Arc<Mutex<Vec<Heard>>>,
+    /// Bytes and segments of each acknowledgement.
+    acked: Arc<Mutex<Vec<(u64, u32)>>>,
 }
 
 impl Attentive {
@@ -35,7 +37,8 @@ impl Attentive {
         let window = segments * SEGMENT;
         let decision = Decision { window, send_quantum: SEGMENT, ..Decision::default() };
         let heard = Arc::default();
-        Attentive { decision, needs, wake_at: Time::MAX, fails: false, heard }
+        let acked = Arc::default();
+        Attentive { decision, needs, wake_at: Time::MAX, fails: false, heard, acked }
     }
 
     fn note(&self, heard: Heard) -> Decision {
@@ -45,7 +48,8 @@ impl Attentive {
 }
 
 impl Controller for Attentive {
-    fn on_ack(&mut self, _: &Sample, _: &Connection) -> Decision {
+    fn on_ack(&mut self, sample: &Sample, _: &Connection) -> Decision {
+        self.acked.lock().unwrap().push((sample.newly_acked, sample.newly_acked_segments));
         self.fails = self.needs.may_fail;
         self.decision
     }
@@ -314,4 +318,22 @@ fn recovery_ends_as_the_controller_needs_it() {
         let ended = heard.lock().unwrap().contains(&Heard::Event(Event::RecoveryEnd));
         assert_eq!(ended, ends, "{needed:?} needed, {set:?} set");
     }
+}
+
+/// Segments 0 to 3 are full and 4 has ten bytes. Each counts once, with the report that shows
+/// first that it arrived (Linux's `acked_sacked`).
+#[test]
+fn acknowledged_segments_are_counted() {
+    let controller = Attentive::new(20, Needs::default());
+    let acked = controller.acked.clone();
+    let mut sender = Sender::new(&Config::default(), Box::new(controller));
+    sender.write(4 * SEGMENT + 10);
+    assert_eq!(sent(&mut sender, Time::ZERO), [0], "the SYN");
+    sender.on_ack(ms(100), &Ack { syn: true, ..Ack::default() }, None);
+    assert_eq!(sent(&mut sender, ms(100)), [0, 1, 2, 3, 4]);
+    acknowledge(&mut sender, ms(200), 1, (3, 5));
+    acknowledge(&mut sender, ms(201), 1, (3, 5));
+    sender.on_ack(ms(202), &Ack { number: 5, ..Ack::default() }, None);
+    let counted = acked.lock().unwrap().clone();
+    assert_eq!(counted, [(2 * SEGMENT + 10, 3), (0, 0), (2 * SEGMENT, 2)]);
 }

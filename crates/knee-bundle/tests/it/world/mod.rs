@@ -221,6 +221,7 @@ impl Carrier {
             }
             self.delivered += stamp.bytes;
             sample.newly_acked += stamp.bytes;
+            sample.newly_acked_segments += 1;
             if newest.is_none_or(|(last, _)| *number > last) {
                 newest = Some((*number, *stamp));
             }

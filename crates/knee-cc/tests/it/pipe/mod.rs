@@ -457,6 +457,7 @@ impl Net {
             rtt: Some(rtt),
             app_limited: newest.app_limited || flow.held_back.covers(newest.delivered),
             newly_acked: packets.len() as u64 * MSS,
+            newly_acked_segments: packets.len() as u32,
             newly_lost: lost,
             prior_in_flight,
             in_flight_at_send: newest.in_flight,

@@ -117,6 +117,7 @@ fn read_line(line: &str) -> Step {
         app_limited: number(13) == 1,
         ack_delayed: number(14) == 1,
         newly_acked: number(15),
+        newly_acked_segments: number(15).div_ceil(super::MSS) as u32,
         newly_lost: number(16),
         prior_in_flight: number(17),
         ..Sample::default()
