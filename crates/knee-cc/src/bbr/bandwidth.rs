@@ -109,23 +109,23 @@ impl Bbr {
         self.full_pipe.reached && self.changes.as_deref().is_some_and(|one| one.tobit_filter)
     }
 
-    /// Change `tobit_filter`: the sample that begins a round updates the estimate,
+    /// Change `tobit_filter`: the last sample of a round updates the estimate,
     /// which replaces the maximum. `scaled` is the sample's delivered amount.
     #[cold]
     fn filter_bandwidth(&mut self, bw: PacketRate, scaled: u64, sample: &Sample) {
         let pace = (u64::from(self.bandwidth.max()) * u64::from(self.pacing_gain)) >> 8;
         let Some(changes) = self.changes.as_deref_mut() else { return };
         let paced = changes.tobit.pace(pace, self.bandwidth.round_start);
-        if !self.bandwidth.round_start {
-            return;
-        }
         let send_us = sample.send_interval.as_micros();
         let limit = match scaled.checked_div(send_us.saturating_mul(u64::from(self.mss))) {
             _ if sample.app_limited => bw,
             Some(rate) => rate.max(paced).min(u64::from(PacketRate::MAX)) as PacketRate,
             None => PacketRate::MAX,
         };
-        let estimate = changes.tobit.update(self.bandwidth.filter.get(), bw, limit);
-        self.bandwidth.filter.reset(self.bandwidth.rounds, estimate);
+        let ended = changes.tobit.measured.replace((bw, limit));
+        if let Some((bw, limit)) = ended.filter(|_| self.bandwidth.round_start) {
+            let estimate = changes.tobit.update(self.bandwidth.filter.get(), bw, limit);
+            self.bandwidth.filter.reset(self.bandwidth.rounds, estimate);
+        }
     }
 }

@@ -26,8 +26,10 @@
 //! - *The limit* of a sample is the rate at which its data was sent, or the
 //!   slowest pace of the last two rounds if that is faster: a full window sends
 //!   as fast as acknowledgements arrive, and it is the path that slows those.
-//! - *One sample a round*, the one that begins it: samples of one flight
-//!   overlap, and their noise is not independent.
+//! - *One sample a round*, the last one: samples of one flight overlap, and their
+//!   noise is not independent. On a short path a flight is a burst, and its first
+//!   acknowledgement counts the silence before it but not what follows: a filter of
+//!   such samples falls to a fraction of the path, because nothing takes the best.
 //! - *A sample below its limit* moves the estimate no further than to itself. K
 //!   gives little weight to a sample that should have been at its limit, and is
 //!   far above 1 there.
@@ -73,6 +75,8 @@ pub(super) struct Tobit {
     last: f64,
     /// Slowest pace of this round, and of the previous one.
     paces: [u64; 2],
+    /// The last sample and its limit.
+    pub(super) measured: Option<(PacketRate, PacketRate)>,
 }
 
 impl Tobit {
@@ -150,6 +154,7 @@ impl Tobit {
         self.variance *= factor * factor;
         self.noise *= factor * factor;
         self.paces = [0; 2];
+        self.measured = None;
     }
 }
 

@@ -11,8 +11,14 @@
 //!     +--- two round trips --- DRAIN (4 packets) <--- min_rtt 10 s old
 //!
 //!   BDP  = delivered in GAIN_2 / its time x min_rtt
-//!   gain = 1 MiB/s x min_rtt, at most BDP / 16, at least a packet
+//!   gain = 1 MiB/s x min_rtt, at most BDP / 16, at least four packets
 //! ```
+//! The BDP is rounded up to whole packets. An acknowledgement covers two, so that the
+//! RTT of data is above the minimum by the time that the link takes for two packets:
+//! each measurement is two packets below the window. With a gain of one packet (the
+//! module's value for a day in April 2020) a flow would settle at half of any link on
+//! whose path a sixteenth of the BDP is less.
+//!
 //! There is no maximum filter: each BDP is one measurement with `gain` packets more
 //! than the last BDP in flight, so that the queue is `gain` long. In slow start the
 //! window is 3/2 of each new BDP, as long as the BDP grows. Losses have no effect.
@@ -39,6 +45,9 @@ const GAIN_RATE: u64 = 1 << 20;
 
 /// Divisor of the BDP for the largest `gain`.
 const LARGEST_GAIN: u64 = 16;
+
+/// Smallest `gain` in packets (`MIN_GAIN_CWND`).
+const LEAST_GAIN: u64 = 4;
 
 /// Duration of DRAIN, in round trips.
 const DRAIN_ROUNDS: u64 = 2;
@@ -114,7 +123,7 @@ impl WindowMachine {
     fn gain(&self) -> u64 {
         let min_rtt_us = self.min_rtt.unwrap_or_default().as_micros();
         let gain = GAIN_RATE.saturating_mul(min_rtt_us) / 1_000_000;
-        gain.min(self.bdp / LARGEST_GAIN).max(self.mss)
+        gain.min(self.bdp / LARGEST_GAIN).max(LEAST_GAIN * self.mss)
     }
 
     fn advance(&mut self, connection: &Connection) {
@@ -133,7 +142,7 @@ impl WindowMachine {
         let min_rtt = self.min_rtt.unwrap_or(connection.srtt);
         let bdp = u128::from(delivered) * u128::from(min_rtt.as_nanos())
             / u128::from(elapsed.as_nanos().max(1));
-        let bdp = bdp.min(u128::from(u64::MAX >> 8)) as u64;
+        let bdp = (bdp.min(u128::from(u64::MAX >> 8)) as u64).next_multiple_of(self.mss);
         if !self.app_limited || bdp > self.bdp {
             self.bdp = bdp;
         }
@@ -285,20 +294,21 @@ mod tests {
     /// One packet per millisecond over 40 ms is a BDP of 40,000 bytes. A round trip
     /// ends with the first ACK after 40 ms, the fifth: 50 packets in 50 ms. Slow
     /// start goes to 3/2 of the first BDP; the second is no larger. 1 MiB/s for 40
-    /// ms would be 41,943 bytes: the gain is a sixteenth of the BDP.
+    /// ms would be 41,943 bytes, and a sixteenth of the BDP 2,500: the gain is the
+    /// smallest, four packets.
     #[test]
     fn the_published_steps() {
         let mut by_hand = ByHand::new();
         by_hand.is("slow_start", 10_000);
         by_hand.until(90, 10).is("slow_start", 10_000);
         by_hand.until(100, 10).is("slow_start", 60_000);
-        by_hand.until(200, 10).is("gain_1", 42_500);
-        by_hand.until(250, 10).is("gain_2", 42_500);
+        by_hand.until(200, 10).is("gain_1", 44_000);
+        by_hand.until(250, 10).is("gain_2", 44_000);
         // Twice the rate: twice the BDP, plus a sixteenth.
         by_hand.until(300, 20).is("gain_1", 85_000);
-        // 0.4 packets per millisecond: 16,000 bytes, of which a sixteenth is one packet.
-        by_hand.until(400, 4).is("gain_1", 17_000);
-        by_hand.until(500, 1).is("gain_1", 5_000);
+        // 0.4 packets per millisecond: 16,000 bytes, and four packets.
+        by_hand.until(400, 4).is("gain_1", 20_000);
+        by_hand.until(500, 1).is("gain_1", 8_000);
         by_hand.until(600, 0).is("gain_1", 4_000);
     }
 
@@ -307,11 +317,11 @@ mod tests {
     #[test]
     fn the_minimum_is_renewed() {
         let mut by_hand = ByHand::new();
-        by_hand.until(10_000, 10).is("gain_1", 42_500);
+        by_hand.until(10_000, 10).is("gain_1", 44_000);
         by_hand.until(10_100, 10).is("drain", 4_000);
         assert!(by_hand.machine.decision().holds_back);
         by_hand.until(10_180, 1).is("drain", 4_000);
-        by_hand.until(10_190, 1).is("gain_1", 42_500);
+        by_hand.until(10_190, 1).is("gain_1", 44_000);
     }
 
     #[test]
@@ -330,7 +340,7 @@ mod tests {
         let mut by_hand = ByHand::new();
         by_hand.until(200, 10);
         by_hand.connection.app_limited = true;
-        by_hand.until(300, 1).is("gain_1", 42_500);
+        by_hand.until(300, 1).is("gain_1", 44_000);
         by_hand.until(400, 20).is("gain_1", 85_000);
     }
 }

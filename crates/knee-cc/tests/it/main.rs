@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod application_limited;
 mod bbr;
 mod bbr3;
 mod bbr_changes;
@@ -11,6 +12,7 @@ mod copa;
 mod coupled;
 mod falls;
 mod gcc;
+mod heavy_loss;
 mod ledbat;
 mod loss_based;
 mod low_delay;
@@ -18,6 +20,7 @@ mod pipe;
 mod random;
 mod registry;
 mod remycc;
+mod short_paths;
 mod timeout;
 mod vegas;
 mod vivace;

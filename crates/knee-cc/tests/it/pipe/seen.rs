@@ -2,6 +2,7 @@
 use super::{Net, Path, Seen, controller, init};
 use knee_cc::{Controller, Selection, Value, build};
 use knee_units::Time;
+use std::ops::Range;
 
 pub fn run(path: Path, name: &str, seconds: u64) -> Vec<Seen> {
     let mut net = Net::new(path);
@@ -69,8 +70,13 @@ pub fn with(name: &str, value: Value) -> Selection {
 }
 
 pub fn several(selection: &Selection, path: Path, flows: u64, seconds: u64) -> Vec<Seen> {
+    seeded(selection, path, 0..flows, seconds)
+}
+
+/// Returns what flows with these seeds saw that share a path.
+pub fn seeded(selection: &Selection, path: Path, seeds: Range<u64>, seconds: u64) -> Vec<Seen> {
     let mut net = Net::new(path);
-    for seed in 0..flows {
+    for seed in seeds {
         net.add(build(selection, init(seed)).unwrap(), Time::ZERO, Time::MAX);
     }
     let mut all = Vec::new();
