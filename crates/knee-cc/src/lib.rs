@@ -36,7 +36,7 @@ pub struct Sample {
     /// Whether the receiver may have delayed this acknowledgement (it covers
     /// only one segment, the last one outstanding).
     pub ack_delayed: bool,
-    /// Bytes newly acknowledged, cumulatively or selectively.
+    /// Bytes newly acknowledged, cumulatively or selectively, or reported as received twice.
     pub newly_acked: u64,
     /// Segments of [`newly_acked`](Self::newly_acked), short ones included (Linux's
     /// `acked_sacked`).
@@ -121,7 +121,8 @@ pub struct Connection {
     pub mtu: u32,
     /// Bytes sent and neither acknowledged nor marked lost.
     pub in_flight: u64,
-    /// Total bytes delivered, including selectively acknowledged ones.
+    /// Total bytes delivered, including selectively acknowledged ones, and full segments that were
+    /// reported as received twice (D-SACK), as in Linux.
     pub delivered: u64,
     /// Total bytes marked lost.
     pub lost: u64,
@@ -134,6 +135,10 @@ pub struct Connection {
     /// Minimum RTT over the transport's own window (Linux: 300 s); zero
     /// before the first sample.
     pub min_rtt: Time,
+    /// Degree of reordering: longest distance, in segments, from a late segment to the highest
+    /// that overtook it (Linux's `reordering`); zero if there was none, or the transport does
+    /// not tell.
+    pub reordering: u32,
     /// State of loss recovery.
     pub recovery: Recovery,
     /// Whether the window, not the application, limited sending in the last

@@ -27,6 +27,10 @@ use std::fmt::Debug;
 /// smallest retransmission timeout is the smoothed RTT plus 200 ms.
 const RESTART_AFTER: Time = Time::from_millis(200);
 
+/// Degree of reordering, in segments, above which what is delivered out of order grows the window
+/// (`net.ipv4.tcp_reordering`).
+const REORDERING: u32 = 3;
+
 /// What distinguishes one loss-based controller from another.
 pub(crate) trait Growth: Clone + Debug + Send + 'static {
     /// Whether the growth depends on the connection's other paths.
@@ -267,9 +271,10 @@ impl<G: Growth> Controller for LossBased<G> {
             self.last_sent = connection.now.saturating_sub(rtt);
         }
         self.growth.observe(&mut self.window, sample, connection);
-        // Selective acknowledgements alone do not grow the window (Linux's
-        // `tcp_may_raise_cwnd`).
-        let forward = connection.acknowledged > self.acknowledged;
+        // Selective acknowledgements alone do not grow the window, unless the path reorders
+        // (Linux's `tcp_may_raise_cwnd`).
+        let forward =
+            connection.acknowledged > self.acknowledged || connection.reordering > REORDERING;
         self.acknowledged = connection.acknowledged;
         let shrinking = self.phase == Phase::Reduced
             || matches!(connection.recovery, Recovery::Recovery | Recovery::WindowReduced);

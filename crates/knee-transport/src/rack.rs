@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 const DUPLICATE_THRESHOLD: u32 = 3;
 /// Recoveries for which a widened reordering window persists.
 const WINDOW_PERSIST: u8 = 16;
+/// Largest degree of reordering: `net.ipv4.tcp_max_reordering`.
+const DEGREE_MAX: u32 = 300;
 
 /// State of RACK.
 #[derive(Clone, Debug, Default)]
@@ -34,14 +36,18 @@ pub struct Rack {
     retransmissions: VecDeque<(u32, u32)>,
     /// Whether reordering was observed on this connection.
     reordering_seen: bool,
+    /// Longest distance, in segments, from a late segment to the highest that overtook it.
+    degree: u32,
     /// Number of instants at which reordering was observed, and the last of them.
     reorderings: u64,
     reordered_at: Time,
     /// The reordering window in quarters of the minimum RTT, less one.
     window_steps: u8,
     window_persist: u8,
-    /// End of the round in which a D-SACK widened the window.
-    widened_until: u32,
+    /// Whether a D-SACK was reported that has not yet widened the window.
+    duplicate: bool,
+    /// Bytes delivered when a D-SACK last widened the window.
+    widened_at: u64,
 }
 
 /// Result of a detection pass.
@@ -95,11 +101,12 @@ impl Rack {
         self.rtt = now - sent_at;
     }
 
-    /// Records that a segment below the highest delivered one arrived without
-    /// ever having been retransmitted.
+    /// Records that a segment arrived that was overtaken by `distance` segments, and never
+    /// retransmitted, or needlessly (`tcp_check_sack_reordering`).
     #[cold]
-    pub fn on_reordering(&mut self, now: Time) {
+    pub fn on_reordering(&mut self, now: Time, distance: u32) {
         self.reordering_seen = true;
+        self.degree = self.degree.max(distance.min(DEGREE_MAX));
         if self.reorderings == 0 || self.reordered_at != now {
             self.reorderings += 1;
             self.reordered_at = now;
@@ -111,26 +118,51 @@ impl Rack {
         self.reorderings
     }
 
-    /// Called when a retransmission was unnecessary (D-SACK), so the window was
-    /// too narrow. Widens it at most once per round, and, unlike the RFC, only
-    /// once reordering was seen (`tcp_dsack_seen`).
-    pub fn on_duplicate(&mut self, first: u32, next: u32) {
-        let rest = self.widened_until.wrapping_sub(first);
-        let in_round = rest > 0 && rest <= next.wrapping_sub(first);
-        if !self.reordering_seen || in_round {
-            return;
-        }
-        self.widened_until = next;
-        self.window_steps = self.window_steps.saturating_add(1);
-        self.window_persist = WINDOW_PERSIST;
+    /// Returns the degree of reordering in segments (Linux's `reordering`, which is never below
+    /// three).
+    #[inline]
+    pub fn degree(&self) -> u32 {
+        self.degree
     }
 
-    /// Called when a recovery is complete: the window narrows again after sixteen.
-    pub fn on_recovery_end(&mut self) {
-        self.window_persist = self.window_persist.saturating_sub(1);
-        if self.window_persist == 0 {
+    /// Called when a retransmission was unnecessary (D-SACK), so the window was too narrow.
+    /// Unlike in the RFC, this counts only once reordering was seen (`tcp_dsack_seen`).
+    pub fn on_duplicate(&mut self) {
+        self.duplicate |= self.reordering_seen;
+    }
+
+    /// Whether the next delivery may change the window.
+    #[inline]
+    pub fn is_unsettled(&self) -> bool {
+        self.duplicate || (self.window_persist == 0 && self.window_steps > 0)
+    }
+
+    /// Called when data is delivered, `delivered` bytes in all; the newest of it was sent when
+    /// `prior_delivered` were. A D-SACK widens the window, at most once per round, and a round ends
+    /// when data is delivered that was sent after the window was widened: on a path that reorders,
+    /// the RFC's round, which ends with the cumulative ACK, is longer. The window narrows when it
+    /// has lasted for its recoveries (`tcp_rack_update_reo_wnd`).
+    #[cold]
+    pub fn settle(&mut self, prior_delivered: u64, delivered: u64) {
+        let due = std::mem::take(&mut self.duplicate) && prior_delivered >= self.widened_at;
+        if due {
+            self.window_steps = self.window_steps.saturating_add(1);
+            self.window_persist = WINDOW_PERSIST;
+            self.widened_at = delivered;
+        } else if self.window_persist == 0 {
             self.window_steps = 0;
         }
+    }
+
+    /// Called when a recovery is complete and was not undone (`tcp_try_undo_recovery`).
+    pub fn on_recovery_end(&mut self) {
+        self.window_persist = self.window_persist.saturating_sub(1);
+    }
+
+    /// Called when D-SACKs have shown that a recovery was needless: the window lasts for one more
+    /// (`tcp_try_undo_dsack`).
+    pub fn on_needless_recovery(&mut self) {
+        self.window_persist = (self.window_persist + 1).min(WINDOW_PERSIST);
     }
 
     /// Records a retransmission.

@@ -12,8 +12,10 @@ use knee_units::{Rate, Time};
 /// The connection's side of the estimator.
 #[derive(Clone, Debug)]
 pub struct RateSampler {
-    /// Total bytes delivered, including selectively acknowledged ones.
+    /// Total bytes delivered, including selectively acknowledged ones and `needless` ones.
     pub delivered: u64,
+    /// Bytes retransmitted needlessly, as far as the receiver reported it.
+    pub needless: u64,
     /// When `delivered` last grew.
     delivered_at: Time,
     /// Send time of the segment that was acknowledged last.
@@ -64,6 +66,7 @@ impl RateSampler {
     pub fn new(sampler: Sampler) -> RateSampler {
         RateSampler {
             delivered: 0,
+            needless: 0,
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,

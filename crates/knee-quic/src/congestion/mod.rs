@@ -443,6 +443,7 @@ impl Inner {
             sent: self.counted.sent,
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.minimum(),
+            reordering: 0,
             recovery: self.episode.state(),
             window_limited: self.window_limited,
             app_limited: self.sampler.app_limited(),

@@ -1,7 +1,7 @@
 //! Processing of an ACK: scoreboard, RTT, losses, rate sample, controller,
 //! timer (in the order of Linux's `tcp_ack`).
 
-use super::{Handshake, Sender};
+use super::{Handshake, Sender, timestamp};
 use crate::rate::{Newest, measures_rtt};
 use crate::scoreboard::{
     APP_LIMITED, EVER_RETRANSMITTED, LOST, PlainRun, RETRANSMISSION_OUT, SACKED, Sent,
@@ -34,6 +34,11 @@ pub(super) struct Progress {
     pub highest_sacked: u32,
     /// Whether any segment was newly selectively acknowledged.
     pub sacked: bool,
+    /// First segment outstanding before.
+    pub first: u32,
+    /// The lowest segment that was selectively acknowledged after a higher one and is no
+    /// retransmission, or a needless one.
+    pub late: Option<u32>,
     /// The segment that the receiver reports as a duplicate.
     pub duplicate: Option<u32>,
 }
@@ -67,7 +72,7 @@ impl Sender {
         }
         let suspicious =
             details.is_some() || self.recovery != Recovery::Open || ack.congestion_echo;
-        let suspicious = suspicious || self.probe.is_some();
+        let suspicious = suspicious || self.probe.is_some() || self.rack.is_unsettled();
         let mut sample = Sample { prior_in_flight: self.board.in_flight(), ..Sample::default() };
         let prior_missing = self.board.missing_segments();
         let run = if suspicious { None } else { self.board.plain_run(ack.number) };
@@ -156,11 +161,18 @@ impl Sender {
                 self.rack.judge_from(self.board.first());
             }
         }
-        let mut progress = Progress { highest_sacked: self.highest_sacked, ..Progress::default() };
+        let (first, highest_sacked) = (self.board.first(), self.highest_sacked);
+        let mut progress = Progress { first, highest_sacked, ..Progress::default() };
         if let Some(details) = details {
             self.take_details(now, details, &mut progress, sample);
         }
-        self.take_cumulative(now, ack.number, &mut progress);
+        if let Some(late) = progress.late
+            && (self.recovery != Recovery::Loss || self.undo.possible)
+        {
+            self.note_reordering(now, late, ack.number);
+        }
+        self.take_cumulative(now, ack, &mut progress);
+        self.settle_reordering_window(&progress.newest);
         sample.newly_acked = self.sampler.delivered - prior_delivered;
         sample.rtt = self.measure_rtt(now, ack, &progress);
         sample.ack_delayed = self.maybe_delayed(&progress, sample);
@@ -178,8 +190,7 @@ impl Sender {
             return;
         }
         self.handshake = Handshake::Done;
-        let rtt =
-            Time::from_micros(u64::from(super::timestamp(now).wrapping_sub(ack.timestamp_echo)));
+        let rtt = Time::from_micros(u64::from(timestamp(now).wrapping_sub(ack.timestamp_echo)));
         self.rtt.update(rtt, 0, 0);
         self.rtt.update_minimum(now, rtt);
         self.timer.deadline = Time::MAX;
@@ -187,8 +198,31 @@ impl Sender {
         self.tell(now, Event::Established);
     }
 
+    /// Notes that segment `late` was overtaken by the highest selectively acknowledged one, or, if
+    /// that is `acknowledged` too, by all that is.
+    #[cold]
+    pub(super) fn note_reordering(&mut self, now: Time, late: u32, acknowledged: u32) {
+        let highest = self.highest_sacked.wrapping_sub(1);
+        let highest = if after(acknowledged, highest) { acknowledged } else { highest };
+        if before(late, highest) {
+            self.rack.on_reordering(now, highest.wrapping_sub(late));
+        }
+    }
+
+    /// Widens or narrows RACK's reordering window if that is due.
     #[inline]
-    fn take_cumulative(&mut self, now: Time, number: u32, progress: &mut Progress) {
+    fn settle_reordering_window(&mut self, newest: &Newest) {
+        if self.rack.is_unsettled()
+            && let Some(number) = newest.number
+        {
+            let prior_delivered = self.board.get(number).delivered;
+            self.rack.settle(prior_delivered, self.sampler.delivered);
+        }
+    }
+
+    #[inline]
+    fn take_cumulative(&mut self, now: Time, ack: &Ack, progress: &mut Progress) {
+        let number = ack.number;
         // RACK only needs the last of consecutive original transmissions.
         let mut original = None;
         while after(number, self.board.first()) && !self.board.is_empty() {
@@ -200,7 +234,7 @@ impl Sender {
             let sent = self.board.pop();
             if sent.flags & !APP_LIMITED == 0 {
                 if original.is_none() && before(first, progress.highest_sacked) {
-                    self.rack.on_reordering(now);
+                    self.note_reordering(now, first, number);
                 }
                 original = Some((sent.sent_at, sent.order));
                 progress.original |= before(first, self.high);
@@ -211,7 +245,7 @@ impl Sender {
                 if let Some((sent_at, order)) = original.take() {
                     self.rack.on_original_delivered(now, sent_at, order);
                 }
-                self.take_marked(now, first, &sent, progress);
+                self.take_marked(now, first, &sent, ack, progress);
             }
         }
         if let Some((sent_at, order)) = original {
@@ -228,13 +262,20 @@ impl Sender {
     /// Processes the cumulative acknowledgement of a segment that was
     /// selectively acknowledged, lost or retransmitted.
     #[cold]
-    fn take_marked(&mut self, now: Time, number: u32, sent: &Sent, progress: &mut Progress) {
+    fn take_marked(
+        &mut self,
+        now: Time,
+        number: u32,
+        sent: &Sent,
+        ack: &Ack,
+        progress: &mut Progress,
+    ) {
         if measures_rtt(sent) {
             if sent.flags & SACKED == 0 {
                 progress.original |= before(number, self.high);
                 progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
                 if before(number, progress.highest_sacked) {
-                    self.rack.on_reordering(now);
+                    self.note_reordering(now, number, ack.number);
                 }
             }
         } else {
@@ -243,7 +284,13 @@ impl Sender {
         if sent.flags & SACKED == 0 {
             progress.segments += 1;
             self.deliver(number, sent, progress);
-            self.rack.on_delivered(now, sent, self.rtt.minimum());
+            // RFC 8985, section 6.2, step 2: the echoed timestamp shows that the original arrived
+            // (`tcp_skb_spurious_retrans`).
+            let again = sent.flags & EVER_RETRANSMITTED != 0;
+            let needless = again && before(ack.timestamp_echo, timestamp(sent.sent_at));
+            if !needless {
+                self.rack.on_delivered(now, sent, self.rtt.minimum());
+            }
         }
     }
 
@@ -313,13 +360,24 @@ impl Sender {
         self.counters.duplicates += 1;
         let (first, next) = (self.board.first(), self.board.next());
         let known = before(number, next) && !before(number, self.undo.first);
-        let again = before(number, first)
-            || (known && self.board.get(number).flags & EVER_RETRANSMITTED != 0);
+        let outstanding = before(number, next) && !before(number, first);
+        let flags = if outstanding { self.board.get(number).flags } else { 0 };
+        let again = before(number, first) || flags & EVER_RETRANSMITTED != 0;
         if known && again {
             self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
         }
+        // A needless retransmission is delivered too (`tcp_dsack_seen`); of more duplicates than
+        // there were retransmissions nothing is believed.
+        if self.counters.duplicates <= self.counters.retransmitted_segments {
+            self.sampler.delivered += u64::from(self.mss);
+            self.sampler.needless += u64::from(self.mss);
+        }
         if !self.probe.is_some_and(|probe| probe.carried(number)) {
-            self.rack.on_duplicate(first, next);
+            self.rack.on_duplicate();
+        }
+        // `tcp_sacktag_one`: what was retransmitted, and had arrived, was late.
+        if flags & (EVER_RETRANSMITTED | SACKED) == EVER_RETRANSMITTED | SACKED {
+            progress.late = Some(number);
         }
     }
 
@@ -387,6 +445,7 @@ impl Sender {
         let original = before(number, self.high);
         let newest = Newest::of(number, sent_at, order);
         let progress = Progress { newest, original, sacked: true, ..Progress::default() };
+        self.settle_reordering_window(&progress.newest);
         let look_again = self.recover(now, ack, &progress, sample);
         let restarts = self.precedes_first(sent_at);
         Learnt { newest: Some(number), advanced: false, restarts, look_again }
@@ -414,7 +473,8 @@ impl Sender {
             // Below the highest delivered segment and never retransmitted: it
             // was overtaken, not lost.
             if before(number, self.highest_sacked) {
-                self.rack.on_reordering(now);
+                let lower = progress.late.filter(|late| before(*late, number));
+                progress.late = lower.or(Some(number));
             }
         }
         if after(number.wrapping_add(1), self.highest_sacked) {
@@ -497,7 +557,7 @@ fn sort_few(blocks: &mut [(u32, u32)], key: impl Fn((u32, u32)) -> u32) {
 /// (`tcp_rtt_tsopt_us`), so it may be off by up to one either way, and below the
 /// true minimum; BBR's minimum RTT then lasts longer over lossy paths.
 fn rtt_by_timestamp(now: Time, echo: u32) -> Time {
-    let passed = super::timestamp(now).wrapping_sub(echo);
+    let passed = timestamp(now).wrapping_sub(echo);
     let sent = now.as_micros().saturating_sub(u64::from(passed));
     Time::from_millis((now.as_micros() / 1000 - sent / 1000).max(1))
 }

@@ -344,7 +344,7 @@ impl Sender {
 
     /// Returns the bytes delivered, including selectively acknowledged ones.
     pub fn delivered(&self) -> u64 {
-        self.sampler.delivered
+        self.sampler.delivered - self.sampler.needless
     }
 
     /// Returns the segments delivered, including selectively acknowledged ones.
@@ -449,6 +449,7 @@ impl Sender {
             sent: self.board.sent_bytes(),
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.minimum(),
+            reordering: self.rack.degree(),
             recovery: self.recovery,
             window_limited: self.window_limited,
             app_limited: self.sampler.app_limited(),

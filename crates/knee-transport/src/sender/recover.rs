@@ -206,10 +206,10 @@ impl Sender {
         match self.recovery {
             Recovery::WindowReduced if first != self.high => self.finish(now),
             Recovery::Recovery | Recovery::Loss => {
-                self.rack.on_recovery_end();
                 if self.may_undo(now, ack) {
                     self.undo_reduction(now, false);
                 } else {
+                    self.rack.on_recovery_end();
                     self.finish(now);
                 }
             }
@@ -241,10 +241,10 @@ impl Sender {
             Recovery::Recovery
                 if progress.advanced && self.undo.possible && self.was_delayed(now, ack) =>
             {
-                self.undo_partial(now);
+                self.undo_partial(now, ack, progress);
             }
             Recovery::Recovery if self.undo.possible && self.all_needless() => {
-                self.undo_reduction(now, false);
+                self.undo_needless(now);
             }
             Recovery::Loss => {
                 let spurious = self.timeout_in_doubt && progress.original;
@@ -258,7 +258,7 @@ impl Sender {
             Recovery::Open | Recovery::Disorder
                 if progress.duplicate.is_some() && self.undo.possible && self.all_needless() =>
             {
-                self.undo_reduction(now, false);
+                self.undo_needless(now);
             }
             _ => {}
         }
@@ -267,13 +267,19 @@ impl Sender {
     /// Handles a hole filled by the original, which the path reordered. While
     /// retransmissions are out, new data is sent and nothing more counts as
     /// lost (`tcp_try_undo_partial`).
-    fn undo_partial(&mut self, now: Time) {
-        self.rack.on_reordering(now);
+    fn undo_partial(&mut self, now: Time, ack: &Ack, progress: &Progress) {
+        self.note_reordering(now, progress.first, ack.number);
         if self.board.retransmission_bytes > 0 {
             self.only_new_data = true;
         } else {
             self.undo_reduction(now, true);
         }
+    }
+
+    /// Handles that D-SACKs have confirmed each retransmission (`tcp_try_undo_dsack`).
+    fn undo_needless(&mut self, now: Time) {
+        self.rack.on_needless_recovery();
+        self.undo_reduction(now, false);
     }
 
     /// F-RTO (RFC 5682, section 3.1; `tcp_process_loss`). The first ACK that

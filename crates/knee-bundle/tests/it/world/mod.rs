@@ -126,6 +126,7 @@ impl Carrier {
             sent: self.delivered + self.lost + self.sent.in_flight(),
             srtt: self.rtt.smoothed,
             min_rtt: self.rtt.min,
+            reordering: 0,
             recovery: if self.recovery.is_some() { Recovery::Recovery } else { Recovery::Open },
             window_limited: self.window_limited,
             app_limited: self.app_limited_until > 0,

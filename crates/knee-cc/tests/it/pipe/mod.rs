@@ -150,6 +150,7 @@ impl Flow {
             sent: self.next * MSS,
             srtt: self.srtt,
             min_rtt: self.min_rtt,
+            reordering: 0,
             recovery: self.recovery,
             window_limited: self.window_limited,
             app_limited: self.app_limited() || self.held_back.covers(self.delivered),

@@ -15,6 +15,7 @@ mod sender;
 mod rfc2018_rfc2883_receiver;
 mod rfc2883_dsack;
 mod rfc3522_eifel;
+mod rfc5681_growth;
 mod rfc5682_frto;
 mod rfc6298_rto;
 mod rfc6675_sack;

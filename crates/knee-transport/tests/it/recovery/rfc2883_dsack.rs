@@ -74,9 +74,10 @@ fn what_the_network_duplicated_before_recovery_says_nothing() {
              > 20
         101  < ack 1 sack 2:5
              > 1 again
-        110  < ack 1 sack 2:5 dsack 0
+        110  < ack 1 sack 2:5 dsack 0 # delivered, says tcp_dsack_seen
+             > 21
         201  < ack 21
-             > 21:31
+             > 22:31
              = undone 0, window 10, state open",
     );
 }
@@ -88,9 +89,10 @@ fn what_was_never_sent_again_was_duplicated_by_the_network() {
         "0    > 0:20
         100  < ack 0 sack 1:4
              > 0 again
-        110  < ack 0 sack 1:4 dsack 2
+        110  < ack 0 sack 1:4 dsack 2  # delivered, says tcp_dsack_seen
+             > 20
         200  < ack 20
-             > 20:30
+             > 21:30
              = undone 0, window 10, state open",
     );
 }
@@ -104,8 +106,9 @@ fn a_retransmission_selectively_acknowledged_twice_counts() {
              > 0:2 again
         150  < ack 0 sack 1:6              # the original of 1 was late
         200  < ack 0 sack 1:6 dsack 1
+             > 20
         201  < ack 20
-             > 20:30
+             > 21:30
              = undone 0
         202  < ack 20 dsack 0
              > 30:40
@@ -114,10 +117,10 @@ fn a_retransmission_selectively_acknowledged_twice_counts() {
 }
 
 #[test]
-fn a_duplicate_delivers_nothing() {
+fn a_duplicate_is_no_data() {
     script(
-        "RFC 6937, section 2: DeliveredData counts what is newly acknowledged (Linux counts a \
-         duplicate as delivered, too)",
+        "RFC 6937, section 2: DeliveredData counts what is newly acknowledged; so does the record \
+         (PRR, controllers and rate samples count a duplicate as delivered, as Linux does)",
         "0    > 0:20
         100  < ack 0 sack 1:7
              > 0 again
@@ -141,5 +144,23 @@ fn a_probe_reported_as_duplicate_is_not_the_retransmission() {
         403  < ack 3 sack 4:5 dsack 4
         502  < ack 5
              = undone 0, window 10, state open",
+    );
+}
+
+#[test]
+fn what_was_received_twice_is_delivered() {
+    script(
+        "Linux: tcp_dsack_seen, a spurious retransmission is delivered, so that PRR lets data leave \
+         for it (RFC 6937, section 3, counts only what is newly acknowledged)",
+        "0    > 0:20
+        100  < ack 0 sack 2:6
+             > 0 again                # 4 x 10 / 20
+             > 1 again
+             = in_flight 16
+        101  < ack 0 sack 1:6         # 5 x 10 / 20 - 2
+             = window 15.5
+        200  < ack 0 sack 1:6 dsack 1 # 6 x 10 / 20 - 2
+             > 20
+             = window 16, delivered 5",
     );
 }

@@ -239,3 +239,24 @@ fn a_retransmission_that_only_a_timeout_had_marked_is_judged_as_well() {
              > 1 again",
     );
 }
+
+#[test]
+fn an_original_acknowledged_after_its_retransmission_does_not_date_the_latter() {
+    script(
+        "RFC 8985, section 6.2, step 2: ignored if the echoed timestamp is older than the \
+         retransmission, which an age of one minimum RTT alone would not show (Linux: \
+         tcp_skb_spurious_retrans)",
+        "given fixed 20
+        0    > 0:20
+        100  < ack 0 sack 1:4
+             > 0 again
+             > 20:23
+        205  < ack 4 ecr 0
+             > 23
+             = undone 1
+        206  < ack 4 sack 5:6        # overtakes 4; 6 to 19 left before the retransmission did
+             > 24
+        231  > 4 again
+             = lost 2",
+    );
+}

@@ -265,3 +265,71 @@ fn the_duplicate_of_a_probe_widens_nothing() {
         725  > 5 again",
     );
 }
+
+#[test]
+fn the_duplicate_of_a_segment_above_a_hole_is_reordering() {
+    script(
+        "Linux: tcp_sacktag_one, a D-SACK for a segment retransmitted and already selectively \
+         acknowledged (RFC 8985 looks at segments never retransmitted only)",
+        "given fixed 20
+        0    > 0:20
+        100  < ack 0 sack 2:6
+             > 0:2 again
+             > 20:24
+        101  < ack 0 sack 1:6
+             > 24
+             = reorderings 0
+        200  < ack 0 sack 1:6 dsack 1
+             = reorderings 1",
+    );
+}
+
+#[test]
+fn a_round_of_the_window_is_counted_by_deliveries() {
+    script(
+        "Linux: tcp_rack_update_reo_wnd, a round ends when data is delivered that was sent after the \
+         window widened, even above a hole (RFC 8985, section 6.2, step 4: when SND.UNA reaches \
+         RACK.dsack_round)",
+        &format!(
+            "{WIDENED}
+        230  < ack 23 sack 24:25     # 23 and this were delivered when the window widened
+             > 43
+        240  < ack 25
+             > 44
+        241  < ack 25 sack 26:40
+             > 45:59
+        291  > 25 again
+        302  < ack 25 sack 26:43
+             > 59:62
+        330  < ack 25 sack 26:44
+             > 62
+        331  < ack 25 sack 26:44 dsack 2
+        340  < ack 25 sack 26:45     # sent after the window widened
+             > 63
+        341  < ack 25 sack 46:47 26:45
+             > 64
+             = timer 416             # 45: 241 + 100 + 75"
+        ),
+    );
+}
+
+#[test]
+fn a_recovery_that_is_undone_does_not_narrow_the_window() {
+    let mut text = format!("{WIDENED}\n302 < ack 43\n> 43:63\n");
+    let (mut at, mut first) = (302, 43);
+    for recovery in 1..=17 {
+        let (next, lost_at) = (first + 20, at + 100 + 50);
+        // The first is late: it arrives in time to show that its retransmission was needless.
+        text += &format!("{} < ack {first} sack {}:{next}\n", at + 100, first + 1);
+        text += &format!("> {next}:{}\n{lost_at} > {first} again\n", next + 19);
+        let sent_at = at;
+        at = lost_at + 100;
+        first = next + 19;
+        text += &format!("{at} < ack {first} ecr {sent_at}\n> {first}:{}\n", first + 20);
+        text += &format!("= state open, recoveries {0}, undone {0}\n", recovery + 1);
+    }
+    script(
+        "Linux: tcp_try_undo_recovery counts for reo_wnd_persist only what is not undone",
+        &text,
+    );
+}

@@ -301,6 +301,7 @@ impl<'a> Run<'a> {
             "undone" => counters.spurious_recoveries as f64,
             "timeouts" => counters.timeouts as f64,
             "probes" => counters.probes as f64,
+            "reorderings" => self.sender.reorderings() as f64,
             "srtt" => ms(rtt.smoothed()),
             "rttvar" => ms(rtt.deviation()),
             "min_rtt" => ms(rtt.minimum()),

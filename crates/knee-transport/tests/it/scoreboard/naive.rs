@@ -13,6 +13,8 @@ pub struct Segment {
     /// Time and transmission number of the last transmission.
     sent_at: Micros,
     order: u64,
+    /// Bytes delivered when it was last sent.
+    delivered: u64,
     sacked: bool,
     pub lost: bool,
     /// Whether a retransmission is in flight.
@@ -56,7 +58,10 @@ struct Rack {
     reordering: bool,
     steps: u64,
     persist: u32,
-    round: u32,
+    /// Whether a duplicate was reported that has not yet widened the window.
+    duplicate: bool,
+    /// Bytes delivered when the window was last widened.
+    widened_at: u64,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +72,11 @@ pub struct Naive {
     pub delivered_bytes: u64,
     pub lost_bytes: u64,
     pub resent_bytes: u64,
+    /// Segments sent again, and those reported as duplicates.
+    resent: u64,
+    duplicates: u64,
+    /// Bytes of duplicates, which count as delivered (Linux: `tcp_dsack_seen`).
+    duplicate_bytes: u64,
     transmissions: u64,
     rack: Rack,
     /// RecoveryPoint.
@@ -95,6 +105,7 @@ impl Naive {
             bytes,
             sent_at: now,
             order: self.transmissions,
+            delivered: self.counted_bytes(),
             sacked: false,
             lost: false,
             again: false,
@@ -110,13 +121,15 @@ impl Naive {
         if number == self.first {
             self.start_timer(now, rto_ns);
         }
-        let order = self.transmissions;
+        let (order, delivered) = (self.transmissions, self.counted_bytes());
         let segment = self.segment(number);
         segment.sent_at = now;
         segment.order = order;
+        segment.delivered = delivered;
         segment.again = true;
         segment.ever_again = true;
         segment.judged = false;
+        self.resent += 1;
         self.resent_bytes += self.segment(number).bytes;
         self.first_again = self.first_again.or(Some(now));
         if let Some(stamp) = &mut self.undo {
@@ -160,9 +173,19 @@ impl Naive {
     pub fn on_ack(&mut self, now: Micros, ack: &Acknowledgement, before: View, after: View) {
         let prior_first = self.first;
         let highest = self.rack.highest;
-        self.take_duplicate(ack);
-        let (any_sacked, sacked) = self.take_blocks(now, ack, before.min_rtt_ns);
-        self.take_cumulative(now, ack.number, highest, before.min_rtt_ns);
+        let mut late = self.take_duplicate(ack);
+        let mut newest = None;
+        let (any_sacked, sacked) =
+            self.take_blocks(now, ack, before.min_rtt_ns, &mut late, &mut newest);
+        // Linux: `tcp_sacktag_write_queue` looks at reordering unless in Loss that is not undone.
+        let top = (self.rack.highest.max(1) - 1).max(ack.number);
+        if late.is_some_and(|late| late < top) && (!before.in_loss || self.undo.is_some()) {
+            self.rack.reordering = true;
+        }
+        self.take_cumulative(now, ack, highest, before.min_rtt_ns, &mut newest);
+        if let Some((_, delivered)) = newest {
+            self.settle_window(delivered);
+        }
         let advanced = self.first > prior_first;
         let sacked_before_first = self.segments.first().zip(sacked);
         let sacked_before_first =
@@ -186,11 +209,13 @@ impl Naive {
             self.rack.reordering = true;
             assert_eq!(undone, !retransmitting, "a delayed original fills a hole");
         }
-        if ended {
+        // Linux: `tcp_try_undo_recovery` counts what is not undone, and `tcp_try_undo_dsack` counts
+        // one more.
+        if ended && !undone {
             self.rack.persist = self.rack.persist.saturating_sub(1);
-            if self.rack.persist == 0 {
-                self.rack.steps = 0;
-            }
+        }
+        if undone && !ended && !partial && !before.in_loss {
+            self.rack.persist = (self.rack.persist + 1).min(16);
         }
         if undone {
             self.undo = None;
@@ -221,13 +246,33 @@ impl Naive {
         }
     }
 
-    fn take_duplicate(&mut self, ack: &Acknowledgement) {
-        let Some(number) = ack.duplicate else { return };
+    /// Bytes delivered, duplicates included.
+    fn counted_bytes(&self) -> u64 {
+        self.delivered_bytes + self.duplicate_bytes
+    }
+
+    /// Returns the segment if it had arrived above a hole and was sent again: it was late.
+    fn take_duplicate(&mut self, ack: &Acknowledgement) -> Option<u32> {
+        let number = ack.duplicate?;
         let of_probe = self.probe.is_some_and(|(high, _)| high == number + 1);
-        if self.rack.reordering && !of_probe && self.first >= self.rack.round {
-            self.rack.round = self.next;
+        self.rack.duplicate |= self.rack.reordering && !of_probe;
+        self.duplicates += 1;
+        if self.duplicates <= self.resent {
+            self.duplicate_bytes += 1448;
+        }
+        let known = self.segments.iter().any(|s| s.number == number && s.sacked && s.ever_again);
+        known.then_some(number)
+    }
+
+    /// Linux: `tcp_rack_update_reo_wnd`, for an ACK that delivers data; the newest of it was sent
+    /// when `delivered` bytes were. (RFC 8985, section 6.2, step 4: once per round of SND.UNA.)
+    fn settle_window(&mut self, delivered: u64) {
+        if std::mem::take(&mut self.rack.duplicate) && delivered >= self.rack.widened_at {
             self.rack.steps += 1;
             self.rack.persist = 16;
+            self.rack.widened_at = self.counted_bytes();
+        } else if self.rack.persist == 0 {
+            self.rack.steps = 0;
         }
     }
 
@@ -238,6 +283,8 @@ impl Naive {
         now: Micros,
         ack: &Acknowledgement,
         min_rtt_ns: u64,
+        late: &mut Option<u32>,
+        newest: &mut Option<(u64, u64)>,
     ) -> (bool, Option<Micros>) {
         let (mut any, mut oldest) = (false, None::<Micros>);
         let mut numbers: Vec<u32> = ack.blocks.iter().flat_map(|&(a, b)| a..b).collect();
@@ -248,35 +295,46 @@ impl Naive {
             any = true;
             let segment = self.segments[place].clone();
             if !segment.ever_again && number < self.rack.highest {
-                self.rack.reordering = true;
+                *late = Some(late.map_or(number, |late| late.min(number)));
             }
             if !segment.ever_again {
                 oldest = Some(oldest.map_or(segment.sent_at, |at| at.min(segment.sent_at)));
             }
             self.rack.highest = self.rack.highest.max(number + 1);
-            self.delivered(now, &segment, min_rtt_ns);
+            *newest = (*newest).max(Some((segment.order, segment.delivered)));
+            self.delivered(now, &segment, min_rtt_ns, false);
             let kept = &mut self.segments[place];
             (kept.sacked, kept.lost, kept.again) = (true, false, false);
         }
         (any, oldest)
     }
 
-    fn take_cumulative(&mut self, now: Micros, number: u32, highest: u32, min_rtt_ns: u64) {
-        while self.segments.first().is_some_and(|segment| segment.number < number) {
+    fn take_cumulative(
+        &mut self,
+        now: Micros,
+        ack: &Acknowledgement,
+        highest: u32,
+        min_rtt_ns: u64,
+        newest: &mut Option<(u64, u64)>,
+    ) {
+        while self.segments.first().is_some_and(|segment| segment.number < ack.number) {
             let segment = self.segments.remove(0);
             self.first = segment.number + 1;
             if !segment.sacked {
                 // Overtaken by segments that earlier ACKs reported.
                 self.rack.reordering |= !segment.ever_again && segment.number < highest;
-                self.delivered(now, &segment, min_rtt_ns);
+                *newest = (*newest).max(Some((segment.order, segment.delivered)));
+                // RFC 8985, section 6.2, step 2: the timestamp is older than the retransmission.
+                let original = ack.echo < segment.sent_at;
+                self.delivered(now, &segment, min_rtt_ns, original);
             }
         }
     }
 
-    fn delivered(&mut self, now: Micros, segment: &Segment, min_rtt_ns: u64) {
+    fn delivered(&mut self, now: Micros, segment: &Segment, min_rtt_ns: u64, original: bool) {
         self.delivered_bytes += segment.bytes;
         let rtt = now - segment.sent_at;
-        if segment.ever_again && rtt * 1000 < min_rtt_ns {
+        if segment.ever_again && (original || rtt * 1000 < min_rtt_ns) {
             return;
         }
         self.rack.rtt = rtt;
