@@ -213,8 +213,10 @@ impl Copa {
         let delta = self.delta();
         // W / RTT_standing <= 1 / (delta d), without a division by a zero delay.
         let up = self.window * delta * queueing <= standing;
+        // An unused window proves nothing (RFC 7661, section 4).
+        let used = connection.window_limited && !connection.app_limited;
         if self.slow_start {
-            if up && !connection.app_limited {
+            if up && used {
                 self.window += acked;
                 return;
             }
@@ -230,7 +232,7 @@ impl Copa {
         let step = (acked * self.velocity.value / (delta * self.window)).min(acked);
         if !up {
             self.window -= step;
-        } else if !connection.app_limited {
+        } else if used {
             self.window += step;
         }
         self.update_velocity(connection);

@@ -3,7 +3,8 @@
 //!
 //! Three of the published changes alter when phases end:
 //! - `drain_to_target`: the phase below gain 1 lasts until in flight is down to
-//!   one BDP, however long that takes; a full min_rtt does not end it.
+//!   one BDP, however long that takes; a full min_rtt does not end it. Beside a
+//!   flow that keeps the queue full (CUBIC, 4 BDP) it lasts until PROBE_RTT.
 //! - `probe_exit_early`: the phase above gain 1 ends as soon as in flight
 //!   reaches its target; a full min_rtt is no longer required.
 //! - `max_cruise`: after a phase at gain 1 the next probe begins if these

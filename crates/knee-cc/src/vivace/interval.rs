@@ -79,9 +79,13 @@ impl Interval {
         self.lost as f64 / (self.acked + self.lost).max(1) as f64
     }
 
-    /// Returns equation 2 for a sending rate in Mbit/s.
+    /// Returns equation 2 for a sending rate in Mbit/s, or for what was sent if the receive window
+    /// allowed less than half of it: otherwise the rate would grow without end.
     pub(super) fn utility(&self, mbit: f64) -> f64 {
-        utility(mbit, self.slope(), self.loss_share())
+        let seconds = self.end.saturating_sub(self.start).as_secs_f64();
+        let sent = (self.acked + self.lost) as f64 * 8.0 / 1e6 / seconds.max(1e-6);
+        let rate = if 2.0 * sent < mbit { sent } else { mbit };
+        utility(rate, self.slope(), self.loss_share())
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Path {
     pub application: Option<u64>,
     /// ECN-capable packets that wait longer are marked.
     pub mark_above: Option<Time>,
+    /// Payload bytes that the receiver lets be in flight.
+    pub receive_window: u64,
 }
 
 impl Path {
@@ -53,6 +55,7 @@ impl Path {
             drop_every: None,
             application: None,
             mark_above: None,
+            receive_window: u64::MAX,
         }
     }
 
@@ -120,6 +123,8 @@ struct Flow {
     next_departure: Time,
     timer_at: Time,
     window_limited: bool,
+    /// Number of the packet that ends the round for which `window_limited` holds.
+    usage_end: u64,
     recovery: Recovery,
     recovery_end: u64,
     srtt: Time,
@@ -133,6 +138,14 @@ struct Flow {
 }
 
 impl Flow {
+    /// Records for one round whether the window was the limit (`tcp_cwnd_validate`).
+    fn note_window_use(&mut self, limited: bool) {
+        let first = self.outstanding.front().map_or(self.next, |packet| packet.number);
+        if limited || first >= self.usage_end {
+            (self.window_limited, self.usage_end) = (limited, self.next);
+        }
+    }
+
     fn app_limited(&self) -> bool {
         self.app_limited_until > self.delivered
     }
@@ -221,6 +234,7 @@ impl Net {
             next_departure: Time::ZERO,
             timer_at: Time::MAX,
             window_limited: false,
+            usage_end: 0,
             recovery: Recovery::Open,
             recovery_end: 0,
             srtt: self.path.rtt,
@@ -298,8 +312,9 @@ impl Net {
             }
             let decision = flow.controller.decision();
             let in_flight = flow.outstanding.len() as u64 * MSS;
-            flow.window_limited = in_flight + MSS > decision.window;
-            if flow.window_limited {
+            let limited = in_flight + MSS > decision.window;
+            flow.note_window_use(limited);
+            if limited || in_flight + MSS > self.path.receive_window {
                 return;
             }
             if let Some(at) = self.application_sleeps(f) {
@@ -324,7 +339,8 @@ impl Net {
             let burst = (decision.send_quantum / MSS).max(1);
             let mut sent = 0;
             while sent < burst
-                && (self.flows[f].outstanding.len() as u64 + 1) * MSS <= decision.window
+                && (self.flows[f].outstanding.len() as u64 + 1) * MSS
+                    <= decision.window.min(self.path.receive_window)
                 && (self.path.application.is_none() || self.flows[f].available >= MSS as f64)
             {
                 self.emit(f);
