@@ -13,11 +13,12 @@
 //!   BDP  = delivered in GAIN_2 / its time x min_rtt
 //!   gain = 1 MiB/s x min_rtt, at most BDP / 16, at least four packets
 //! ```
-//! The BDP is rounded up to whole packets. An acknowledgement covers two, so that the
-//! RTT of data is above the minimum by the time that the link takes for two packets:
-//! each measurement is two packets below the window. With a gain of one packet (the
-//! module's value for a day in April 2020) a flow would settle at half of any link on
-//! whose path a sixteenth of the BDP is less.
+//! The BDP is rounded up to whole packets, and two leave at once. An acknowledgement
+//! covers two, so that the RTT of data is above the minimum by the time that the link
+//! takes for them: each measurement is two packets below the window. With a gain of
+//! one packet (the module's value for a day in April 2020), or of four and bursts of
+//! as many, a flow would settle where these cancel: at half of any link on whose path
+//! a sixteenth of the BDP is less.
 //!
 //! There is no maximum filter: each BDP is one measurement with `gain` packets more
 //! than the last BDP in flight, so that the queue is `gain` long. In slow start the
@@ -33,7 +34,7 @@
 //! - An application-limited measurement counts only if it is larger.
 //! - It starts from the initial window, not from four packets.
 
-use crate::pacing::{FASTER, SendQuantum, rate_of_window};
+use crate::pacing::{FASTER, rate_of_window};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
 use knee_units::{Rate, Time};
 
@@ -48,6 +49,10 @@ const LARGEST_GAIN: u64 = 16;
 
 /// Smallest `gain` in packets (`MIN_GAIN_CWND`).
 const LEAST_GAIN: u64 = 4;
+
+/// Packets that leave at once: the module leaves `sk_pacing_rate` at zero, so that
+/// `tcp_tso_autosize` gives its minimum, `tcp_min_tso_segs`.
+const BURST: u64 = 2;
 
 /// Duration of DRAIN, in round trips.
 const DRAIN_ROUNDS: u64 = 2;
@@ -79,7 +84,6 @@ pub(super) struct WindowMachine {
     delivered: u64,
     /// Whether the application limited the rate in GAIN_2.
     app_limited: bool,
-    quantum: SendQuantum,
     decision: Decision,
 }
 
@@ -98,7 +102,6 @@ impl WindowMachine {
             min_rtt_at: Time::ZERO,
             delivered: 0,
             app_limited: false,
-            quantum: SendQuantum::default(),
             decision: Decision::default(),
         };
         machine.decide(&Connection::default());
@@ -179,12 +182,10 @@ impl WindowMachine {
         self.window = self.window.max(LEAST * self.mss);
         let mss = self.mss as u32;
         let rate = rate_of_window(self.window / self.mss, FASTER, mss, connection.srtt);
-        let bytes = rate.map_or(0, |rate| rate.as_bits_per_second() / 8);
-        let burst = self.quantum.segments(bytes, connection.min_rtt, mss, 2);
         self.decision = Decision {
             window: self.window,
             pacing_rate: rate,
-            send_quantum: u64::from(burst) * self.mss,
+            send_quantum: BURST * self.mss,
             holds_back: self.mode == Mode::Drain,
             ..Decision::default()
         };
@@ -300,6 +301,7 @@ mod tests {
     fn the_published_steps() {
         let mut by_hand = ByHand::new();
         by_hand.is("slow_start", 10_000);
+        assert_eq!(by_hand.machine.decision().send_quantum, 2 * MSS);
         by_hand.until(90, 10).is("slow_start", 10_000);
         by_hand.until(100, 10).is("slow_start", 60_000);
         by_hand.until(200, 10).is("gain_1", 44_000);
