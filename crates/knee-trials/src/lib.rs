@@ -1,6 +1,7 @@
-//! Support for tests: [random scenarios](scenario), a [connection over one bottleneck](bottleneck),
-//! and tests that require something of the host: root, TUN, BPF, or idle processors. Whether that
-//! is available is known only at run time, when Rust's own harness can no longer skip a test.
+//! Support for tests: [random scenarios](scenario), [shocks] to a path, a
+//! [connection over one bottleneck](bottleneck), and tests that require something of the host:
+//! root, TUN, BPF, or idle processors. Whether that is available is known only at run time, when
+//! Rust's own harness can no longer skip a test.
 //!
 //! A test returns the reason if it did not run; [`trials!`] lists the tests of a file built with
 //! `harness = false`, and [`run`] is its `main`.
@@ -11,6 +12,7 @@ pub mod bottleneck;
 mod calm;
 pub mod namespaces;
 pub mod scenario;
+pub mod shocks;
 
 use calm::Meter;
 pub use calm::Pauses;

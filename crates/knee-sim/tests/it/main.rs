@@ -24,6 +24,8 @@ mod random;
 mod rates;
 mod recorded_links;
 mod registered;
+mod reordering;
 mod response;
+mod shocks;
 mod tunnels;
 mod workloads;

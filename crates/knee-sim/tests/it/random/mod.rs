@@ -11,17 +11,22 @@ use std::collections::BTreeMap;
 /// `KNEE_SCENARIOS=20000` for more, `KNEE_FIRST_SEED=5000` to begin there, `KNEE_SEED=17` for a
 /// single one.
 pub fn each_seed(count: u64, check: impl Fn(u64) + Sync) {
-    let number = |name: &str| {
-        let text = std::env::var(name).ok()?;
-        Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text}")))
-    };
     if let Some(seed) = number("KNEE_SEED") {
         return check(seed);
     }
-    let first = number("KNEE_FIRST_SEED").unwrap_or(0);
-    for seed in first..first + number("KNEE_SCENARIOS").unwrap_or(count) {
+    for seed in first_seed()..first_seed() + number("KNEE_SCENARIOS").unwrap_or(count) {
         check(seed);
     }
+}
+
+/// Returns the seed with which random tests begin: zero, or `KNEE_FIRST_SEED`.
+pub fn first_seed() -> u64 {
+    number("KNEE_FIRST_SEED").unwrap_or(0)
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text}")))
 }
 
 pub fn read(text: &str, files: &[(&str, &[u8])]) -> Scenario {
