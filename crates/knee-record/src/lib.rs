@@ -37,6 +37,7 @@ mod run;
 mod schemas;
 mod sections;
 mod series;
+mod stalled;
 mod summary;
 mod sweep;
 mod table;
@@ -113,6 +114,7 @@ pub use sections::{
     size_classes,
 };
 pub use series::Series;
+pub use stalled::Stalled;
 pub use summary::{
     FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict, lockstep_in_words,
 };

@@ -34,6 +34,9 @@ pub struct RepeatSummary {
     /// their phase. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lockstep: Option<String>,
+    /// Seeds of the runs in which a flow stalled. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalled: Vec<u64>,
     /// Every number of the summaries, by name, such as
     /// `flow.bbr[0].rtt_us.p50`.
     pub measures: BTreeMap<String, Interval>,
@@ -95,6 +98,10 @@ impl RepeatSummary {
             verdict: Verdict::worst(runs.iter().map(|run| run.verdict)),
             differ,
             lockstep: first.lockstep.clone(),
+            stalled: {
+                let stalled = used.iter().filter(|run| !run.stalled.is_empty());
+                stalled.map(|run| run.seed).collect()
+            },
             measures: intervals.collect(),
             claims: (0..first.claims.len()).map(|at| tally(first, &used, at)).collect(),
         })
@@ -103,6 +110,15 @@ impl RepeatSummary {
     /// Number of runs that measures and claims are based on.
     pub fn used(&self) -> usize {
         self.seeds.len() - self.left_out.len().min(self.seeds.len())
+    }
+
+    /// Says in how many runs a flow stalled; `None` if in none.
+    pub fn stalled_words(&self) -> Option<String> {
+        let seed = self.stalled.first()?;
+        let runs = format!("{} of {} runs", self.stalled.len(), self.used());
+        Some(format!(
+            "in {runs} a flow sent for ten timeouts and nothing arrived in order; one has seed {seed}"
+        ))
     }
 
     /// In how many of the runs a number has a value; `None` if in all.

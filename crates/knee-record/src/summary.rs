@@ -6,6 +6,7 @@ use crate::measures::{Flows, NotMeasurable};
 use crate::sections::{
     self, BurstsSummary, PageSummary, PathSummary, TransferSummary, VideoSummary,
 };
+use crate::stalled::Stalled;
 use crate::view::{FlowView, LinkView, RunView, Window};
 use crate::{LinkSample, Records};
 use knee_scenario::{Scenario, Statistic};
@@ -71,6 +72,10 @@ pub struct Summary {
     /// their phase; see `send_jitter`. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lockstep: Option<String>,
+    /// Flows that sent for ten timeouts while nothing arrived in order. Absent if
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalled: Vec<Stalled>,
     /// One entry per flow.
     pub flows: Vec<FlowSummary>,
     /// One entry per link.
@@ -333,6 +338,7 @@ impl Summary {
             warmup_us: micros(scenario.warmup.as_nanos()),
             // Real hosts do not move in lockstep.
             lockstep: scenario.lockstep().filter(|_| ground == SIMULATOR).map(str::to_string),
+            stalled: stalled(scenario, &run),
             flows: run.flows.iter().map(|flow| summarise_flow(&run, flow)).collect(),
             links: run.links.iter().map(|link| summarise_link(&run, link)).collect(),
             groups: summarise_groups(&run, &all),
@@ -468,6 +474,15 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
         video: sections::video(&this, flow),
         transfers: sections::transfers(&this, flow),
     }
+}
+
+/// Returns the flows that stalled.
+fn stalled(scenario: &Scenario, run: &RunView<'_>) -> Vec<Stalled> {
+    let of = |flow: &FlowView<'_>| {
+        let plan = scenario.flows.get(flow.record.flow as usize)?;
+        Stalled::of(flow, plan.transport.min_rto)
+    };
+    run.flows.iter().filter_map(of).collect()
 }
 
 fn finite(value: Measured<f64>) -> Option<f64> {

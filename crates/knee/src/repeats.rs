@@ -167,6 +167,7 @@ mod tests {
             verdict: Verdict::Invalid,
             differ: true,
             lockstep: None,
+            stalled: Vec::new(),
             measures: BTreeMap::from(measures.map(|(name, value)| (name.to_string(), value))),
             claims: Vec::new(),
         }

@@ -11,7 +11,7 @@ use knee_lab::{
     Experiment, ExperimentOutcome, ExperimentSettings, Job, ScenarioText, all_or_every_error,
     check_jobs,
 };
-use knee_record::{Fidelity, RepeatSummary, Summary, Verdict};
+use knee_record::{Fidelity, RepeatSummary, Stalled, Summary, Verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -163,19 +163,23 @@ fn document(
     }
     let command = experiment.command(first.seed, arguments.repeat);
     let read = read_as(experiment);
-    let end = |verdict: &str, directory: &Path| {
+    let end = |verdict: &str, stalled: Vec<String>, directory: &Path| {
         let report = shown_path(directory, REPORT);
-        format!("\n{read}verdict  {verdict}\nreport   {report}\nrepeat   {command}\n")
+        let warnings = stalled.iter().map(|words| screen::wrapped(&format!("warning  {words}")));
+        let warnings: String = warnings.collect();
+        format!("\n{read}verdict  {verdict}\n{warnings}report   {report}\nrepeat   {command}\n")
     };
     if let Some(repeats) = repeats {
         let worst = summaries.iter().find(|run| run.verdict == repeats.verdict).unwrap_or(first);
         let verdict = with_reason(repeats.verdict, worst);
         let document = repeats::document(repeats);
-        return whole(document.words(end(&verdict, &experiment.directory)));
+        let stalled = repeats.stalled_words().into_iter().collect();
+        return whole(document.words(end(&verdict, stalled, &experiment.directory)));
     }
     let each = summaries.iter().map(|summary| {
         let verdict = with_reason(summary.verdict, summary);
-        let end = end(&verdict, &directory_of(experiment, summary));
+        let stalled = summary.stalled.iter().map(Stalled::in_words).collect();
+        let end = end(&verdict, stalled, &directory_of(experiment, summary));
         of_one(summary).words(end)
     });
     whole(each.reduce(|all, next| all.words("\n").then(next))?)

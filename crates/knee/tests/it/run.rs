@@ -1,7 +1,7 @@
 //! `knee run`: output and exit codes.
 
 use crate::common::{
-    FALSE_CLAIM, SMALL, TRUE_CLAIM, complaint, expect, folder_with, json, run, texts,
+    FALSE_CLAIM, SMALL, TRUE_CLAIM, complaint, expect, folder_with, json, knee, run, texts,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -467,4 +467,34 @@ fn a_count_below_zero_names_the_limits() {
         folder_with("a.toml", &SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = -1", 1));
     let said = complaint(folder.path(), "check a.toml", 2);
     assert!(said.contains("expected a whole number from 1 to 100000, found -1"), "{said}");
+}
+
+/// The timeout of 220 ms is doubled up to 120 s, so that ten of them have passed after some five
+/// minutes (RFC 6298, section 5.5). A link that carries nothing is no fault of the run.
+#[test]
+fn a_flow_that_stalls_is_told_beside_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let scenario = |name: &str, link: &str| {
+        let text = format!(
+            "duration = \"400 s\"\n[link.wire]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n{link}\n\
+             [path.main]\nforward = [\"wire\"]\nreverse_delay = \"10 ms\"\n\
+             [[flow]]\nname = \"f\"\ncc = \"reno\"\n"
+        );
+        fs::write(at.join(format!("{name}.toml")), text).unwrap();
+        let output =
+            knee(at).args(["run", &format!("{name}.toml"), "--out", name]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let summary = json(&at.join(name).join("summary.json"));
+        assert_eq!(summary["verdict"], "valid");
+        (String::from_utf8(output.stdout).unwrap(), summary["stalled"].clone())
+    };
+    let (text, stalled) = scenario("dead", "down = [{ from = \"10 s\", until = \"400 s\" }]");
+    assert_eq!(stalled[0]["flow"], "f[0]");
+    let timeouts = stalled[0]["timeouts"].as_f64().unwrap();
+    assert!((10.0..12.0).contains(&timeouts), "{stalled}");
+    let said = "verdict  valid\nwarning  flow f[0] sent for 1";
+    assert!(text.contains(said), "{text}");
+    let (text, stalled) = scenario("outage", "down = [{ from = \"10 s\", until = \"40 s\" }]");
+    assert!(stalled.is_null() && !text.contains("warning"), "{text}");
 }
