@@ -17,6 +17,7 @@ use crate::ground::Ground;
 use crate::job::{Job, Run, execute};
 use crate::lab::Lab;
 use crate::load::Load;
+use criteria::REQUESTS;
 use knee_record::{
     Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_bytes,
     write_evaluation, write_json, write_text,
@@ -191,6 +192,9 @@ fn keep_worst(
         let Some(worst) = &mut outcome.worst else { continue };
         let Some(text) = evaluate.scenario_file(number, worst.number) else { continue };
         worst.scenario = format!("{INPUTS}/{}-{}.toml", outcome.line.section, outcome.line.claim);
+        if text.contains(REQUESTS) {
+            write_text(&folder.join(REQUESTS), &criteria::text(REQUESTS)?)?;
+        }
         write_text(&directory.join(&worst.scenario), &text)?;
     }
     Ok(())

@@ -12,6 +12,9 @@ mod embedded {
     include!(concat!(env!("OUT_DIR"), "/evaluation.rs"));
 }
 
+/// The page whose objects some scenarios request.
+pub(super) const REQUESTS: &str = "requests.csv";
+
 /// Contents of `criteria.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

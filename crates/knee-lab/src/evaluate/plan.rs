@@ -1,7 +1,7 @@
 //! Plans the runs of an evaluation.
 
 use super::EvaluateError;
-use super::criteria::{Bounds, Case, Criteria, Given, Section, label, text};
+use super::criteria::{Bounds, Case, Criteria, Given, REQUESTS, Section, label, text};
 use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
@@ -176,7 +176,7 @@ impl<'g> Evaluate<'g> {
         let all = section.cases.iter().cloned().chain(recorded);
         let scenarios = all.filter(|case| case.quick || !settings.quick).map(|case| {
             let plain = ScenarioText::new(&case.file, &text(&case.file)?);
-            let scenario = plain.with_files(self.traces.clone()).scenario(&sets(&case.set))?;
+            let scenario = plain.with_files(self.files()?).scenario(&sets(&case.set))?;
             Ok((case, scenario))
         });
         let mut scenarios: Vec<(Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
@@ -243,6 +243,13 @@ impl<'g> Evaluate<'g> {
         is_carried
     }
 
+    /// The files that scenarios may name.
+    pub(super) fn files(&self) -> Result<Files, Error> {
+        let mut files = self.traces.clone();
+        files.insert(REQUESTS.to_string(), text(REQUESTS)?.into_bytes().into());
+        Ok(files)
+    }
+
     /// Total real time of the runs, seconds; 0 where time is virtual.
     pub fn real_time_s(&self) -> f64 {
         let real = self.runs.iter().filter(|run| run.load.pace == Pace::Real);
@@ -295,7 +302,7 @@ impl<'g> Evaluate<'g> {
         let key = |flow: &String| Override::new(&format!("flow.{flow}.cc"), controller);
         given.extend(flows.iter().map(key));
         given.extend(flows.iter().flat_map(|flow| with.iter().map(move |own| of_flow(flow, own))));
-        let text = ScenarioText::new(file, &text(file)?).with_files(self.traces.clone());
+        let text = ScenarioText::new(file, &text(file)?).with_files(self.files()?);
         let text = match &self.algorithms {
             Some(algorithms) => text.with_algorithms(algorithms.clone()),
             None => text,
@@ -311,7 +318,7 @@ impl<'g> Evaluate<'g> {
         let run = Planned { case, controller: 0, repeat: 1, seed, load };
         let mut text = self.scenario(&run).ok()?.resolved;
         // The file is kept beside those that it names.
-        for name in self.traces.keys() {
+        for name in self.files().ok()?.keys() {
             text = text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""));
         }
         Some(text)

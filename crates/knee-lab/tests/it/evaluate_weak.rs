@@ -1,9 +1,10 @@
 //! Simple controllers with one fault each: only the corresponding criterion reports it.
 
-use knee_cc::{Connection, Controller, Decision, Event, Needs, Sample, State};
+use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery, Sample, State};
 use knee_lab::scenario::Algorithms;
 use knee_lab::{Evaluate, EvaluateSettings, Grounds, Lab, Simulator};
 use knee_record::Evaluation;
+use knee_units::Time;
 use std::sync::Arc;
 
 /// The fault of a controller.
@@ -20,16 +21,37 @@ enum Fault {
     /// It counts each ACK as a segment, whatever it acknowledges (RFC 3465, section 2.1, says why
     /// it should not).
     CountsAcks,
+    /// After its first timeout its window stays at two segments.
+    PinnedByShock,
+    /// Losses that turn out to be spurious are not undone.
+    TakesSpuriousForLoss,
+    /// Its window also grows while the application limits what is sent (RFC 7661).
+    GrowsUnused,
+    /// After a pause it sends what its window was before (RFC 5681, section 4.1).
+    BurstsAfterIdle,
 }
 
-/// RFC 5681 with windows of whole segments, except for the fault.
+/// RFC 5681 with windows of whole segments, the undoing of spurious reductions (RFC 4015), and the
+/// restart after a pause, except for the fault.
 #[derive(Clone, Debug)]
 struct Weak {
     fault: Fault,
     /// Window, segments.
     window: f64,
     threshold: f64,
+    /// Window and threshold before the last reduction.
+    before: (f64, f64),
+    /// Largest window, segments.
+    most: f64,
+    /// Time of the last ACK.
+    heard: Time,
 }
+
+/// Initial window, segments (RFC 6928).
+const INITIAL: f64 = 10.0;
+
+/// Pause after which the window is that of a new connection: about the smallest timeout.
+const PAUSE: Time = Time::from_millis(250);
 
 /// Queue kept by controllers that ignore losses, segments: it does not fill the buffer.
 const KEPT: f64 = 20.0;
@@ -43,6 +65,11 @@ impl Weak {
     fn deaf(&self) -> bool {
         matches!(self.fault, Fault::IgnoresLoss | Fault::NeverBacksOff)
     }
+
+    fn reduce(&mut self) {
+        self.before = (self.window, self.threshold);
+        self.threshold = (self.window / 2.0).max(2.0);
+    }
 }
 
 impl Controller for Weak {
@@ -53,31 +80,49 @@ impl Controller for Weak {
         };
         let queued = self.queued(sample, connection).unwrap_or(0.0);
         let most = match self.fault {
-            Fault::None | Fault::CountsAcks => f64::INFINITY,
             Fault::IgnoresLoss | Fault::NeverBacksOff => KEPT,
             Fault::YieldsToAnyQueue => 1.0,
+            _ => f64::INFINITY,
         };
+        let grows = connection.window_limited || self.fault == Fault::GrowsUnused;
         if queued > most {
             self.threshold = self.window;
             self.window -= acked / self.window;
-        } else if connection.window_limited && self.window < self.threshold {
+        } else if grows && self.window < self.threshold {
             self.window += acked;
-        } else if connection.window_limited {
+        } else if grows {
             self.window += acked / self.window;
         }
-        self.window = self.window.max(2.0);
+        self.window = self.window.clamp(2.0, self.most);
+        self.heard = connection.now;
         self.decision()
     }
 
-    fn on_event(&mut self, event: Event, _: &Connection) -> Decision {
+    fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
+        let idle = connection.now.saturating_sub(self.heard);
+        let paused = connection.app_limited && idle > PAUSE;
         match event {
             Event::RecoveryStart | Event::CongestionEcho if !self.deaf() => {
-                self.threshold = (self.window / 2.0).max(2.0);
+                self.reduce();
                 self.window = self.threshold;
             }
             Event::Timeout if self.fault != Fault::NeverBacksOff => {
-                self.threshold = (self.window / 2.0).max(2.0);
+                // Else it is a further timeout of one episode of loss.
+                if connection.recovery == Recovery::Open {
+                    self.reduce();
+                }
                 self.window = 1.0;
+                if self.fault == Fault::PinnedByShock {
+                    self.most = 2.0;
+                }
+            }
+            Event::SpuriousRecovery if self.fault != Fault::TakesSpuriousForLoss => {
+                self.window = self.window.max(self.before.0);
+                self.threshold = self.before.1;
+            }
+            Event::SentAfterIdle if paused && self.fault != Fault::BurstsAfterIdle => {
+                self.threshold = self.threshold.max(0.75 * self.window);
+                self.window = self.window.min(INITIAL);
             }
             _ => {}
         }
@@ -99,19 +144,29 @@ impl Controller for Weak {
 }
 
 fn evaluated(fault: Fault) -> Evaluation {
+    evaluated_in(fault, &["5.1.1", "5.1.2", "5.2.1", "5.2.2", "7.2", "7.6", "7.10"])
+}
+
+fn evaluated_in(fault: Fault, sections: &[&str]) -> Evaluation {
     let mut algorithms = Algorithms::built_in().clone();
     let make = move |_: &_, _| {
-        let weak = Weak { fault, window: 10.0, threshold: f64::INFINITY };
+        let weak = Weak {
+            fault,
+            window: INITIAL,
+            threshold: f64::INFINITY,
+            before: (INITIAL, f64::INFINITY),
+            most: f64::INFINITY,
+            heard: Time::ZERO,
+        };
         Ok(Box::new(weak) as Box<dyn Controller>)
     };
     algorithms.controllers.register("weak", make).unwrap();
     let algorithms = Arc::new(algorithms);
     let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
-    let sections = ["5.1.1", "5.1.2", "5.2.1", "5.2.2", "7.2", "7.6", "7.10"];
     let settings = EvaluateSettings {
         candidate: "weak".to_string(),
         with: Vec::new(),
-        sections: sections.map(str::to_string).to_vec(),
+        sections: sections.iter().map(ToString::to_string).collect(),
         repeat: 3,
         quick: true,
         on: lab.grounds.get("sim").unwrap(),
@@ -175,6 +230,43 @@ fn counting_acks_is_named() {
         0,
         "{found:?}"
     );
+}
+
+/// What a path and an application do to a flow for a while.
+const CHANGES: [&str; 3] = ["6.4", "7.7", "7.8"];
+
+#[test]
+fn no_change_is_named_of_one_without_a_fault() {
+    assert_eq!(named(&evaluated_in(Fault::None, &CHANGES)), [""; 0]);
+}
+
+/// Its goodput names it as well, where an outage is a part of the run.
+#[test]
+fn a_window_that_a_shock_pins_is_named() {
+    let found = named(&evaluated_in(Fault::PinnedByShock, &CHANGES));
+    assert_among(&found, &["7.8 regained"]);
+    assert_not_among(&found, &["6.4", "7.7", "7.8 burst", "7.8 idle", "7.8 requests"]);
+}
+
+#[test]
+fn taking_late_packets_for_lost_ones_is_named() {
+    let found = named(&evaluated_in(Fault::TakesSpuriousForLoss, &CHANGES));
+    assert_among(&found, &["7.7 late-goodput"]);
+    assert_not_among(&found, &["6.4", "7.8"]);
+}
+
+#[test]
+fn growth_while_application_limited_is_named() {
+    let found = named(&evaluated_in(Fault::GrowsUnused, &CHANGES));
+    assert_among(&found, &["7.8 requests-resent"]);
+    assert_not_among(&found, &["6.4", "7.7", "7.8 regained"]);
+}
+
+#[test]
+fn a_burst_after_a_pause_is_named() {
+    let found = named(&evaluated_in(Fault::BurstsAfterIdle, &CHANGES));
+    assert_among(&found, &["7.8 idle-resent"]);
+    assert_not_among(&found, &["6.4", "7.7", "7.8 regained", "7.8 requests"]);
 }
 
 fn assert_among(found: &[String], wanted: &[&str]) {
