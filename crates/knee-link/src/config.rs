@@ -102,7 +102,8 @@ pub struct Delay {
     pub jitter: Option<Jitter>,
 }
 
-/// Random addition to the delay: uniform in `[least, amount]`, for a share of the packets.
+/// Random addition to the delay, for a share of the packets: uniform in `[least, amount]`, or normal
+/// and cut off at both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jitter {
     /// Largest addition, changing at given times; its value at departure applies.
@@ -113,8 +114,28 @@ pub struct Jitter {
     /// independent for each packet. A link layer that retransmits frames delays
     /// such a share.
     pub share: f64,
+    /// The normal distribution; `None` for a uniform one.
+    pub normal: Option<Normal>,
     /// Whether packets may overtake each other; otherwise order is kept.
     pub reorder: bool,
+}
+
+/// A normal distribution. A draw below zero counts as zero, as in Linux's netem, which sends such
+/// a packet at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Normal {
+    /// Mean before anything is cut off.
+    pub mean: Time,
+    /// Standard deviation before anything is cut off.
+    pub deviation: Time,
+}
+
+impl Normal {
+    /// Returns the largest addition: four deviations above the mean, where netem's table ends
+    /// (`normal.dist` of iproute2).
+    pub fn largest(&self) -> Time {
+        self.mean.saturating_add(self.deviation * 4)
+    }
 }
 
 /// Size of a queue. A packet that finds the link idle does not wait, so it

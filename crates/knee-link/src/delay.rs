@@ -1,8 +1,8 @@
 //! Propagation delay: constant, in steps, with jitter; and spans in which
 //! nothing is delivered.
 
-use crate::config::{Config, Jitter, Steps};
-use knee_random::{chance, up_to};
+use crate::config::{Config, Jitter, Normal, Steps};
+use knee_random::{chance, normal, up_to};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
@@ -66,21 +66,28 @@ struct Addition {
     amount: Walk,
     least: Time,
     share: f64,
+    normal: Option<Normal>,
     reorder: bool,
 }
 
 impl Addition {
     fn new(jitter: &Jitter) -> Addition {
-        let Jitter { ref amount, least, share, reorder } = *jitter;
-        Addition { amount: Walk::new(amount), least, share, reorder }
+        let Jitter { ref amount, least, share, normal, reorder } = *jitter;
+        Addition { amount: Walk::new(amount), least, share, normal, reorder }
     }
 
     /// Draws the addition of a packet. With a share of 1 no number is drawn for the share.
     fn draw(&mut self, departure: Time, rng: &mut ChaCha8Rng) -> Time {
-        let range = self.amount.at(departure).saturating_sub(self.least);
+        let amount = self.amount.at(departure);
         if self.share < 1.0 && !chance(rng, self.share) {
             return Time::ZERO;
         }
+        if let Some(Normal { mean, deviation }) = self.normal {
+            let addition = mean.as_nanos() as f64 + deviation.as_nanos() as f64 * normal(rng);
+            // The conversion makes zero of what is negative.
+            return Time::from_nanos(addition as u64).min(amount).max(self.least);
+        }
+        let range = amount.saturating_sub(self.least);
         self.least + Time::from_nanos(up_to(rng, range.as_nanos()))
     }
 }

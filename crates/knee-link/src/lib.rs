@@ -31,7 +31,8 @@ pub use aqm::{
 };
 pub use capacity::Capacity;
 pub use config::{
-    Buffer, CircuitBreaker, Config, Delay, Device, Jitter, Loss, Policer, RateModel, Steps, Trace,
+    Buffer, CircuitBreaker, Config, Delay, Device, Jitter, Loss, Normal, Policer, RateModel, Steps,
+    Trace,
 };
 pub use knee_units::Ecn;
 pub use link::{Counters, DropReason, Link, QueueState};

@@ -132,6 +132,7 @@ mod tests {
                     least: Time::ZERO,
                     share: 1.0,
                     amount: Steps(vec![(Time::ZERO, Time::from_micros(1))]),
+                    normal: None,
                     reorder: false,
                 }),
             },

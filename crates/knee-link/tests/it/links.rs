@@ -2,8 +2,8 @@
 
 use crate::common::{Fate, Offer, burst, constant, link, plain, run};
 use knee_link::{
-    Aqm, Buffer, Config, Delay, DropReason, Jitter, Loss, Policer, RateModel, Steps, Threshold,
-    Trace,
+    Aqm, Buffer, Config, Delay, DropReason, Jitter, Loss, Normal, Policer, RateModel, Steps,
+    Threshold, Trace,
 };
 use knee_units::{Rate, Time};
 use std::sync::Arc;
@@ -131,7 +131,13 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     let offers: Vec<Offer> =
         (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let run_with = |reorder| {
-        let jitter = Some(Jitter { amount: constant(ms(20)), least: ms(0), share: 1.0, reorder });
+        let jitter = Some(Jitter {
+            amount: constant(ms(20)),
+            least: ms(0),
+            share: 1.0,
+            normal: None,
+            reorder,
+        });
         let delay = Delay { base: constant(ms(30)), jitter };
         run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers)
     };
@@ -148,6 +154,56 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
     assert!(run_with(false).order.is_sorted());
 }
 
+/// Additions of packets that enter every `gap`, ms.
+fn normal_additions(normal: Normal, gap: Time, reorder: bool) -> (Vec<f64>, Vec<usize>) {
+    let offers: Vec<Offer> =
+        (0..20_000).map(|n| Offer { at: gap * n, size: 100, flow: 0 }).collect();
+    let amount = constant(normal.largest());
+    let jitter = Jitter { amount, least: ms(0), share: 1.0, normal: Some(normal), reorder };
+    let delay = Delay { base: constant(ms(30)), jitter: Some(jitter) };
+    let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
+    let added = (0..offers.len())
+        .map(|n| (log.delivered_at(n).expect("delivered") - offers[n].at - ms(30)).as_millis_f64())
+        .collect();
+    (added, log.order.clone())
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Mean and deviation within four standard errors; a packet overtakes the one that entered 5 ms
+/// before it if the difference of the two, of deviation 5 sqrt(2) ms, exceeds that: 24.0 %.
+#[test]
+fn normal_jitter_has_mean_and_deviation_and_overtakes_as_often_as_it_should() {
+    let normal = Normal { mean: ms(20), deviation: ms(5) };
+    let (added, order) = normal_additions(normal, ms(5), true);
+    let n = added.len() as f64;
+    assert!((mean(&added) - 20.0).abs() < 4.0 * 5.0 / n.sqrt(), "{}", mean(&added));
+    let squares: Vec<f64> = added.iter().map(|x| (x - mean(&added)).powi(2)).collect();
+    let deviation = mean(&squares).sqrt();
+    assert!((deviation - 5.0).abs() < 4.0 * 5.0 / (2.0 * n).sqrt(), "{deviation}");
+    // A share of 68.3 % within one deviation of the mean.
+    let within = added.iter().filter(|x| (15.0..=25.0).contains(*x)).count() as f64 / n;
+    assert!((within - 0.6827).abs() < 4.0 * (0.6827 * 0.3173 / n).sqrt(), "{within}");
+    let overtakes = |pair: &&[f64]| pair[1] + 5.0 < pair[0];
+    let share = added.windows(2).filter(overtakes).count() as f64 / n;
+    assert!((share - 0.2398).abs() < 0.015, "{share}");
+    assert!(added.iter().all(|x| (0.0..=40.0).contains(x)) && !order.is_sorted());
+    assert!(normal_additions(normal, ms(5), false).1.is_sorted());
+}
+
+/// What would be negative is zero, for half of the packets with a mean of zero; the mean of the rest
+/// is that of a half-normal distribution: in all, deviation / sqrt(2 pi).
+#[test]
+fn normal_jitter_below_zero_is_none() {
+    let (added, _) = normal_additions(Normal { mean: ms(0), deviation: ms(5) }, ms(1), true);
+    let none = added.iter().filter(|x| **x == 0.0).count() as f64 / added.len() as f64;
+    assert!((none - 0.5).abs() < 4.0 * 0.5 / (added.len() as f64).sqrt(), "{none}");
+    assert!((mean(&added) - 1.9947).abs() < 0.09, "{}", mean(&added));
+    assert!(added.iter().all(|x| *x <= 20.0));
+}
+
 /// A tenth of the packets are late by 5 to 20 ms, mean 12.5 ms, the others are
 /// not: within four standard deviations of binomial and uniform distribution.
 #[test]
@@ -155,7 +211,8 @@ fn a_share_of_the_packets_is_late() {
     let (n, share) = (20_000.0, 0.1);
     let offers: Vec<Offer> =
         (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
-    let jitter = Some(Jitter { amount: constant(ms(20)), least: ms(5), share, reorder: true });
+    let jitter =
+        Some(Jitter { amount: constant(ms(20)), least: ms(5), share, normal: None, reorder: true });
     let delay = Delay { base: constant(ms(30)), jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     let added = |n: usize| log.delivered_at(n).expect("delivered") - offers[n].at - ms(30);
@@ -173,8 +230,13 @@ fn a_share_of_the_packets_is_late() {
 fn where_order_is_kept_the_late_hold_up_those_behind() {
     let offers: Vec<Offer> =
         (0..5_000).map(|n| Offer { at: us(1000 * n), size: 100, flow: 0 }).collect();
-    let jitter =
-        Some(Jitter { amount: constant(ms(8)), least: ms(8), share: 0.02, reorder: false });
+    let jitter = Some(Jitter {
+        amount: constant(ms(8)),
+        least: ms(8),
+        share: 0.02,
+        normal: None,
+        reorder: false,
+    });
     let delay = Delay { base: constant(ms(30)), jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     let added: Vec<u64> = (0..offers.len())
@@ -195,7 +257,7 @@ fn jitter_changes_in_steps() {
     let offers: Vec<Offer> =
         (0..30_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let amount = Steps(vec![(ms(0), ms(20)), (ms(1000), ms(0)), (ms(2000), ms(6))]);
-    let jitter = Some(Jitter { amount, least: ms(0), share: 1.0, reorder: true });
+    let jitter = Some(Jitter { amount, least: ms(0), share: 1.0, normal: None, reorder: true });
     let delay = Delay { base: constant(ms(30)), jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     for (second, most) in [(0, 20.0), (1, 0.0), (2, 6.0)] {

@@ -69,7 +69,7 @@ fn delay() -> impl Strategy<Value = Delay> {
     let jitter = (amount, 0u64..=4, share, any::<bool>());
     let jitter = jitter.prop_map(|(amount, quarters, share, reorder)| {
         let smallest = amount.0.iter().map(|(_, amount)| *amount).min().unwrap_or_default();
-        Jitter { amount, least: smallest * quarters / 4, share, reorder }
+        Jitter { amount, least: smallest * quarters / 4, share, normal: None, reorder }
     });
     let base = steps((0..100 * MS).prop_map(Time::from_nanos));
     (base, option::of(jitter)).prop_map(|(base, jitter)| Delay { base, jitter })

@@ -5,15 +5,15 @@ use super::loss::{loss, probability};
 use super::paths::Way;
 use super::{breaker, check_name, in_range, queue};
 use crate::file::{
-    AmountFile, AmountStepFile, DelayFile, DownFile, HoldFile, JitterFile, LinkFile, OffsetFile,
-    OffsetWord, PolicerFile, RateFile,
+    AmountFile, AmountStepFile, DelayFile, DistributionWord, DownFile, HoldFile, JitterFile,
+    LinkFile, OffsetFile, OffsetWord, PolicerFile, RateFile,
 };
 use crate::model::Link;
 use crate::read::{At, List, Named, Optional};
 use crate::source::Reading;
 use crate::streams::offset_stream;
 use crate::tree::Span;
-use knee_link::{Config, Delay, Jitter, Policer, RateModel, Steps, Trace};
+use knee_link::{Config, Delay, Jitter, Normal, Policer, RateModel, Steps, Trace};
 use knee_random::below;
 use knee_units::{Bytes, Rate, Time};
 use std::fmt::Display;
@@ -177,12 +177,29 @@ fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
             checked.unwrap_or(Steps(vec![(Time::ZERO, Time::ZERO)]))
         }
     };
-    let jitter = file.jitter.get().map(|file| jitter(file, reading));
+    let jitter = file.jitter.at().map(|file| jitter(&file.value, file.span, reading));
     Delay { base, jitter }
 }
 
-fn jitter(file: &JitterFile, reading: &mut Reading<'_>) -> Jitter {
-    let amount = amount(&file.amount.0, reading);
+fn jitter(file: &JitterFile, span: Span, reading: &mut Reading<'_>) -> Jitter {
+    let reorder = file.reorder.get().copied().unwrap_or(false);
+    if file.distribution.get() == Some(&DistributionWord::Normal) {
+        let normal = normal(file, span, reading);
+        let amount = Steps(vec![(Time::ZERO, normal.largest())]);
+        let (least, normal) = (Time::ZERO, Some(normal));
+        return Jitter { amount, least, share: 1.0, normal, reorder };
+    }
+    for (entry, name) in [(&file.mean, "mean"), (&file.deviation, "deviation")] {
+        if let Some(At { span, .. }) = entry.at() {
+            let message = format!("only a normal distribution has a {name}");
+            reading.problem(*span, message, "add distribution = \"normal\", or write amount");
+        }
+    }
+    if file.amount.at().is_none() {
+        let help = "write amount = \"5 ms\", or distribution = \"normal\" and deviation";
+        reading.problem(span, "a jitter needs an amount", help);
+    }
+    let amount = amount(&file.amount, reading);
     // The smallest addition must not exceed the smallest amount.
     let smallest = amount.0.iter().map(|(_, amount)| *amount).min().unwrap_or_default();
     let mut least = file.at_least.get().copied().unwrap_or_default();
@@ -194,8 +211,32 @@ fn jitter(file: &JitterFile, reading: &mut Reading<'_>) -> Jitter {
         amount,
         least,
         share: file.share.get().map_or(1.0, |share| share.get()),
-        reorder: file.reorder.get().copied().unwrap_or(false),
+        normal: None,
+        reorder,
     }
+}
+
+/// Checks a jitter with a normal distribution, which delays every packet.
+fn normal(file: &JitterFile, span: Span, reading: &mut Reading<'_>) -> Normal {
+    let others = [
+        (file.amount.span(), "amount"),
+        (file.at_least.span(), "at_least"),
+        (file.share.span(), "share"),
+    ];
+    for (span, name) in others {
+        if let Some(span) = span {
+            let message = format!("a normal distribution has no {name}");
+            reading.problem(span, message, "write mean and deviation");
+        }
+    }
+    if file.deviation.at().is_none() {
+        let message = "a normal distribution needs a deviation";
+        reading.problem(span, message, "write deviation = \"2 ms\"");
+    }
+    in_range(&file.mean, "the mean", Time::ZERO, DELAY_MAX, reading);
+    in_range(&file.deviation, "the deviation", Time::from_nanos(1), DELAY_MAX, reading);
+    let value = |entry: &Optional<Time>| entry.get().copied().unwrap_or_default().min(DELAY_MAX);
+    Normal { mean: value(&file.mean), deviation: value(&file.deviation) }
 }
 
 /// Returns the largest random addition to the delay.

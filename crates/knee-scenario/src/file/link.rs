@@ -132,18 +132,36 @@ table! {
 }
 
 table! {
-    /// Random addition to the delay, uniform from zero to an amount.
+    /// Random addition to the delay: uniform from zero to an amount, or normal.
     "a jitter" JitterFile {
-        /// Largest addition: "5 ms", or steps in time.
-        amount: Required<AmountFile>,
+        /// Largest addition of a uniform distribution: "5 ms", or steps in time. Default: none,
+        /// required there.
+        amount: Optional<AmountFile>,
         /// Smallest addition of a delayed packet; equal to `amount` for a constant one. Default: 0
         /// s.
         at_least: Optional<Time>,
         /// Share of the packets that are delayed, each drawn independently: those that a link layer
         /// retransmits, or that take another route. Default: all.
         share: Optional<Fraction>,
+        /// Distribution of the addition. Default: "uniform".
+        distribution: Optional<DistributionWord>,
+        /// Mean of a normal distribution. Default: 0 s.
+        mean: Optional<Time>,
+        /// Standard deviation of a normal distribution. Default: none, required there.
+        deviation: Optional<Time>,
         /// Whether packets may overtake each other. Default: false.
         reorder: Optional<bool>,
+    }
+}
+
+words! {
+    /// Distribution of a random delay.
+    "distribution" DistributionWord {
+        /// All values up to `amount` are equally likely.
+        Uniform = "uniform",
+        /// Normal with `mean` and `deviation`, as netem has it: what would be negative is zero, and
+        /// nothing is further from the mean than four deviations.
+        Normal = "normal",
     }
 }
 

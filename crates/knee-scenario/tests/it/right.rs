@@ -1,7 +1,7 @@
 //! Tests valid scenarios against numbers calculated by hand.
 
 use crate::common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
-use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, RateModel, Steps};
+use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, RateModel, Steps};
 use knee_scenario::{
     Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Source,
     Statistic, Workload, load_study, parse, read_study, template,
@@ -150,7 +150,11 @@ fn every_key_arrives() {
     assert_eq!(steps.config.delay.base.0[1], (Time::from_millis(1500), Time::from_millis(20)));
     let jitter = steps.config.delay.jitter.as_ref().unwrap();
     let amounts = [(0, 5), (4, 0)].map(|(at, ms)| (Time::from_secs(at), Time::from_millis(ms)));
-    assert!(jitter.reorder && jitter.amount.0 == amounts);
+    assert!(jitter.reorder && jitter.amount.0 == amounts && jitter.normal.is_none());
+    let jitter = dual.config.delay.jitter.as_ref().unwrap();
+    let normal = Normal { mean: Time::from_millis(3), deviation: Time::from_micros(500) };
+    assert_eq!((jitter.normal, jitter.least, jitter.share), (Some(normal), Time::ZERO, 1.0));
+    assert_eq!(jitter.amount.0, [(Time::ZERO, Time::from_millis(5))]);
     assert!(matches!(steps.config.aqm, Aqm::Red(red) if red.ecn && red.weight == 0.01));
     let down = [(10, 11), (20, 21)].map(|(a, b)| (Time::from_secs(a), Time::from_secs(b)));
     assert_eq!(steps.config.down, down);

@@ -148,6 +148,36 @@ const CASES: &[(&str, &str, &str)] = &[
         "jitter = { amount = \"5 ms\", at_least = \"6 ms\" }",
     ),
     ("jitter without table", "delay = \"5 ms\"", "jitter = \"5 ms\""),
+    (
+        "jitter of an amount with a mean",
+        "delay = \"5 ms\"",
+        "jitter = { amount = \"5 ms\", mean = \"2 ms\" }",
+    ),
+    (
+        "normal jitter without deviation",
+        "delay = \"5 ms\"",
+        "jitter = { distribution = \"normal\", mean = \"5 ms\" }",
+    ),
+    (
+        "normal jitter with an amount",
+        "delay = \"5 ms\"",
+        "jitter = { distribution = \"normal\", deviation = \"5 ms\", amount = \"5 ms\" }",
+    ),
+    (
+        "normal jitter of a share",
+        "delay = \"5 ms\"",
+        "jitter = { distribution = \"normal\", deviation = \"5 ms\", share = \"5 %\" }",
+    ),
+    (
+        "normal jitter that is none",
+        "delay = \"5 ms\"",
+        "jitter = { distribution = \"normal\", deviation = \"0 ms\" }",
+    ),
+    (
+        "jitter of an unknown distribution",
+        "delay = \"5 ms\"",
+        "jitter = { amount = \"5 ms\", distribution = \"pareto\" }",
+    ),
     ("buffer without a rate", "delay = \"5 ms\"", "buffer = \"20 packets\"\naqm = \"codel\""),
     ("buffer smaller than a packet", "\"2 BDP\"", "\"0.01 BDP\""),
     ("buffer of nothing", "\"2 BDP\"", "\"0 packets\""),

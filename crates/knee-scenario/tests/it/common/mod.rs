@@ -80,6 +80,7 @@ loss = [{ at = "0 s", loss = "0 %" }, { at = "3 s", loss = { every = 9 } }]
 [link.dual]
 rate = "2 Gbit/s"
 delay = "1 ms"
+jitter = { distribution = "normal", mean = "3 ms", deviation = "500 us", reorder = true }
 aqm = { name = "dualpi2", target = "15 ms", update = "16 ms", rtt_max = "100 ms", coupling = 2, step = "1 ms", range = "400 us", classic_share = "10 %" }
 
 [path.one]
