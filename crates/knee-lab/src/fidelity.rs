@@ -41,6 +41,8 @@ pub enum Cells {
     All,
     /// A dozen of these, covering every level of every factor.
     Quick,
+    /// Rate, RTT, buffer, loss, reordering, controller: 54 cells.
+    Reordering,
     /// Further cells: several controllers, more flows, varying rates, AQMs, loss, MPTCP. A recorded
     /// link in Mahimahi's format can replace the synthetic one.
     Extended(Option<PathBuf>),
@@ -186,6 +188,7 @@ impl<'g> Grid<'g> {
         line += match cells {
             Cells::All => "",
             Cells::Quick => " --quick",
+            Cells::Reordering => " --reordering",
             Cells::Extended(_) => " --extended",
         };
         if let Some(part) = named {
@@ -206,7 +209,10 @@ impl<'g> Grid<'g> {
     /// [`GridError::OfAnother`], [`Error::Link`], or a directory that cannot be created.
     pub fn claim(&self) -> Result<(), Error> {
         let GridSettings { out, anew, .. } = &self.settings;
-        let known: Vec<Cell> = cells::all().into_iter().chain(extended::all(None)).collect();
+        let known: Vec<Cell> = [cells::all(), cells::reordering(), extended::all(None)]
+            .into_iter()
+            .flatten()
+            .collect();
         let ours = |name: &str| known.iter().any(|cell| cell.name == name);
         let entries = fs::read_dir(out).into_iter().flatten().flatten();
         let names: Vec<String> =
@@ -304,6 +310,7 @@ fn all_cells(cells: &Cells) -> Result<Vec<Cell>, Error> {
     Ok(match cells {
         Cells::All => cells::all(),
         Cells::Quick => cells::quick(),
+        Cells::Reordering => cells::reordering(),
         Cells::Extended(None) => extended::all(None),
         Cells::Extended(Some(path)) => {
             extended::all(Some(load_file(path).map_err(|why| not_a_trace(path, why))?))

@@ -57,6 +57,9 @@ pub struct GridCell {
     pub buffer_bdp: f64,
     /// Independent loss on the link, `0..=1`.
     pub loss_ratio: f64,
+    /// Largest random delay by which packets overtake each other; 0 for none.
+    #[serde(default)]
+    pub reordering_us: f64,
     /// Number of flows.
     pub flows: usize,
     /// Controllers of the flows.
@@ -192,6 +195,7 @@ mod tests {
             rtt_us: 0.0,
             buffer_bdp: 0.0,
             loss_ratio: 0.0,
+            reordering_us: 0.0,
             flows: 1,
             cc: String::new(),
             kernel_runs: vec![verdict],

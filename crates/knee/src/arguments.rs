@@ -328,6 +328,7 @@ Examples:
   knee fidelity --quick              a dozen cells, about seven minutes
   knee fidelity                      72 cells, three quarters of an hour
   knee fidelity --cells bbr-100mbit  cells with this in their name
+  knee fidelity --reordering         cells whose packets overtake each other
   knee fidelity --extended           other cells: competing controllers,
                                      rates that vary, AQMs, MPTCP and more
 
@@ -338,8 +339,11 @@ the same command resumes where it stopped, and repeats invalid runs.";
 #[derive(Debug, Args)]
 pub struct Fidelity {
     /// A dozen cells with every level of every factor
-    #[arg(long, conflicts_with = "extended")]
+    #[arg(long, conflicts_with_all = ["extended", "reordering"])]
     pub quick: bool,
+    /// 54 cells with the factor reordering: none, 5 ms, as long as the RTT
+    #[arg(long, conflicts_with = "extended")]
+    pub reordering: bool,
     /// Other cells: several controllers, more flows, rates that vary, AQMs, loss, MPTCP
     #[arg(long)]
     pub extended: bool,

@@ -21,10 +21,11 @@ pub fn fidelity(arguments: &Fidelity) -> Result<Ending, Failure> {
     let out = arguments.out.clone();
     let out = out.unwrap_or_else(|| Path::new(DEFAULT).join("fidelity"));
     let settings = GridSettings {
-        cells: match (arguments.extended, arguments.quick) {
-            (true, _) => Cells::Extended(arguments.trace.clone()),
-            (false, true) => Cells::Quick,
-            (false, false) => Cells::All,
+        cells: match arguments {
+            Fidelity { extended: true, trace, .. } => Cells::Extended(trace.clone()),
+            Fidelity { quick: true, .. } => Cells::Quick,
+            Fidelity { reordering: true, .. } => Cells::Reordering,
+            _ => Cells::All,
         },
         named: arguments.cells.clone(),
         kernel_runs: arguments.repeat,

@@ -17,6 +17,8 @@ pub struct Factors {
     pub rtt_ms: f64,
     pub buffer_bdp: f64,
     pub loss_percent: f64,
+    /// Largest random delay by which packets overtake each other; 0 for none.
+    pub reordering_ms: f64,
 }
 
 /// A cell of the grid, or of the extended one.
@@ -94,6 +96,7 @@ impl Cell {
             rtt_us: self.factors.rtt_ms * 1e3,
             buffer_bdp: self.factors.buffer_bdp,
             loss_ratio: self.factors.loss_percent / 100.0,
+            reordering_us: self.factors.reordering_ms * 1e3,
             flows: self.flows,
             cc: self.cc.clone(),
             kernel_runs: Vec::new(),
@@ -106,9 +109,13 @@ impl Cell {
 pub fn link(name: &str, rate: &str, factors: Factors) -> String {
     let one_way = factors.rtt_ms / 2.0;
     let bytes = factors.mbit * 1e6 / 8.0 * factors.rtt_ms / 1e3 * factors.buffer_bdp;
+    let jitter = match factors.reordering_ms {
+        0.0 => String::new(),
+        ms => format!("jitter = {{ amount = \"{ms} ms\", reorder = true }}\n"),
+    };
     format!(
         "[link.{name}]\nrate = {rate}\ndelay = \"{one_way} ms\"\nbuffer = \"{bytes:.0} B\"\n\
-         loss = \"{} %\"\n",
+         loss = \"{} %\"\n{jitter}",
         factors.loss_percent,
     )
 }

@@ -5,7 +5,8 @@ use super::cell::{Cell, Factors, link, path};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-const PLAIN: Factors = Factors { mbit: 20.0, rtt_ms: 40.0, buffer_bdp: 2.0, loss_percent: 0.0 };
+const PLAIN: Factors =
+    Factors { mbit: 20.0, rtt_ms: 40.0, buffer_bdp: 2.0, loss_percent: 0.0, reordering_ms: 0.0 };
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 const AQMS: [&str; 5] = ["codel", "fq-codel", "pie", "red", "threshold"];
 
@@ -36,7 +37,7 @@ fn beside() -> Vec<Cell> {
 fn several() -> Vec<Cell> {
     let cell = |cc: &str, flows: usize, mbit: f64, rtt_ms: f64, buffer_bdp: f64| {
         let name = format!("{flows}-{cc}-{mbit}mbit-{rtt_ms}ms-{buffer_bdp}bdp");
-        let factors = Factors { mbit, rtt_ms, buffer_bdp, loss_percent: 0.0 };
+        let factors = Factors { mbit, rtt_ms, buffer_bdp, ..PLAIN };
         Cell::bottleneck(&name, factors, &[(cc, flows)])
     };
     vec![
@@ -101,13 +102,19 @@ fn lossy() -> Vec<Cell> {
 
 /// A long path with a deep buffer: the queue is that of slow start.
 fn slow_start() -> Vec<Cell> {
-    let factors = Factors { mbit: 60.0, rtt_ms: 220.0, buffer_bdp: 15.0, loss_percent: 0.0 };
+    let factors = Factors { mbit: 60.0, rtt_ms: 220.0, buffer_bdp: 15.0, ..PLAIN };
     vec![Cell::bottleneck("slow-start-cubic", factors, &[("cubic", 1)])]
 }
 
 /// Two paths, over the kernel's MPTCP.
 fn paths() -> Vec<Cell> {
-    let near = |mbit, rtt_ms, loss_percent| Factors { mbit, rtt_ms, buffer_bdp: 1.0, loss_percent };
+    let near = |mbit, rtt_ms, loss_percent| Factors {
+        mbit,
+        rtt_ms,
+        buffer_bdp: 1.0,
+        loss_percent,
+        ..PLAIN
+    };
     let pairs = [
         ("similar", near(20.0, 40.0, 0.0), near(20.0, 60.0, 0.0)),
         ("unlike", near(40.0, 40.0, 0.0), near(5.0, 120.0, 0.0)),
