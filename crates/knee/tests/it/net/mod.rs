@@ -449,6 +449,7 @@ fn cell(name: &str, fidelity: &Fidelity) -> GridCell {
         rtt_us: 20_000.0,
         buffer_bdp: 2.0,
         loss_ratio: 0.0,
+        reordering_us: 0.0,
         flows: 2,
         cc: "cubic".to_string(),
         kernel_runs: vec![Verdict::Valid, Verdict::Degraded],
