@@ -163,6 +163,7 @@ impl World {
                         amount: Steps(vec![(Time::ZERO, way.jitter)]),
                         least: Time::ZERO,
                         share: 1.0,
+                        normal: None,
                         reorder: true,
                     });
                 }
