@@ -211,7 +211,10 @@ impl Bundle {
                 Frame::MaxStreamData { stream: id.value(), round, end }
             }
             Control::Recall(id) => {
-                let Some(stream) = self.receiving.get(id) else { return };
+                // Due again because its datagram seemed lost, it may have been answered since. To
+                // ask anew would make the peer give back what it was not asked for.
+                let asked = self.receiving.get(id).filter(|stream| stream.is_asked());
+                let Some(stream) = asked else { return };
                 Frame::Recall { stream: id.value(), round: stream.round() }
             }
             Control::Return(id) => {

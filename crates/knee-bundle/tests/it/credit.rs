@@ -25,6 +25,8 @@ struct World {
     /// Streams that the server has nothing to send on now.
     idle: BTreeSet<StreamId>,
     streams: Vec<StreamId>,
+    /// Whether the client's datagrams seem lost to it, although they arrive.
+    seem_lost: bool,
 }
 
 /// How a reader uses its stream beside those that never read.
@@ -89,6 +91,7 @@ impl World {
             paused: BTreeSet::new(),
             idle: BTreeSet::new(),
             streams: Vec::new(),
+            seem_lost: false,
         }
     }
 
@@ -103,6 +106,10 @@ impl World {
     fn round(&mut self) {
         self.now += Time::from_millis(10);
         deliver(self.now, &mut self.client, &mut self.server);
+        if self.seem_lost {
+            self.client.on_path_down(0);
+            self.client.on_path_up(0);
+        }
         while self.server.poll_event().is_some() {}
         for id in self.streams.iter().filter(|id| !self.idle.contains(id)) {
             while self.server.has(*id) && self.server.write(*id, &[7; 1 << 16]) > 0 {}
@@ -202,6 +209,21 @@ fn idle_streams_leave_everything() {
     world.read(id, 8);
     let round = world.read(id, 1);
     assert!(round >= WINDOW / 4, "{round}");
+}
+
+/// Credit that is asked back is asked for once, also if the question is repeated because its datagram
+/// seemed lost: a peer that gave it back must not be asked for more, and then be blamed for it.
+#[test]
+fn a_repeated_question_for_credit_asks_for_no_more() {
+    let mut world = World::new();
+    for _ in 0..30 {
+        let id = world.open();
+        world.read(id, 8);
+        world.idle.insert(id);
+        world.seem_lost = true;
+        (0..16).for_each(|_| world.round());
+        world.seem_lost = false;
+    }
 }
 
 proptest! {
