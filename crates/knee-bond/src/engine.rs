@@ -211,10 +211,8 @@ impl Engine {
             // Fails if the receiver is gone, because the engine is about to end.
             let _ = state.told.send(Told::Host(event));
         }
-        for id in state.host.bundles().copied().collect::<Vec<_>>() {
-            while let Some(event) = state.host.bundle(&id).and_then(|bundle| bundle.poll_event()) {
-                state.tell(id, event);
-            }
+        for (id, event) in state.host.take_bundle_events() {
+            state.tell(id, event);
         }
         state.host.timer(now)
     }

@@ -2,6 +2,7 @@
 //! reads no clock, so it runs over simulated links as well as over sockets.
 
 mod accept;
+mod agenda;
 mod join;
 mod paths;
 mod pins;
@@ -13,6 +14,7 @@ pub use self::settings::{ConnectionSettings, HostSettings};
 pub use self::tape::{Tape, Waiting};
 
 use self::accept::is_short_of_another_version;
+use self::agenda::Agenda;
 use self::join::{hear, introduce};
 use self::pins::{REVOKED, client_config, server_config};
 use self::settings::{IpVersion, transport};
@@ -123,6 +125,8 @@ pub struct Host {
     peers: Vec<PublicKey>,
     links: BTreeMap<LinkKey, Link>,
     bonds: BTreeMap<BundleId, Bond>,
+    links_at_work: Agenda<LinkKey>,
+    bonds_at_work: Agenda<BundleId>,
     events: VecDeque<HostEvent>,
     /// Whether it accepts no more connections.
     is_leaving: bool,
@@ -178,6 +182,8 @@ impl Host {
             peers: peers.to_vec(),
             links: BTreeMap::new(),
             bonds: BTreeMap::new(),
+            links_at_work: Agenda::new(),
+            bonds_at_work: Agenda::new(),
             events: VecDeque::new(),
             is_leaving: false,
             answers: Vec::new(),
@@ -276,6 +282,7 @@ impl Host {
         let keys: Vec<LinkKey> =
             self.links.iter().filter(|(_, link)| is_it(link)).map(|(key, _)| *key).collect();
         for key in keys {
+            self.links_at_work.wake(key);
             self.down(now, key);
             if let Some(link) = self.links.get_mut(&key) {
                 link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
@@ -307,6 +314,7 @@ impl Host {
             closing: false,
         };
         self.bonds.insert(id, bond);
+        self.bonds_at_work.wake(id);
     }
 
     /// Returns the settings of a new connection of a path to a peer, and its congestion control's
@@ -330,15 +338,18 @@ impl Host {
         let control = factory.control().expect("a connection has a controller").clone();
         let key = (path, handle.0);
         self.links.insert(key, Link::new(connection, handle, control, join_by));
+        self.links_at_work.wake(key);
         key
     }
 
     /// Makes a connection a path of its bundle, in place of an earlier one.
     fn up(&mut self, now: Time, key: LinkKey) {
         let Some((id, number)) = self.links.get(&key).and_then(Link::place) else { return };
+        self.bonds_at_work.wake(id);
         let older = self.bonds.get(&id).and_then(|bond| bond.links.get(number).copied().flatten());
         if let Some(older) = older.filter(|older| *older != key) {
             self.down(now, older);
+            self.links_at_work.wake(older);
             let at = self.instant(now);
             if let Some(link) = self.links.get_mut(&older) {
                 link.connection.close(at, VarInt::from_u32(0), bytes::Bytes::new());
@@ -373,6 +384,7 @@ impl Host {
         let Some((id, number)) = link.place() else { return };
         let Some(bond) = self.bonds.get_mut(&id).filter(|_| link.up) else { return };
         link.up = false;
+        self.bonds_at_work.wake(id);
         bond.bundle.on_path_down(number);
         bond.coupling.leave(number);
         bond.links[number] = None;
@@ -383,7 +395,10 @@ impl Host {
 
     /// Returns a bundle, or `None` if it is closed or unknown.
     pub fn bundle(&mut self, id: &BundleId) -> Option<&mut Bundle> {
-        self.bonds.get_mut(id).map(|bond| &mut bond.bundle)
+        let bond = self.bonds.get_mut(id)?;
+        // Whoever asks for it may change it.
+        self.bonds_at_work.wake(*id);
+        Some(&mut bond.bundle)
     }
 
     /// Returns the ids of all bundles.
@@ -395,6 +410,7 @@ impl Host {
     /// anew.
     pub fn close(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
+        self.wake_all_of(id);
         if let Some(bond) = self.bonds.get_mut(id) {
             bond.closing = true;
         }
@@ -408,6 +424,7 @@ impl Host {
     /// Drops a bundle that the peer no longer knows or whose rules it violated, and its connections.
     fn end(&mut self, now: Time, id: &BundleId) {
         let at = self.instant(now);
+        self.wake_all_of(id);
         for link in self.links.values_mut() {
             if link.place().is_some_and(|(of, _)| of == *id) {
                 link.up = false;
@@ -442,6 +459,7 @@ impl Host {
                     link.received += bytes.len() as u64;
                     link.connection.handle_event(event);
                 }
+                self.links_at_work.wake((path, handle.0));
                 // Now, so that the next packet reuses this one's memory while it is in the cache.
                 self.receive(now, (path, handle.0));
             }
@@ -450,54 +468,6 @@ impl Host {
             }
             Some(DatagramEvent::Response(transmit)) => self.answers.push((path, transmit, answer)),
             None => {}
-        }
-    }
-
-    /// Returns when [`work`](Self::work) is due if nothing arrives before; [`Time::MAX`] means
-    /// never.
-    pub fn timer(&mut self, now: Time) -> Time {
-        let mut at = Time::MAX;
-        for link in self.links.values() {
-            at = at.min(link.connection.poll_timeout().map_or(Time::MAX, |at| self.time(at)));
-            at = at.min(link.control.timer(now)).min(link.deadline());
-        }
-        for id in self.bonds.keys().copied().collect::<Vec<_>>() {
-            let paths = self.views(now, &id);
-            // One that is closing sends nothing more.
-            if let Some(bond) = self.bonds.get(&id).filter(|bond| !bond.closing) {
-                at = at.min(bond.bundle.timer(&paths));
-                at = at.min(bond.alone_since.saturating_add(bond.linger));
-            }
-        }
-        at
-    }
-
-    /// Does everything that is due, and sends what may leave. `send` receives the path, the
-    /// addresses, the bytes, and the size of each packet in them.
-    pub fn work(&mut self, now: Time, mut send: impl FnMut(usize, Addresses, &[u8], usize)) {
-        for key in self.links.keys().copied().collect::<Vec<_>>() {
-            self.attend(now, key);
-        }
-        for (path, transmit, bytes) in std::mem::take(&mut self.answers) {
-            let size = transmit.size.min(bytes.len());
-            send(path, Addresses::of(&transmit), &bytes[..size], size);
-        }
-        self.forget(now);
-        for id in self.bonds.keys().copied().collect::<Vec<_>>() {
-            let paths = self.views(now, &id);
-            if let Some(bond) = self.bonds.get_mut(&id) {
-                bond.bundle.on_timer(now, &paths);
-            }
-        }
-        loop {
-            let mut moved = false;
-            for id in self.bonds.keys().copied().collect::<Vec<_>>() {
-                moved |= self.pump(now, &id);
-            }
-            self.transmit(now, &mut send);
-            if !moved {
-                break;
-            }
         }
     }
 
@@ -658,39 +628,5 @@ impl Host {
             }
         }
         moved
-    }
-
-    fn transmit(&mut self, now: Time, send: &mut impl FnMut(usize, Addresses, &[u8], usize)) {
-        let at = self.instant(now);
-        for ((path, _), link) in &mut self.links {
-            loop {
-                self.buffer.clear();
-                let transmit = link.connection.poll_transmit(at, SEGMENTS_MAX, &mut self.buffer);
-                let Some(transmit) = transmit else { break };
-                let packet = transmit.segment_size.unwrap_or(transmit.size);
-                send(*path, Addresses::of(&transmit), &self.buffer[..transmit.size], packet);
-            }
-        }
-    }
-
-    /// Drops connections that are over, and bundles that are over or had no connection for too
-    /// long.
-    fn forget(&mut self, now: Time) {
-        self.links.retain(|_, link| !link.connection.is_drained());
-        let links = &self.links;
-        for bond in self.bonds.values_mut() {
-            for key in &mut bond.links {
-                *key = key.filter(|key| links.contains_key(key));
-            }
-        }
-        let events = &mut self.events;
-        self.bonds.retain(|id, bond| {
-            let is_over = bond.closing && bond.links.iter().all(Option::is_none);
-            let is_alone = bond.alone_since.saturating_add(bond.linger) <= now;
-            if is_alone && !is_over {
-                events.push_back(HostEvent::Ended(*id));
-            }
-            !is_over && !is_alone
-        });
     }
 }
