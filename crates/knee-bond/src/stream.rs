@@ -6,12 +6,14 @@ use knee_bundle::StreamId;
 use knee_quic::BundleId;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::cell::Cell;
+use std::io::ErrorKind;
 use std::rc::Rc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
-/// Bytes that are passed on at a time.
-const GO: usize = 1 << 16;
+/// Bytes that are passed on at a time: what a connection holds here whose other end does not read.
+/// Thousands of them may.
+const GO: usize = 1 << 14;
 /// Reset code of a stream that was aborted.
 const BROKEN_OFF: u64 = 1;
 
@@ -177,7 +179,7 @@ pub async fn relay(
     // the system's time.
     let _ = setsockopt(&connection, sockopt::KeepAlive, &true);
     break_off(&connection);
-    let (mut reader, mut writer) = connection.split();
+    let (reader, mut writer) = connection.split();
     let pass = |count| if may_pass(count) { Ok(()) } else { Err(()) };
     let up = async {
         pass(first.len())?;
@@ -186,12 +188,17 @@ pub async fn relay(
             written = stream.write(first) => written.map_err(drop)?,
             _ = reader.ready(Interest::ERROR) => return Err(()),
         }
-        let mut buffer = vec![0; GO];
         loop {
-            let read = tokio::select! {
+            tokio::select! {
                 biased;
-                read = reader.read(&mut buffer) => read.map_err(drop)?,
+                ready = reader.readable() => ready.map_err(drop)?,
                 () = stream.unread() => return Err(()),
+            }
+            // Not before: a connection on which nothing arrives holds no memory.
+            let mut buffer = vec![0; GO];
+            let read = match reader.try_read(&mut buffer) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                read => read.map_err(drop)?,
             };
             if read == 0 {
                 break;
@@ -208,9 +215,6 @@ pub async fn relay(
         Ok(())
     };
     let down = async {
-        // A packet carries some 1,400 bytes; one system call for each would cost more than the
-        // packet.
-        let mut buffer = Vec::with_capacity(GO);
         loop {
             let read = tokio::select! {
                 biased;
@@ -218,7 +222,9 @@ pub async fn relay(
                 _ = writer.ready(Interest::ERROR) => return Err(()),
             };
             let Some(bytes) = read else { break };
-            buffer.clear();
+            // A packet carries some 1,400 bytes; one system call for each would cost more than the
+            // packet.
+            let mut buffer = Vec::with_capacity(GO);
             buffer.extend_from_slice(&bytes);
             // Its memory is used again for what arrives meanwhile.
             drop(bytes);
