@@ -297,7 +297,7 @@ pub(crate) fn logs_of(scenario: &Scenario) -> Vec<ReadLog> {
         let log = read_access_log(&file.bytes).ok()?;
         let (name, read_as) = (file.written.clone(), file.read_as.clone());
         let name = name.rsplit(['/', '\\']).next().unwrap_or_default().to_string();
-        Some(ReadLog { name, read_as, sizes: log.sizes, times: log.times })
+        Some(ReadLog { name, read_as, sizes: log.sizes, times_ns: log.times_ns })
     });
     read.collect()
 }

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::lab::Lab;
 use crate::text::ScenarioText;
 use knee_record::{INPUTS, Program, read_json, sha256_hex, write_bytes, write_json};
-use knee_scenario::{inside, read_file};
+use knee_scenario::{open_inside, read_open};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,7 +202,7 @@ impl KeptFile {
         if !below.is_some_and(plain) {
             return Err(failed(std::io::Error::other("its name points outside the folder")));
         }
-        inside(directory, Path::new(&self.kept)).map_err(failed)?;
-        read_file(&path, INPUT_BYTES_MAX).map_err(failed)
+        let file = open_inside(directory, Path::new(&self.kept)).map_err(failed)?;
+        read_open(file, INPUT_BYTES_MAX).map_err(failed)
     }
 }

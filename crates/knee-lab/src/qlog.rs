@@ -12,8 +12,9 @@ use crate::directory::PACKETS;
 use crate::error::Error;
 use connection::Connection;
 use knee_record::read_summary;
-use knee_scenario::{inside, open_file};
+use knee_scenario::open_inside;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -68,9 +69,9 @@ pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<u
     if !path.is_file() {
         return Err(QlogError::NoPacketLog(directory.display().to_string()).into());
     }
-    let leads_out = |source| Error::Read { path: path.clone(), source };
-    inside(directory, Path::new(PACKETS)).map_err(leads_out)?;
-    let connections = connections(&path, index)?;
+    let unreadable = |source| Error::Read { path: path.clone(), source };
+    let file = open_inside(directory, Path::new(PACKETS)).map_err(unreadable)?;
+    let connections = connections(&path, file, index)?;
     if connections.is_empty() {
         return Err(QlogError::NotNamed(known[index].clone()).into());
     }
@@ -89,14 +90,13 @@ pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<u
 }
 
 /// Reads a flow's connections and subflows from the log, by number.
-fn connections(path: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, Error> {
+fn connections(path: &Path, file: File, index: usize) -> Result<BTreeMap<u32, Connection>, Error> {
     let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
     let damaged = |line: usize, what: &str| QlogError::Damaged {
         path: path.to_path_buf(),
         line,
         what: what.to_string(),
     };
-    let file = open_file(path).map_err(unreadable)?;
     let mut connections: BTreeMap<u32, Connection> = BTreeMap::new();
     let of = format!("of={index}");
     let mut reader = BufReader::with_capacity(1 << 20, file);

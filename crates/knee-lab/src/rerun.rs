@@ -19,7 +19,7 @@ use knee_record::{
 use knee_scenario::open_file;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -244,7 +244,7 @@ impl Lab {
         let entries = fs::read_dir(directory.join(INPUTS)).into_iter().flatten().flatten();
         for entry in entries {
             let name = format!("{INPUTS}/{}", entry.file_name().to_string_lossy());
-            let hash = hash_of(&records::within(directory, &name)?)
+            let hash = hash_of(records::open(directory, &name)?)
                 .map_err(|source| Error::Read { path: entry.path(), source })?;
             if !hashes.contains(&hash) {
                 changed.push(Changed::new(&name, None, Some(&hash)));
@@ -312,9 +312,8 @@ impl Changed {
 /// Largest input, bytes: that of a scenario.
 const INPUT_BYTES_MAX: u64 = 256 << 20;
 
-/// Returns the hash of a regular file of limited size.
-fn hash_of(path: &Path) -> io::Result<String> {
-    let file = open_file(path)?;
+/// Returns the hash of a file of limited size.
+fn hash_of(file: File) -> io::Result<String> {
     if file.metadata()?.len() > INPUT_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 256 MiB"));
     }
@@ -324,5 +323,5 @@ fn hash_of(path: &Path) -> io::Result<String> {
 /// Checks an input at its original path. The rerun uses the folder's copy; this reports how a run
 /// from the original would differ. It has no hash if it is no longer there or cannot be read.
 fn elsewhere(path: &str, hash: &str) -> Changed {
-    Changed::new(path, Some(hash), hash_of(Path::new(path)).ok().as_deref())
+    Changed::new(path, Some(hash), open_file(Path::new(path)).and_then(hash_of).ok().as_deref())
 }

@@ -5,7 +5,7 @@ use crate::origin::Files;
 use knee_record::SCENARIO;
 use knee_scenario::{
     Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, inside, load_file,
-    load_text, parse_with,
+    load_inside, load_text, parse_with,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ impl Loader for Within<'_> {
     fn load(&self, name: &str) -> Result<Vec<u8>, String> {
         let folder = self.0.parent().unwrap_or(Path::new(""));
         let name = below(self.0, name).unwrap_or(name);
-        load_file(&inside(folder, Path::new(name)).map_err(|error| error.to_string())?)
+        load_inside(folder, Path::new(name))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     ConnectionRecord, Connections, Error, Manifest, Rates, Records, Summary, TransferRecord, table,
     tables,
 };
-use knee_scenario::{inside, read_file};
+use knee_scenario::{inside, open_file, open_inside, read_open};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, ErrorKind, Write};
@@ -198,10 +198,12 @@ const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
 
 /// Reads a document, which must not be a link that leads out of its folder.
 fn read_text(path: &Path) -> Result<String, Error> {
-    if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
-        inside(folder, Path::new(name)).map_err(|error| not_read(path, error))?;
-    }
-    let bytes = read_file(path, DOCUMENT_BYTES_MAX).map_err(|error| not_read(path, error))?;
+    let file = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => open_inside(folder, Path::new(name)),
+        _ => open_file(path),
+    };
+    let read = file.and_then(|file| read_open(file, DOCUMENT_BYTES_MAX));
+    let bytes = read.map_err(|error| not_read(path, error))?;
     String::from_utf8(bytes).map_err(|_| Error::malformed(path, "it is not UTF-8 text"))
 }
 

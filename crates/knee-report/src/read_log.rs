@@ -6,7 +6,7 @@ use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::mix::size_name;
 use crate::words::count;
 use knee_record::RunView;
-use knee_units::Time;
+use knee_units::Packed;
 
 const LEFT: f64 = 58.0;
 const TOP: f64 = 30.0;
@@ -27,18 +27,15 @@ pub struct ReadLog {
     /// Number and kind of the lines used, for display.
     pub read_as: String,
     /// Sizes of its lines, bytes.
-    pub sizes: Vec<u64>,
-    /// Times of its lines since the earliest one; may be empty.
-    pub times: Vec<Time>,
+    pub sizes: Packed,
+    /// Times of its lines since the earliest one, nanoseconds; may be empty.
+    pub times_ns: Packed,
 }
 
 pub(crate) fn shown(log: &ReadLog, run: &RunView<'_>) -> Shown {
     let transfers = run.flows.iter().flat_map(|flow| &flow.transfers);
-    let mut made: Vec<u64> = transfers.map(|row| row.size_bytes).filter(|size| *size > 0).collect();
-    let mut sizes = log.sizes.clone();
-    sizes.sort_unstable();
-    made.sort_unstable();
-    let over_time = match log.times.is_empty() {
+    let made: Packed = transfers.map(|row| row.size_bytes).filter(|size| *size > 0).collect();
+    let over_time = match log.times_ns.is_empty() {
         true => "",
         false => " Right: lines over the log’s own time.",
     };
@@ -51,15 +48,15 @@ pub(crate) fn shown(log: &ReadLog, run: &RunView<'_>) -> Shown {
             count(made.len() as u64)
         ),
         half: false,
-        drawing: draw(&sizes, &made, &log.times),
+        drawing: draw(&log.sizes, &made, &log.times_ns),
         empty: "The log has no lines.".to_string(),
     }
 }
 
-/// Draws the log; `sizes` and `made` must be ascending.
-fn draw(sizes: &[u64], made: &[u64], times: &[Time]) -> Option<Drawing> {
-    let (least, most) = (*sizes.first()?, *sizes.last()?);
-    let right = if times.is_empty() { WIDTH - 14.0 } else { HALF };
+/// Draws the log.
+fn draw(sizes: &Packed, made: &Packed, times_ns: &Packed) -> Option<Drawing> {
+    let (least, most) = (sizes.iter().min()?, sizes.iter().max()?);
+    let right = if times_ns.is_empty() { WIDTH - 14.0 } else { HALF };
     let decade = |size: u64| (size.max(1) as f64).log10();
     let (low, high) = (10f64.powf(decade(least).floor()), 10f64.powf(decade(most).floor() + 1.0));
     let x = Axis { low, high, low_at: LEFT, high_at: right, decades: true, names: size_name };
@@ -71,26 +68,33 @@ fn draw(sizes: &[u64], made: &[u64], times: &[Time]) -> Option<Drawing> {
     if !made.is_empty() {
         drawing.line("even", &distribution(made, &x, &y));
     }
-    over_time(&mut drawing, times);
+    over_time(&mut drawing, times_ns);
     Some(drawing)
 }
 
-/// Returns the fraction of the ascending values at or below each point of the axis.
-fn distribution(sorted: &[u64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
-    let point = |at: usize| {
-        let size = x.low * (x.high / x.low).powf(at as f64 / POINTS as f64);
-        let below = sorted.partition_point(|own| *own as f64 <= size);
-        (x.at(size), y.at(100.0 * below as f64 / sorted.len() as f64))
+/// Returns the fraction of the values at or below each point of the axis.
+fn distribution(values: &Packed, x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
+    let size = |at: usize| x.low * (x.high / x.low).powf(at as f64 / POINTS as f64);
+    let sizes: Vec<f64> = (0..=POINTS).map(size).collect();
+    // By the first point that is not below it; the last one counts those beyond the axis.
+    let mut counts = [0_u64; POINTS + 2];
+    for own in values.iter() {
+        counts[sizes.partition_point(|size| *size < own as f64)] += 1;
+    }
+    let mut below = 0;
+    let point = |(size, count): (&f64, &u64)| {
+        below += count;
+        (x.at(*size), y.at(100.0 * below as f64 / values.len() as f64))
     };
-    (0..=POINTS).map(point).collect()
+    sizes.iter().zip(&counts).map(point).collect()
 }
 
-fn over_time(drawing: &mut Drawing, times: &[Time]) {
-    let Some(last) = times.iter().max() else { return };
-    let seconds = last.as_secs_f64().max(1e-9);
+fn over_time(drawing: &mut Drawing, times_ns: &Packed) {
+    let Some(last) = times_ns.iter().max() else { return };
+    let seconds = (last as f64 / 1e9).max(1e-9);
     let mut bins = [0_u64; BARS];
-    for time in times {
-        let bin = (time.as_secs_f64() / seconds * BARS as f64) as usize;
+    for time in times_ns.iter() {
+        let bin = (time as f64 / 1e9 / seconds * BARS as f64) as usize;
         bins[bin.min(BARS - 1)] += 1;
     }
     let most = bins.iter().copied().max().unwrap_or(1);
@@ -128,7 +132,7 @@ mod tests {
             names: size_name,
         };
         let y = Axis::from_zero(100.0, 100.0, 0.0);
-        let curve = distribution(&[1, 10, 100, 1000], &x, &y);
+        let curve = distribution(&[100, 1, 1000, 10].into_iter().collect(), &x, &y);
         let at = |place: f64| {
             let near =
                 curve.iter().min_by(|a, b| (a.0 - place).abs().total_cmp(&(b.0 - place).abs()));

@@ -5,8 +5,10 @@ use crate::error::{Errors, Problem, SourceText};
 use crate::tree::Span;
 use knee_units::foreign_format;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,13 +117,45 @@ pub fn read_open_text(file: File, bytes_max: u64) -> io::Result<String> {
 /// # Errors
 /// If it is not a regular file, or the error of the system.
 pub fn open_file(path: &Path) -> io::Result<File> {
-    let kind = fs::metadata(path)?.file_type();
-    let what = match kind {
-        kind if kind.is_file() => return File::open(path),
+    // Opening a device may have an effect.
+    check_regular(&fs::metadata(path)?)?;
+    // It may be another one by now. Opening a pipe would wait for its other end (fifo(7)).
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    check_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn check_regular(about: &Metadata) -> io::Result<()> {
+    let what = match about.file_type() {
+        kind if kind.is_file() => return Ok(()),
         kind if kind.is_dir() => "it is a folder",
         _ => "it is not a regular file, but a pipe, a device or similar; write it to a file",
     };
     Err(io::Error::new(ErrorKind::InvalidInput, what))
+}
+
+/// Opens a regular file of a folder, unless it leads out of the folder; see [`inside`]. It is the open
+/// file that is checked, which nobody can replace any more.
+///
+/// # Errors
+/// Those of [`inside`] and [`open_file`].
+pub fn open_inside(folder: &Path, name: &Path) -> io::Result<File> {
+    let file = open_file(&inside(folder, name)?)?;
+    // The system says where an open file is (proc(5)).
+    let place = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    match (real(folder), place) {
+        (Ok(folder), Ok(place)) if !place.starts_with(&folder) => Err(leads_out()),
+        _ => Ok(file),
+    }
+}
+
+/// Returns the bytes of an input file in a folder; see [`open_inside`].
+///
+/// # Errors
+/// Why it cannot be read, as part of a sentence.
+pub fn load_inside(folder: &Path, name: &Path) -> Result<Vec<u8>, String> {
+    let file = open_inside(folder, name).map_err(|error| reason(&error))?;
+    read_open(file, FILE_BYTES_MAX).map_err(|error| reason(&error))
 }
 
 /// Returns the path of `name` in `folder`, unless it leads out of the folder: a folder from somebody
@@ -130,18 +164,25 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If `name` has other parts than names, or a link leads out.
 pub fn inside(folder: &Path, name: &Path) -> io::Result<PathBuf> {
-    let out = |what: &str| Err(io::Error::new(ErrorKind::InvalidInput, what));
     if !name.components().all(|part| matches!(part, Component::Normal(_))) {
-        return out("its name points outside the folder");
+        let what = "its name points outside the folder";
+        return Err(io::Error::new(ErrorKind::InvalidInput, what));
     }
     let path = folder.join(name);
-    let whole = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    match (fs::canonicalize(whole), fs::canonicalize(&path)) {
-        (Ok(folder), Ok(place)) if !place.starts_with(&folder) => {
-            out("it is a link that leads out of its folder; copy the file there instead")
-        }
+    match (real(folder), fs::canonicalize(&path)) {
+        (Ok(folder), Ok(place)) if !place.starts_with(&folder) => Err(leads_out()),
         _ => Ok(path),
     }
+}
+
+fn leads_out() -> io::Error {
+    let what = "it is a link that leads out of its folder; copy the file there instead";
+    io::Error::new(ErrorKind::InvalidInput, what)
+}
+
+/// Returns the path of a folder without links; the empty path is that of this process.
+fn real(folder: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
 }
 
 /// Describes frequent errors in the same words on every system.

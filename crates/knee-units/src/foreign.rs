@@ -3,7 +3,7 @@
 //! Every reader of such files follows the same rules. A byte order mark is dropped; a line ends in
 //! LF, CR LF or CR; a compressed file is named as what it is.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 /// Mark with which some programs begin UTF-8 text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -94,6 +94,58 @@ pub enum LineError {
     TooMany(usize),
     /// The reader failed.
     Io(io::Error),
+}
+
+impl LineError {
+    /// Says what is wrong.
+    pub fn problem(&self) -> String {
+        match self {
+            LineError::Foreign(format) => format!("it is {}", format.name),
+            LineError::TooLong(bytes) => format!("the line is longer than {} MiB", bytes >> 20),
+            LineError::TooMany(lines) => format!("there are more than {lines} lines"),
+            LineError::Io(error) => error.to_string(),
+        }
+    }
+
+    /// Says what to do about it.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            LineError::Foreign(format) => format.advice,
+            LineError::TooLong(_) => "write the name of a file of short lines",
+            LineError::TooMany(_) => "use a part of it",
+            LineError::Io(error) if error.kind() == ErrorKind::FileTooLarge => "use a part of it",
+            LineError::Io(_) => "write it again, or compress it again",
+        }
+    }
+}
+
+/// Largest file after decompression: 1 GiB.
+const UNPACKED_MAX: u64 = 1 << 30;
+
+/// What a gzip file contains, which must not be larger than 1 GiB.
+#[derive(Debug)]
+pub struct Unpacked<R> {
+    reader: R,
+    left: u64,
+}
+
+impl<R: Read> Unpacked<R> {
+    /// Limits what a reader decompresses.
+    pub fn new(reader: R) -> Unpacked<R> {
+        Unpacked { reader, left: UNPACKED_MAX }
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer).map_err(|error| {
+            io::Error::new(error.kind(), format!("it is no whole gzip file ({error})"))
+        })?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            io::Error::new(ErrorKind::FileTooLarge, "it is larger than 1 GiB unpacked")
+        })?;
+        Ok(read)
+    }
 }
 
 /// Lines of a file that is not held in memory. It keeps one line, of at most 4 MiB, and reads at

@@ -1,6 +1,7 @@
 //! Quantities with their unit in the type: [`Time`] in integer nanoseconds, [`Rate`] in bits per
 //! second, [`Bytes`]; the [`Ecn`] codepoint, which links and endpoints share; and the lines of files
-//! that other programs wrote ([`Lines`]), in which numbers have the unit of their format.
+//! that other programs wrote ([`Lines`]), in which numbers have the unit of their format, with the
+//! lists of numbers that are read from them ([`Packed`]).
 //!
 //! A bare number never becomes a quantity: every quantity that a user writes names its unit
 //! ("10 Mbit/s", "60 ms").
@@ -10,6 +11,7 @@ mod bytes;
 mod ecn;
 mod foreign;
 mod fraction;
+mod packed;
 mod printable;
 mod range;
 mod rate;
@@ -20,8 +22,9 @@ mod time;
 pub use buffer::BufferSize;
 pub use bytes::Bytes;
 pub use ecn::Ecn;
-pub use foreign::{ForeignFormat, GZIP, LineError, Lines, foreign_format, lines};
+pub use foreign::{ForeignFormat, GZIP, LineError, Lines, Unpacked, foreign_format, lines};
 pub use fraction::Fraction;
+pub use packed::Packed;
 pub use printable::{is_hidden, printable};
 pub use range::{Mistake, RangeError, steps};
 pub use rate::Rate;

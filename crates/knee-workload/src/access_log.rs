@@ -9,7 +9,9 @@ mod taken;
 
 pub use read::read_access_log;
 
-use knee_units::Time;
+use crate::Recorded;
+use knee_units::{Packed, Time};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Contents of an access log.
@@ -18,18 +20,19 @@ pub struct AccessLog {
     /// Name of its format, for display.
     pub format: &'static str,
     /// Sizes in bytes, in the order of the lines.
-    pub sizes: Vec<u64>,
-    /// Time of each line since the earliest one; empty unless every line has one.
-    pub times: Vec<Time>,
+    pub sizes: Packed,
+    /// Time of each line since the earliest one, nanoseconds; empty unless every line has one.
+    pub times_ns: Packed,
     /// Line at which the time of day goes back by hours, so that there are no times.
     pub goes_back: Option<usize>,
     /// Class of each line, as an index into `class_names`; empty if no line has one.
-    pub classes: Vec<usize>,
+    pub classes: Packed,
     /// Names of the classes, in the order of their first occurrence; lines without a class have the
     /// empty name.
     pub class_names: Vec<String>,
-    /// Client round-trip time of each line, zero if it has none; empty if no line has one.
-    pub rtts: Vec<Time>,
+    /// Client round-trip time of each line, nanoseconds, zero if it has none; empty if no line has
+    /// one.
+    pub rtts_ns: Packed,
     /// Lines that gave no size, by reason.
     pub passed_over: Vec<PassedOver>,
 }
@@ -121,80 +124,85 @@ impl AccessLog {
     ///
     /// # Errors
     /// [`NotChosen`] if no line matches.
-    pub fn choose(&self, choice: &LogChoice) -> Result<AccessLog, NotChosen> {
-        let of_class: Option<usize> = match &choice.class {
+    pub fn choose(self, choice: &LogChoice) -> Result<AccessLog, NotChosen> {
+        if *choice == LogChoice::default() {
+            return Ok(self);
+        }
+        let of_class: Option<u64> = match &choice.class {
             None => None,
             Some(class) => {
                 let place = self.class_names.iter().position(|name| name == class);
                 let known = self.class_names.iter().filter(|name| !name.is_empty()).cloned();
                 let unknown = || NotChosen::Class { class: class.clone(), known: known.collect() };
-                Some(place.ok_or_else(unknown)?)
+                Some(place.ok_or_else(unknown)? as u64)
             }
         };
         let (least, below) = (choice.rtt_at_least, choice.rtt_below);
-        let in_span = |line: usize| match (least.is_some() || below.is_some(), self.rtts.get(line))
-        {
-            (false, _) => true,
-            (true, None) => false,
-            (true, Some(rtt)) => {
-                *rtt > Time::ZERO
-                    && least.is_none_or(|least| *rtt >= least)
-                    && below.is_none_or(|below| *rtt < below)
-            }
+        let rtt = |line: usize| self.rtts_ns.get(line).filter(|rtt| *rtt > 0).map(Time::from_nanos);
+        let in_span = |line: usize| {
+            (least.is_none() && below.is_none())
+                || rtt(line).is_some_and(|rtt| {
+                    least.is_none_or(|least| rtt >= least) && below.is_none_or(|below| rtt < below)
+                })
         };
-        let chosen: Vec<usize> = (0..self.sizes.len())
-            .filter(|line| of_class.is_none_or(|class| self.classes[*line] == class))
-            .filter(|line| in_span(*line))
-            .collect();
-        if chosen.is_empty() {
-            let known = self.rtts.iter().copied().filter(|rtt| *rtt > Time::ZERO);
-            let seen = known.clone().min().zip(known.max());
+        let is_chosen = |line: &usize| {
+            of_class.is_none_or(|class| self.classes.get(*line) == Some(class)) && in_span(*line)
+        };
+        let lines = || (0..self.sizes.len()).filter(is_chosen);
+        if lines().next().is_none() {
+            let known = || self.rtts_ns.iter().filter(|rtt| *rtt > 0).map(Time::from_nanos);
+            let seen = known().min().zip(known().max());
             return Err(NotChosen::Rtt { seen });
         }
-        fn of<T: Copy>(all: &[T], chosen: &[usize]) -> Vec<T> {
-            chosen.iter().filter_map(|line| all.get(*line)).copied().collect()
-        }
+        let of = |all: &Packed| lines().filter_map(|line| all.get(line)).collect();
         Ok(AccessLog {
-            sizes: of(&self.sizes, &chosen),
-            times: of(&self.times, &chosen),
-            classes: of(&self.classes, &chosen),
-            rtts: of(&self.rtts, &chosen),
+            sizes: of(&self.sizes),
+            times_ns: of(&self.times_ns),
+            classes: of(&self.classes),
+            rtts_ns: of(&self.rtts_ns),
             goes_back: self.goes_back,
             format: self.format,
-            class_names: self.class_names.clone(),
-            passed_over: self.passed_over.clone(),
+            class_names: self.class_names,
+            passed_over: self.passed_over,
         })
     }
 
-    /// Returns the arrivals in order of time, each with its size.
+    /// Returns the arrivals in order of time, each with its size. `place` receives each time since
+    /// the earliest one and returns when the transfer arrives, in the same order, or `None` if it is
+    /// left out.
     ///
     /// # Errors
     /// [`NotChosen::Times`] if not every line has a time; [`NotChosen::GoesBack`].
-    pub fn arrivals(&self) -> Result<Vec<(Time, u64)>, NotChosen> {
+    pub fn arrivals(&self, place: impl Fn(Time) -> Option<Time>) -> Result<Recorded, NotChosen> {
         if let Some(line) = self.goes_back {
             return Err(NotChosen::GoesBack { line });
         }
-        if self.times.is_empty() {
-            return Err(NotChosen::Times);
+        let first = self.times_ns.iter().min().ok_or(NotChosen::Times)?;
+        let at = |line: u32| self.times_ns.get(line as usize).unwrap_or_default();
+        let arrival = |line: u32| {
+            let at = place(Time::from_nanos(at(line) - first))?;
+            Some((at, self.sizes.get(line as usize)?))
+        };
+        // A reader takes fewer lines than that.
+        let lines = 0..u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
+        if lines.clone().map(at).is_sorted() {
+            return Ok(lines.filter_map(arrival).collect());
         }
-        let mut arrivals: Vec<(Time, u64)> =
-            self.times.iter().copied().zip(self.sizes.iter().copied()).collect();
-        arrivals.sort_by_key(|(at, _)| *at);
-        let first = arrivals.first().map_or(Time::ZERO, |(at, _)| *at);
-        arrivals.iter_mut().for_each(|(at, _)| *at = at.saturating_sub(first));
-        Ok(arrivals)
+        let mut lines: Vec<u32> = lines.collect();
+        lines.sort_by_key(|line| at(*line));
+        Ok(lines.into_iter().filter_map(arrival).collect())
     }
 
     /// Summarizes what the lines contain besides sizes, for display: `over 2 h`, `classes: video
     /// 80, image 20`, `client RTT 38 ms in the median`; empty if there is nothing.
     pub fn more(&self) -> String {
         let mut said = Vec::new();
-        if let Some(last) = self.times.iter().max().filter(|last| **last > Time::ZERO) {
-            said.push(format!("over {}", rounded(*last)));
+        if let Some(last) = self.times_ns.iter().max().filter(|last| *last > 0) {
+            said.push(format!("over {}", rounded(last)));
         }
         if !self.class_names.is_empty() {
             let mut counts = vec![0_usize; self.class_names.len()];
-            self.classes.iter().for_each(|class| counts[*class] += 1);
+            self.classes.iter().for_each(|class| counts[class as usize] += 1);
             let named = self.class_names.iter().zip(counts).map(|(name, count)| {
                 format!("{} {count}", if name.is_empty() { "none" } else { name })
             });
@@ -203,24 +211,36 @@ impl AccessLog {
             let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
             said.push(format!("classes: {}{rest}", named.join(", ")));
         }
-        let mut rtts: Vec<Time> =
-            self.rtts.iter().copied().filter(|rtt| *rtt > Time::ZERO).collect();
-        rtts.sort_unstable();
-        if let Some(median) = rtts.get(rtts.len() / 2) {
-            said.push(format!("client RTT {} in the median", rounded(*median)));
+        if let Some(median) = self.median_rtt() {
+            said.push(format!("client RTT {median} in the median"));
         }
         said.join("; ")
+    }
+
+    /// Returns the median of the round-trip times, rounded. Of rounded ones there are few.
+    fn median_rtt(&self) -> Option<Time> {
+        let mut counts: BTreeMap<Time, usize> = BTreeMap::new();
+        for rtt in self.rtts_ns.iter().filter(|rtt| *rtt > 0) {
+            *counts.entry(rounded(rtt)).or_default() += 1;
+        }
+        let half = counts.values().sum::<usize>() / 2;
+        let mut up_to = 0;
+        let reaches = |(_, count): &(&Time, &usize)| {
+            up_to += **count;
+            up_to > half
+        };
+        counts.iter().find(reaches).map(|(rtt, _)| *rtt)
     }
 }
 
 /// Maximum number of classes that are listed individually.
 const CLASSES_TOLD: usize = 6;
 
-/// Rounds to three digits.
-fn rounded(time: Time) -> Time {
+/// Rounds nanoseconds to three digits.
+fn rounded(ns: u64) -> Time {
     let mut unit = 1;
-    while time.as_nanos() / unit >= 1000 {
+    while ns / unit >= 1000 {
         unit *= 10;
     }
-    Time::from_nanos((time.as_nanos() + unit / 2) / unit * unit)
+    Time::from_nanos(ns.saturating_add(unit / 2) / unit * unit)
 }

@@ -1,7 +1,7 @@
 //! Rows of separated values (RFC 4180, with any separator), and the errors of files of transfers.
 
 use knee_units::{LineError, Lines};
-use std::io::{self, Read};
+use std::io::Read;
 use thiserror::Error;
 
 /// Why a file of transfers or objects cannot be used.
@@ -29,32 +29,7 @@ impl CsvError {
 
     /// Returns the error for a line that cannot be read.
     pub(crate) fn unreadable(line: usize, error: &LineError) -> CsvError {
-        let line = line.max(1);
-        match error {
-            LineError::Foreign(format) => {
-                CsvError::new(line, format!("it is {}", format.name), format.advice)
-            }
-            LineError::TooLong(bytes) => {
-                let problem = format!("the line is longer than {} MiB", bytes >> 20);
-                CsvError::new(line, problem, "write the name of a file of short lines")
-            }
-            LineError::TooMany(lines) => CsvError::new(
-                line,
-                format!("there are more than {lines} lines"),
-                "use a part of it",
-            ),
-            LineError::Io(error) => {
-                CsvError::new(line, shorten_to(&error.to_string(), 120), broken(error))
-            }
-        }
-    }
-}
-
-/// Says what to do about a compressed file that cannot be read to its end.
-fn broken(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::FileTooLarge => "use a part of it",
-        _ => "compress it again",
+        CsvError::new(line.max(1), shorten_to(&error.problem(), 120), error.advice())
     }
 }
 
@@ -101,6 +76,8 @@ impl Row {
 /// Rows of a file, each read once from beginning to end.
 pub(crate) struct Rows<R: Read> {
     lines: Lines<R>,
+    /// The line on which a row begins.
+    line: String,
     separator: char,
     /// Bytes that were looked at.
     examined: usize,
@@ -114,14 +91,18 @@ pub(crate) fn rows(text: &str) -> Result<Rows<&[u8]>, CsvError> {
 
 impl<R: Read> Rows<R> {
     pub fn new(lines: Lines<R>, separator: char) -> Rows<R> {
-        Rows { lines, separator, examined: 0 }
+        Rows { lines, line: String::new(), separator, examined: 0 }
     }
 
     /// Reads the next row that is not blank; returns whether there is one.
     pub fn next(&mut self, row: &mut Row) -> Result<bool, CsvError> {
         loop {
-            let Some(line) = next_line(&mut self.lines)? else { return Ok(false) };
+            let mut line = std::mem::take(&mut self.line);
+            if !next_line(&mut self.lines, &mut line)? {
+                return Ok(false);
+            }
             self.split(&line, row)?;
+            self.line = line;
             if !row.is_blank() {
                 return Ok(true);
             }
@@ -134,7 +115,7 @@ impl<R: Read> Rows<R> {
         row.line = self.lines.number();
         row.text.clear();
         row.ends.clear();
-        let mut further;
+        let mut further = String::new();
         let mut rest = first;
         loop {
             let Some(quoted) = rest.strip_prefix('"') else {
@@ -159,8 +140,9 @@ impl<R: Read> Rows<R> {
                 if row.text.len() > ROW_BYTES_MAX {
                     return Err(no_end(opened));
                 }
-                let Some(next) = next_line(&mut self.lines)? else { return Err(no_end(opened)) };
-                further = next;
+                if !next_line(&mut self.lines, &mut further)? {
+                    return Err(no_end(opened));
+                }
                 rest = &further;
             }
             row.ends.push(row.text.len());
@@ -206,11 +188,19 @@ fn no_end(line: usize) -> CsvError {
     CsvError::new(line, "a quoted field has no end".into(), "close it with a \"")
 }
 
-/// Returns the next line as text: user agents and addresses may be in any encoding, sizes are
-/// digits.
-pub(crate) fn next_line<R: Read>(lines: &mut Lines<R>) -> Result<Option<String>, CsvError> {
+/// Reads the next line as text, in place of `line`; returns whether there is one. User agents and
+/// addresses may be in any encoding, sizes are digits.
+pub(crate) fn next_line<R: Read>(
+    lines: &mut Lines<R>,
+    line: &mut String,
+) -> Result<bool, CsvError> {
+    line.clear();
     match lines.next_line() {
-        Ok(line) => Ok(line.map(|line| String::from_utf8_lossy(line).into_owned())),
+        Ok(Some(bytes)) => {
+            line.push_str(&String::from_utf8_lossy(bytes));
+            Ok(true)
+        }
+        Ok(None) => Ok(false),
         Err(error) => Err(CsvError::unreadable(lines.number(), &error)),
     }
 }

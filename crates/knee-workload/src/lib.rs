@@ -31,7 +31,7 @@ pub use dash::{Dash, Rule};
 pub use default_page::default_page;
 pub use dependencies::{Cycle, check_dependencies};
 pub use ladders::{ladder_beyond_one_link, ladder_measured, ladder_of_study};
-pub use mix::{Arrivals, Mix};
+pub use mix::{Arrivals, Mix, Recorded};
 pub use page::{Http, Page, PageObject};
 pub use page_file::read_page;
 pub use sizes::Sizes;

@@ -5,7 +5,7 @@
 
 use crate::{Action, Application, Properties, Sizes};
 use knee_random::{exponential, unit};
-use knee_units::Time;
+use knee_units::{Packed, Time};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
@@ -21,8 +21,48 @@ pub enum Arrivals {
         /// Mean arrivals per second.
         per_second: f64,
     },
-    /// At these times after the start, ascending, each with its size in bytes.
-    Recorded(Arc<[(Time, u64)]>),
+    /// At these times after the start.
+    Recorded(Arc<Recorded>),
+}
+
+/// Arrivals of a log: times after the start, ascending, each with its size in bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    times_ns: Packed,
+    sizes: Packed,
+}
+
+impl Recorded {
+    /// Returns their number.
+    pub fn len(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
+    /// Returns time and size of an arrival by its number.
+    pub fn get(&self, number: usize) -> Option<(Time, u64)> {
+        Some((Time::from_nanos(self.times_ns.get(number)?), self.sizes.get(number)?))
+    }
+
+    /// Iterates over them.
+    pub fn iter(&self) -> impl Iterator<Item = (Time, u64)> + '_ {
+        self.times_ns.iter().map(Time::from_nanos).zip(self.sizes.iter())
+    }
+}
+
+impl FromIterator<(Time, u64)> for Recorded {
+    fn from_iter<I: IntoIterator<Item = (Time, u64)>>(arrivals: I) -> Recorded {
+        let mut recorded = Recorded::default();
+        for (at, size) in arrivals {
+            recorded.times_ns.push(at.as_nanos());
+            recorded.sizes.push(size);
+        }
+        recorded
+    }
 }
 
 /// Transfers that arrive one by one.
@@ -96,7 +136,7 @@ impl PoissonMix {
                 self.next.saturating_add(Time::from_secs_f64(gap))
             }
             Arrivals::Recorded(lines) => {
-                lines.get(self.number as usize).map_or(Time::MAX, |(at, _)| *at)
+                lines.get(self.number as usize).map_or(Time::MAX, |(at, _)| at)
             }
         };
         let late = self.own.as_mut().map_or(0.0, unit) * LATE_MAX.as_secs_f64();
@@ -121,7 +161,7 @@ impl PoissonMix {
     fn push(&mut self) -> Action {
         self.step = Step::Pushed;
         let recorded = match &self.mix.arrivals {
-            Arrivals::Recorded(lines) => lines.get(self.number as usize).map(|(_, bytes)| *bytes),
+            Arrivals::Recorded(lines) => lines.get(self.number as usize).map(|(_, bytes)| bytes),
             Arrivals::Poisson { .. } => None,
         };
         let bytes = recorded.unwrap_or_else(|| self.mix.sizes.draw(&mut self.rng));

@@ -1,7 +1,9 @@
 //! Random sizes.
 
 use knee_random::{below, log_normal, pareto};
+use knee_units::Packed;
 use rand_chacha::ChaCha8Rng;
+use std::sync::Arc;
 
 /// A distribution of sizes in bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub enum Sizes {
         max: u64,
     },
     /// Drawn uniformly from observed sizes.
-    Empirical(Vec<u64>),
+    Empirical(Arc<Packed>),
 }
 
 impl Sizes {
@@ -43,7 +45,10 @@ impl Sizes {
             Sizes::Pareto { min, shape, max } => {
                 whole(pareto(rng, min as f64, shape, max as f64)).min(max)
             }
-            Sizes::Empirical(ref sizes) => sizes[below(rng, sizes.len() as u64) as usize],
+            Sizes::Empirical(ref sizes) => {
+                let line = below(rng, sizes.len() as u64) as usize;
+                sizes.get(line).unwrap_or_default()
+            }
         };
         bytes.max(1)
     }

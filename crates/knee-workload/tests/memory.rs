@@ -6,7 +6,7 @@ mod common;
 
 use common::rng;
 use knee_units::Time;
-use knee_workload::{Action, Arrivals, Mix, Sizes, Workload, build};
+use knee_workload::{Action, Arrivals, Mix, Sizes, Workload, build, read_access_log};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -39,4 +39,19 @@ fn a_million_transfers_are_kept_nowhere() {
     assert!(application.is_complete());
     // Not zero: the thread of the test harness may allocate at any time.
     assert!(change.allocations + change.reallocations < 1000, "{change:?}");
+}
+
+/// The lines of a log take what their numbers need: here a byte for the size, four for the time.
+#[test]
+fn lines_of_a_log_are_packed() {
+    const LINES: usize = 100_000;
+    let line = |n: usize| format!("{}.{:06},{}\n", 1_700_000_000 + n / 10, n % 10, 1 + n % 200);
+    let text = format!("time,bytes\n{}", (0..LINES).map(line).collect::<String>());
+    let region = Region::new(ALLOCATOR);
+    let log = read_access_log(text.as_bytes()).unwrap();
+    let change = region.change();
+    let held = change.bytes_allocated as i64 - change.bytes_deallocated as i64
+        + change.bytes_reallocated as i64;
+    assert_eq!((log.sizes.len(), log.times_ns.len()), (LINES, LINES));
+    assert!(held < 8 * LINES as i64, "{held}");
 }

@@ -50,7 +50,8 @@ fn settings(arguments: &OfObserved) -> Result<ReportSettings, Failure> {
     if let Some(path) = &arguments.log {
         let file =
             knee_scenario::open_file(path).map_err(|error| not_read(path, error.to_string()))?;
-        settings.log = Some(AccessLog::read(path, BufReader::new(file))?);
+        let bytes = file.metadata().map_or(0, |about| about.len());
+        settings.log = Some(AccessLog::read(path, BufReader::new(file), bytes)?);
     }
     Ok(settings)
 }

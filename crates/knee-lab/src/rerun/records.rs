@@ -5,7 +5,7 @@ use crate::directory::{ANSWERS, PACKETS, RANK, REPEAT, SWEEP, repeat};
 use crate::error::Error;
 use crate::words::is_headline;
 use knee_record::{Comparison, Difference, SCENARIO, SUMMARY, read_summary};
-use knee_scenario::{inside, open_file};
+use knee_scenario::{inside, open_inside};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -23,11 +23,11 @@ pub(super) fn files_again(before: &Path, now: &Path) -> Result<Vec<FileAgain>, E
 }
 
 fn file_again(before: &Path, now: &Path, file: String) -> Result<FileAgain, Error> {
-    let (first, second) = (within(before, &file)?, now.join(&file));
+    let (first, second) = (before.join(&file), now.join(&file));
     let outcome = match (first.is_file(), second.is_file()) {
         (true, false) => Again::OnlyBefore,
         (false, _) => Again::OnlyNow,
-        (true, true) if equal(&first, &second)? => Again::Same,
+        (true, true) if equal(open(before, &file)?, open(now, &file)?, &first)? => Again::Same,
         (true, true) => Again::Differs,
     };
     let is_summary = Path::new(&file).file_name().is_some_and(|name| name == SUMMARY);
@@ -38,9 +38,8 @@ fn file_again(before: &Path, now: &Path, file: String) -> Result<FileAgain, Erro
     Ok(FileAgain { file, outcome, numbers })
 }
 
-fn equal(one: &Path, other: &Path) -> Result<bool, Error> {
-    let failed = |source| Error::Read { path: one.to_path_buf(), source };
-    let (one, other) = (open(one)?, open(other)?);
+fn equal(one: File, other: File, path: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::Read { path: path.to_path_buf(), source };
     let length = |file: &File| file.metadata().map(|about| about.len()).map_err(failed);
     if length(&one)? != length(&other)? {
         return Ok(false);
@@ -60,8 +59,10 @@ fn equal(one: &Path, other: &Path) -> Result<bool, Error> {
     }
 }
 
-fn open(path: &Path) -> Result<File, Error> {
-    open_file(path).map_err(|source| Error::Read { path: path.to_path_buf(), source })
+/// Opens a file of a folder, which must not be a link that leads out of it.
+pub(super) fn open(directory: &Path, name: &str) -> Result<File, Error> {
+    let path = || directory.join(name);
+    open_inside(directory, Path::new(name)).map_err(|source| Error::Read { path: path(), source })
 }
 
 /// Returns the path of a file of a folder, which must not be a link that leads out of it.

@@ -8,10 +8,12 @@ use crate::error::Error;
 use crate::lab::Lab;
 use crate::origin::{KeptFile, KeptScenario, Origin};
 use knee_record::{
-    GroupMeasures, INPUTS, SweepKey, SweepRun, SweepSummary, read_sweep, sha256_hex, write_json,
+    GroupMeasures, INPUTS, SweepKey, SweepRun, SweepSummary, read_sweep, sha256_hex, sha256_of,
+    write_json,
 };
 use knee_scenario::read_file;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{env, fs, io};
@@ -224,6 +226,6 @@ pub fn set_program_file(path: PathBuf) {
 /// A program file that cannot be read.
 pub fn program_hash() -> Result<String, Error> {
     let path = PROGRAM.get().cloned().or_else(|| env::current_exe().ok()).unwrap_or_default();
-    let bytes = fs::read(&path).map_err(|source| Error::Read { path, source })?;
-    Ok(sha256_hex(&bytes))
+    let hash = File::open(&path).and_then(sha256_of);
+    hash.map_err(|source| Error::Read { path, source })
 }

@@ -5,14 +5,17 @@ use super::period::unix_s;
 use crate::LiveError;
 use flate2::bufread::MultiGzDecoder;
 use ipnet::IpNet;
+use knee_units::{LineError, Lines, Unpacked};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Maximum length of a line, bytes.
-const LINE_MAX: u64 = 1 << 20;
+/// Memory of the lines: this, and [`HELD_PER_BYTE`] for each byte of the file. Only a compressed file can
+/// need more.
+const HELD_MAX: u64 = 24 << 20;
+const HELD_PER_BYTE: u64 = 8;
 /// First bytes of a gzip file (RFC 1952, 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Tolerance: a log may have whole seconds, and a line may be written after the connection's end.
@@ -55,35 +58,43 @@ impl AccessLog {
     /// skipped.
     ///
     /// # Errors
-    /// [`LiveError::Table`] if no line is usable, with the problem of the first, or if the file
-    /// cannot be read.
-    pub fn read(path: &Path, mut content: impl BufRead) -> Result<AccessLog, LiveError> {
+    /// [`LiveError::Table`] if no line is usable, with the problem of the first; if the file cannot
+    /// be read; or if it has more than 10,000,000 lines, or its lines take more than 24 MiB and eight
+    /// times its size, which is `bytes`.
+    pub fn read(
+        path: &Path,
+        mut content: impl BufRead,
+        bytes: u64,
+    ) -> Result<AccessLog, LiveError> {
         let wrong = |line: u64, problem: String, advice: &str| LiveError::Table {
             path: path.to_path_buf(),
             line,
             problem,
             advice: advice.to_string(),
         };
-        let unread = |line, error: std::io::Error| wrong(line, error.to_string(), "write it again");
-        let packed = content.fill_buf().map_err(|error| unread(1, error))?.starts_with(&GZIP);
-        let mut content: Box<dyn BufRead + '_> = match packed {
-            true => Box::new(BufReader::new(MultiGzDecoder::new(content))),
+        let unread = |line, error: LineError| wrong(line, error.problem(), error.advice());
+        let start = content.fill_buf().map_err(|error| unread(1, LineError::Io(error)))?;
+        let content: Box<dyn Read + '_> = match start.starts_with(&GZIP) {
+            true => Box::new(Unpacked::new(MultiGzDecoder::new(content))),
             false => Box::new(content),
         };
-        let (mut log, mut first, mut number) = (AccessLog::default(), None, 0);
-        let mut text = Vec::new();
+        let mut lines = Lines::open(content).map_err(|error| unread(1, error))?;
+        let lines_max =
+            bytes.saturating_mul(HELD_PER_BYTE).saturating_add(HELD_MAX) / size_of::<Line>() as u64;
+        let (mut log, mut first) = (AccessLog::default(), None);
         loop {
-            number += 1;
-            text.clear();
-            let mut bounded = content.by_ref().take(LINE_MAX);
-            let read = bounded.read_until(b'\n', &mut text).map_err(|e| unread(number, e))?;
-            if read == 0 {
+            let number = lines.number() as u64 + 1;
+            let Some(text) = lines.next_line().map_err(|error| unread(number, error))? else {
                 break;
-            }
+            };
             if text.trim_ascii().is_empty() {
                 continue;
             }
-            match line(&text) {
+            match line(text) {
+                Ok(_) if log.lines == lines_max => {
+                    let problem = "the lines up to here take too much memory for this file";
+                    return Err(wrong(number, problem.to_string(), "use a part of it"));
+                }
                 Ok((port, line)) => {
                     log.waiting.entry(port).or_default().push(line);
                     log.lines += 1;
@@ -170,7 +181,7 @@ mod tests {
         {\"client\":\"192.0.2.7\",\"time\":1,\"bytes\":7}\n";
 
     fn read(content: &[u8]) -> Result<AccessLog, LiveError> {
-        AccessLog::read(Path::new("access.log"), content)
+        AccessLog::read(Path::new("access.log"), content, content.len() as u64)
     }
 
     fn net(text: &str) -> IpNet {

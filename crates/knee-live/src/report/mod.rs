@@ -274,7 +274,8 @@ mod tests {
             )
         };
         let text: String = made().iter().step_by(2).map(line).collect();
-        let log = AccessLog::read(Path::new("access.log"), text.as_bytes()).unwrap();
+        let log =
+            AccessLog::read(Path::new("access.log"), text.as_bytes(), text.len() as u64).unwrap();
         let settings = ReportSettings {
             providers: Some(providers),
             log: Some(log),

@@ -1,13 +1,13 @@
 //! Transfers that arrive at random.
 
-use super::sizes::{SizesFile, sizes};
+use super::sizes::{Read, SizesFile, sizes};
 use super::{Kind, Room};
 use crate::check::{Inputs, in_range};
 use crate::read::{At, Optional, Required, table};
 use crate::source::Reading;
 use crate::tree::Span;
 use knee_units::Time;
-use knee_workload::{Arrivals, Mix, NotChosen, Workload};
+use knee_workload::{Arrivals, Mix, Recorded, Workload};
 
 /// Largest expected number of transfers of a group of flows: more than that takes too long to
 /// simulate.
@@ -58,10 +58,6 @@ impl Kind for MixFile {
             Optional::Given(at) => sizes(at, inputs, reading),
             _ => None,
         };
-        let (sizes, recorded, log) = match read {
-            Some(read) => (Some(read.sizes), read.arrivals, read.log),
-            None => (None, None, None),
-        };
         let part = self.part(reading)?;
         if let (Some(span), None) = (self.part_span(), self.arrivals.at()) {
             let help = "add arrivals = \"log\", or remove from, until and speed";
@@ -69,10 +65,9 @@ impl Kind for MixFile {
         }
         let arrivals = match (self.arrivals.at(), self.arrival_interval.is_given()) {
             (Some(at), false) if at.value == "log" => {
-                let recorded = recorded.map(|read| read.map(|arrivals| part.of(arrivals)));
-                let arrivals = follow(at, recorded, sizes.is_some(), room, reading)?;
-                if let Some(name) = log {
-                    inputs.note(&name, &within(&arrivals, count, room));
+                let arrivals = follow(at, read.as_ref()?, &part, room, reading)?;
+                if let Some(Read::Log(_, name)) = &read {
+                    inputs.note(name, &within(&arrivals, count, room));
                 }
                 Arrivals::Recorded(arrivals.into())
             }
@@ -88,7 +83,8 @@ impl Kind for MixFile {
             }
             (None, true) => self.at_random(room, count, reading)?,
         };
-        let mix = Mix { arrivals, count, sizes: sizes?, process: self.process.get().cloned() };
+        let mix =
+            Mix { arrivals, count, sizes: read?.sizes(), process: self.process.get().cloned() };
         if let Some(name) = self.process.at() {
             inputs.share(name, &mix, reading);
         }
@@ -162,27 +158,28 @@ struct Part {
 }
 
 impl Part {
-    fn of(&self, mut arrivals: Vec<(Time, u64)>) -> Vec<(Time, u64)> {
-        arrivals.retain(|(at, _)| (self.from..self.until).contains(at));
-        for (at, _) in &mut arrivals {
-            let since = at.saturating_sub(self.from);
-            // Exact without a speed, which `f64` would round.
-            *at = match self.speed == 1.0 {
-                true => since,
-                false => Time::from_secs_f64(since.as_secs_f64() / self.speed),
-            };
+    /// Returns when a transfer arrives, by its time since the log's first one; `None` if it is not in
+    /// the part.
+    fn place(&self, at: Time) -> Option<Time> {
+        if !(self.from..self.until).contains(&at) {
+            return None;
         }
-        arrivals
+        let since = at.saturating_sub(self.from);
+        // Exact without a speed, which `f64` would round.
+        Some(match self.speed == 1.0 {
+            true => since,
+            false => Time::from_secs_f64(since.as_secs_f64() / self.speed),
+        })
     }
 }
 
 /// Number of arrivals before the end of the run.
-fn begin(arrivals: &[(Time, u64)], room: &Room) -> usize {
+fn begin(arrivals: &Recorded, room: &Room) -> usize {
     arrivals.iter().take_while(|(time, _)| *time < room.life).count()
 }
 
 /// Says how many transfers begin within the run, for display.
-fn within(arrivals: &[(Time, u64)], count: Option<u64>, room: &Room) -> String {
+fn within(arrivals: &Recorded, count: Option<u64>, room: &Room) -> String {
     let all = arrivals.len();
     let begin = begin(arrivals, room);
     let begin = count.map_or(begin, |count| usize::try_from(count).map_or(begin, |c| begin.min(c)));
@@ -195,28 +192,26 @@ fn within(arrivals: &[(Time, u64)], count: Option<u64>, room: &Room) -> String {
 /// Returns the arrivals of a log.
 fn follow(
     at: &At<String>,
-    recorded: Option<Result<Vec<(Time, u64)>, NotChosen>>,
-    read: bool,
+    read: &Read,
+    part: &Part,
     room: &Room,
     reading: &mut Reading<'_>,
-) -> Option<Vec<(Time, u64)>> {
-    let arrivals = match recorded {
-        Some(Ok(arrivals)) if arrivals.is_empty() => {
+) -> Option<Recorded> {
+    let Read::Log(log, _) = read else {
+        let help = "write sizes = { log = \"access.csv\" }, or an arrival_interval";
+        reading.problem(at.span, "there is no log for the arrivals to follow", help);
+        return None;
+    };
+    let arrivals = match log.arrivals(|at| part.place(at)) {
+        Ok(arrivals) if arrivals.is_empty() => {
             let help = "write an earlier from or a later until";
             reading.problem(at.span, "no transfer of the log begins in this part of it", help);
             return None;
         }
-        Some(Ok(arrivals)) => arrivals,
-        Some(Err(reason)) => {
+        Ok(arrivals) => arrivals,
+        Err(reason) => {
             let message = format!("arrivals cannot follow the log: {reason}");
             reading.problem(at.span, message, "give every line a time");
-            return None;
-        }
-        None => {
-            if read {
-                let help = "write sizes = { log = \"access.csv\" }, or an arrival_interval";
-                reading.problem(at.span, "there is no log for the arrivals to follow", help);
-            }
             return None;
         }
     };

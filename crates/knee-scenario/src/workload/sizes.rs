@@ -6,8 +6,9 @@ use crate::read::{At, Optional, Value, table};
 use crate::source::Reading;
 use crate::tree::{Kind, Node, Span};
 use knee_units::{Bytes, Time};
-use knee_workload::{LogChoice, NotChosen, Sizes};
+use knee_workload::{AccessLog, LogChoice, Sizes};
 use schemars::JsonSchema;
+use std::sync::Arc;
 
 /// A distribution of sizes.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
@@ -50,13 +51,21 @@ table! {
     }
 }
 
-/// Sizes, and the arrival times if they come from a log.
-pub(super) struct Read {
-    pub sizes: Sizes,
-    /// `None` if there is no log; an error if its lines have no times.
-    pub arrivals: Option<Result<Vec<(Time, u64)>, NotChosen>>,
-    /// Name of the log in the resolved scenario.
-    pub log: Option<String>,
+/// Sizes, and the log that they come from.
+pub(super) enum Read {
+    Sizes(Sizes),
+    /// The chosen lines of a log, and its name in the resolved scenario.
+    Log(AccessLog, String),
+}
+
+impl Read {
+    /// Returns the distribution.
+    pub fn sizes(self) -> Sizes {
+        match self {
+            Read::Sizes(sizes) => sizes,
+            Read::Log(log, _) => Sizes::Empirical(Arc::new(log.sizes)),
+        }
+    }
 }
 
 pub(super) fn sizes(
@@ -64,12 +73,11 @@ pub(super) fn sizes(
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Read> {
-    let plain = |sizes: Sizes| Read { sizes, arrivals: None, log: None };
     match &mut at.value {
         SizesFile::Fixed(size) => {
             let entry = Optional::Given(At { value: *size, span: at.span });
             in_range(&entry, "a size", SIZE_MIN, SIZE_MAX, reading);
-            Some(plain(Sizes::Fixed(size.get())))
+            Some(Read::Sizes(Sizes::Fixed(size.get())))
         }
         SizesFile::Table(table) => distribution(at.span, table, inputs, reading),
     }
@@ -82,7 +90,6 @@ fn distribution(
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Read> {
-    let plain = |sizes: Sizes| Read { sizes, arrivals: None, log: None };
     let of_a_log =
         [table.class.is_given(), table.rtt_at_least.is_given(), table.rtt_below.is_given()];
     if of_a_log.contains(&true) && !table.log.is_given() {
@@ -102,13 +109,13 @@ fn distribution(
             in_range(&table.median, "the median", SIZE_MIN, SIZE_MAX, reading);
             in_range(&table.sigma, "sigma", 0.0, 10.0, reading);
             in_range(&table.max, "the largest size", Bytes::new(median), SIZE_MAX, reading);
-            Some(plain(Sizes::LogNormal { median, sigma, max }))
+            Some(Read::Sizes(Sizes::LogNormal { median, sigma, max }))
         }
         (None, None, Some(min), Some(shape), Some(max), None) => {
             in_range(&table.min, "the smallest size", SIZE_MIN, SIZE_MAX, reading);
             in_range(&table.shape, "the shape", 0.01, 100.0, reading);
             in_range(&table.max, "the largest size", Bytes::new(min), SIZE_MAX, reading);
-            Some(plain(Sizes::Pareto { min, shape, max }))
+            Some(Read::Sizes(Sizes::Pareto { min, shape, max }))
         }
         (None, None, None, None, None, Some(log)) => {
             let choice = LogChoice {
@@ -119,8 +126,7 @@ fn distribution(
             let lines = inputs.log(&log, &choice, reading)?;
             let name = inputs.resolved(&log.value);
             table.log = Optional::new(name.clone());
-            let arrivals = Some(lines.arrivals());
-            Some(Read { sizes: Sizes::Empirical(lines.sizes), arrivals, log: Some(name) })
+            Some(Read::Log(lines, name))
         }
         _ => {
             let help = "write { median = \"30 kB\", sigma = 2.0, max = \"1 GB\" }, or \

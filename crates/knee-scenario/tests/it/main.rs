@@ -7,4 +7,5 @@ mod properties;
 mod reference;
 mod right;
 mod schema;
+mod swapped;
 mod wrong;

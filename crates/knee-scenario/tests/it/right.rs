@@ -7,8 +7,9 @@ use knee_scenario::{
     Statistic, Workload, load_study, parse, read_study, template,
 };
 use knee_transport::ReceiveWindow;
-use knee_units::{Rate, Time};
+use knee_units::{Packed, Rate, Time};
 use knee_workload::{Arrivals, Bursts, Dash, Http, Mix, Page, Rule, Sizes};
+use std::sync::Arc;
 
 const DUMBBELL: &str = r#"
 duration = "60 s"
@@ -200,6 +201,10 @@ fn every_key_arrives() {
     assert_eq!(reno.multipath, None);
 }
 
+fn packed<const N: usize>(values: [u64; N]) -> Arc<Packed> {
+    Arc::new(values.into_iter().collect())
+}
+
 #[test]
 fn every_key_of_paths_and_workloads_arrives() {
     let scenario = read(FULL);
@@ -252,14 +257,14 @@ fn every_key_of_paths_and_workloads_arrives() {
     let mix = Mix {
         arrivals: Arrivals::Poisson { per_second: 1.0 },
         count: None,
-        sizes: Sizes::Empirical(vec![700, 90]),
+        sizes: Sizes::Empirical(packed([700, 90])),
         process: None,
     };
     assert_eq!(logged.workload, Workload::Mix(mix));
     let mix = Mix {
-        arrivals: Arrivals::Recorded([(Time::ZERO, 90)].into()),
+        arrivals: Arrivals::Recorded(Arc::new([(Time::ZERO, 90)].into_iter().collect())),
         count: None,
-        sizes: Sizes::Empirical(vec![90]),
+        sizes: Sizes::Empirical(packed([90])),
         process: None,
     };
     assert_eq!(replayed.workload, Workload::Mix(mix));
@@ -595,8 +600,8 @@ fn part_and_speed_of_a_log_are_followed() {
     let scenario = read(part).unwrap();
     let Workload::Mix(mix) = &scenario.flows[0].workload else { panic!() };
     let Arrivals::Recorded(arrivals) = &mix.arrivals else { panic!() };
-    assert_eq!(arrivals[0], (Time::from_millis(1000), 1021));
-    assert_eq!(arrivals[8], (Time::from_millis(17_000), 1029));
+    assert_eq!(arrivals.get(0), Some((Time::from_millis(1000), 1021)));
+    assert_eq!(arrivals.get(8), Some((Time::from_millis(17_000), 1029)));
     for (keys, problem) in [
         ("arrivals = \"log\", from = \"100 s\",", "no transfer of the log begins in this part"),
         ("arrivals = \"log\", from = \"9 s\", until = \"9 s\",", "write an until after from"),

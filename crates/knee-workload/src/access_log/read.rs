@@ -2,15 +2,15 @@
 
 use super::extended::Extended;
 use super::fields::{At, Field, More, instant};
-use super::taken::Taken;
+use super::taken::{Taken, TooMuch};
 use super::{AccessLog, PassedOver, json};
 use crate::csv::{
     AccessLogError, CsvError, NotASize, Row, Rows, bytes, next_line, shorten_to, size,
 };
 use flate2::read::MultiGzDecoder;
-use knee_units::{GZIP, LineError, Lines, foreign_format};
+use knee_units::{GZIP, LineError, Lines, Unpacked, foreign_format};
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, Read};
+use std::io::Read;
 
 /// Names of the size column in logs of web servers and delivery networks, compared
 /// case-insensitively: plain words, and those of the W3C's extended log format, nginx, Cloudflare,
@@ -37,8 +37,6 @@ pub(super) const NO_SIZE: &str = "without a size";
 pub(super) const NOT_BYTES: &str = "whose size is no whole number of bytes";
 const TOO_LARGE: &str = "beyond any size (1 PB)";
 
-/// Maximum size of a log after decompression: 1 GiB.
-const UNPACKED_MAX: u64 = 1 << 30;
 /// Number of characters for the names of columns in a message.
 const NAMES_SHOWN: usize = 64;
 
@@ -68,7 +66,8 @@ type Found = Result<(u64, More), Miss>;
 ///
 /// Skips blank lines and answers without a body (0 or `-`, as for "not modified"); in the first
 /// three formats also lines that do not match the format, if most do. Reads line by line: beside
-/// the transfers only one line is in memory, of at most 4 MiB.
+/// the transfers only one line is in memory, of at most 4 MiB. The transfers take at most 48 MiB and
+/// four times the size of the file.
 ///
 /// # Errors
 ///
@@ -76,11 +75,11 @@ type Found = Result<(u64, More), Miss>;
 pub fn read_access_log(content: &[u8]) -> Result<AccessLog, AccessLogError> {
     if foreign_format(content) != Some(GZIP) {
         let lines = Lines::open(content);
-        return read(lines.map_err(|error| CsvError::unreadable(1, &error))?);
+        let lines = lines.map_err(|error| CsvError::unreadable(1, &error))?;
+        return read(lines, Taken::of_file(content.len()));
     }
-    let unpacked = Unpacked { reader: MultiGzDecoder::new(content), left: UNPACKED_MAX };
-    match Lines::open(unpacked) {
-        Ok(lines) => read(lines),
+    match Lines::open(Unpacked::new(MultiGzDecoder::new(content))) {
+        Ok(lines) => read(lines, Taken::of_file(content.len())),
         Err(LineError::Foreign(inner)) => {
             let problem = format!("it is {} within a gzip file", inner.name);
             Err(AccessLogError::new(1, problem, "decompress it once with gzip -d"))
@@ -89,65 +88,52 @@ pub fn read_access_log(content: &[u8]) -> Result<AccessLog, AccessLogError> {
     }
 }
 
-/// A gzip file of limited size.
-struct Unpacked<'c> {
-    reader: MultiGzDecoder<&'c [u8]>,
-    left: u64,
-}
-
-impl Read for Unpacked<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer).map_err(|error| {
-            io::Error::new(error.kind(), format!("it is no whole gzip file ({error})"))
-        })?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            io::Error::new(ErrorKind::FileTooLarge, "it is larger than 1 GiB unpacked")
-        })?;
-        Ok(read)
-    }
-}
-
-fn read<R: Read>(mut lines: Lines<R>) -> Result<AccessLog, AccessLogError> {
-    let first = loop {
-        match next_line(&mut lines)? {
-            Some(line) if line.trim().is_empty() => {}
-            Some(line) => break line,
-            None => return Err(AccessLogError::new(1, "there is no line in it".into(), NO_COLUMN)),
+fn read<R: Read>(mut lines: Lines<R>, taken: Taken) -> Result<AccessLog, AccessLogError> {
+    let mut first = String::new();
+    while first.trim().is_empty() {
+        if !next_line(&mut lines, &mut first)? {
+            return Err(AccessLogError::new(1, "there is no line in it".into(), NO_COLUMN));
         }
-    };
+    }
     match first.trim_start() {
-        line if line.starts_with('{') => by_line("JSON lines", first, lines, json::read),
+        line if line.starts_with('{') => by_line("JSON lines", first, lines, taken, json::read),
         line if line.starts_with('[') => {
             let problem = "it is a list in JSON".to_string();
             let advice = "write one object per line, as jq -c '.[]' does";
             Err(AccessLogError::new(lines.number(), problem, advice))
         }
         line if line.starts_with("#Version") || line.starts_with("#Fields") => {
-            extended(first, lines)
+            extended(first, lines, taken)
         }
-        line if line.starts_with("#Software") => extended(first, lines),
-        line if common_fields(line).is_some() => by_line(format_of(line), first, lines, common),
-        _ => separated(&first, lines),
+        line if line.starts_with("#Software") => extended(first, lines, taken),
+        line if common_fields(line).is_some() => {
+            by_line(format_of(line), first, lines, taken, common)
+        }
+        _ => separated(&first, lines, taken),
     }
 }
 
-fn extended<R: Read>(first: String, lines: Lines<R>) -> Result<AccessLog, AccessLogError> {
+fn extended<R: Read>(
+    first: String,
+    lines: Lines<R>,
+    taken: Taken,
+) -> Result<AccessLog, AccessLogError> {
     let mut extended = Extended::default();
-    by_line("W3C extended log format", first, lines, |line| extended.read(line))
+    by_line("W3C extended log format", first, lines, taken, |line| extended.read(line))
 }
 
 /// Reads a format whose lines are independent of each other.
 fn by_line<R: Read>(
     format: &'static str,
-    first: String,
+    mut line: String,
     mut lines: Lines<R>,
+    mut taken: Taken,
     mut read: impl FnMut(&str) -> Found,
 ) -> Result<AccessLog, AccessLogError> {
-    let mut taken = Taken::default();
     let mut over: BTreeMap<&'static str, PassedOver> = BTreeMap::new();
     let mut keys: Option<(usize, String)> = None;
-    let mut next = Some(first);
-    while let Some(line) = next {
+    let mut is_there = true;
+    while is_there {
         let number = lines.number();
         let mut pass = |reason| {
             let first = PassedOver { reason, lines: 0, first: number };
@@ -166,7 +152,7 @@ fn by_line<R: Read>(
                 return Err(AccessLogError::new(number, problem, advice));
             }
         }
-        next = next_line(&mut lines)?;
+        is_there = next_line(&mut lines, &mut line)?;
     }
     let wrong = over.get(NOT_A_LINE).filter(|wrong| wrong.lines > taken.sizes.len());
     if let Some(wrong) = wrong {
@@ -189,8 +175,19 @@ fn no_size(line: usize) -> AccessLogError {
 }
 
 fn add(taken: &mut Taken, line: usize, size: u64, more: More) -> Result<(), AccessLogError> {
-    let advice = "rename that column, so that it is not taken for the class";
-    taken.add(line, size, more).map_err(|problem| AccessLogError::new(line, problem.into(), advice))
+    taken.add(line, size, more).map_err(|too_much| {
+        let (problem, advice) = match too_much {
+            TooMuch::Classes => (
+                "there are too many different classes",
+                "rename that column, so that it is not taken for the class",
+            ),
+            TooMuch::Lines => (
+                "the lines up to here take too much memory for a file of this size",
+                "use a part of it",
+            ),
+        };
+        AccessLogError::new(line, problem.into(), advice)
+    })
 }
 
 pub(super) fn size_of(text: &str) -> Result<u64, Miss> {
@@ -257,7 +254,11 @@ const SEPARATORS: [(char, &str); 3] = [
     (';', "semicolon-separated values"),
 ];
 
-fn separated<R: Read>(first: &str, lines: Lines<R>) -> Result<AccessLog, AccessLogError> {
+fn separated<R: Read>(
+    first: &str,
+    lines: Lines<R>,
+    mut taken: Taken,
+) -> Result<AccessLog, AccessLogError> {
     let count = |(separator, _): &&(char, &str)| first.matches(*separator).count();
     // Of equal ones the last is taken.
     let (separator, name) = SEPARATORS.iter().rev().max_by_key(count).unwrap_or(&SEPARATORS[0]);
@@ -282,7 +283,6 @@ fn separated<R: Read>(first: &str, lines: Lines<R>) -> Result<AccessLog, AccessL
         }
         false => Columns { size: 0, fields: Vec::new() },
     };
-    let mut taken = Taken::default();
     let mut over = PassedOver { reason: NO_BODY, lines: 0, first: 0 };
     let mut is_there = !named || rows.next(&mut row)?;
     while is_there {

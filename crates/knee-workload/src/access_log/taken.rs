@@ -2,7 +2,7 @@
 
 use super::fields::{At, DAY, More};
 use super::{AccessLog, PassedOver};
-use knee_units::Time;
+use knee_units::{Packed, Time};
 use std::collections::BTreeMap;
 
 /// Total length of the names of classes; more are those of a column of another kind.
@@ -15,94 +15,135 @@ const BACK_MAX: i64 = HOUR;
 /// A time of day that goes back by less is ambiguous.
 const NEXT_DAY: i64 = 12 * HOUR;
 
+/// Memory of the lines of a log: this, and [`HELD_PER_BYTE`] for each byte of the file. A file that is
+/// not compressed needs less, and one that is needs more only if it unpacks to many times its size.
+const HELD_MAX: usize = 48 << 20;
+const HELD_PER_BYTE: usize = 4;
+
 /// Lines taken so far.
 #[derive(Default)]
 pub(super) struct Taken {
-    pub sizes: Vec<u64>,
+    pub sizes: Packed,
     clock: Clock,
-    classes: Vec<usize>,
+    classes: Packed,
     names: Vec<String>,
     names_bytes: usize,
     places: BTreeMap<String, usize>,
-    rtts: Vec<Time>,
+    rtts_ns: Packed,
+    held_max: usize,
 }
 
-/// Times of the lines, nanoseconds since an instant common to all.
+/// Times of the lines, nanoseconds since an instant common to all, in the form of [`ordered`].
 #[derive(Default)]
 enum Clock {
     /// No line yet.
     #[default]
     Begins,
     /// Each line has its date.
-    Dated(Vec<i64>),
+    Dated(Packed),
     /// Each line has a time of day only.
-    OfDay { at_ns: Vec<i64>, midnight: i64, goes_back: Option<usize> },
+    OfDay { at_ns: Packed, last: i64, midnight: i64, goes_back: Option<usize> },
     /// A line has no time, or one of another kind than the others.
     Without,
+}
+
+/// Maps signed to unsigned numbers of the same order.
+fn ordered(at: i64) -> u64 {
+    at.cast_unsigned() ^ (1 << 63)
 }
 
 impl Clock {
     fn add(&mut self, at: Option<At>, line: usize) {
         match (&mut *self, at) {
-            (Clock::Begins, Some(At::Instant(at))) => *self = Clock::Dated(vec![at]),
-            (Clock::Begins, Some(At::OfDay(at))) => {
-                *self = Clock::OfDay { at_ns: vec![at], midnight: 0, goes_back: None };
+            (Clock::Begins, Some(At::Instant(at))) => {
+                *self = Clock::Dated([ordered(at)].into_iter().collect());
             }
-            (Clock::Dated(all), Some(At::Instant(at))) => all.push(at),
-            (Clock::OfDay { at_ns, midnight, goes_back }, Some(At::OfDay(of_day))) => {
-                let last = at_ns.last().copied().unwrap_or(0);
+            (Clock::Begins, Some(At::OfDay(at))) => {
+                let at_ns = [ordered(at)].into_iter().collect();
+                *self = Clock::OfDay { at_ns, last: at, midnight: 0, goes_back: None };
+            }
+            (Clock::Dated(all), Some(At::Instant(at))) => all.push(ordered(at)),
+            (Clock::OfDay { at_ns, last, midnight, goes_back }, Some(At::OfDay(of_day))) => {
                 let at = *midnight + of_day;
                 let day_before = at - DAY;
-                if last - at >= NEXT_DAY {
+                if *last - at >= NEXT_DAY {
                     *midnight += DAY;
-                } else if last - at > BACK_MAX {
+                } else if *last - at > BACK_MAX {
                     goes_back.get_or_insert(line);
                 }
                 // A late line from before the last midnight.
-                let is_late = *midnight > 0 && (last - day_before).abs() <= BACK_MAX;
-                at_ns.push(if is_late { day_before } else { *midnight + of_day });
+                let is_late = *midnight > 0 && (*last - day_before).abs() <= BACK_MAX;
+                *last = if is_late { day_before } else { *midnight + of_day };
+                at_ns.push(ordered(*last));
             }
             _ => *self = Clock::Without,
         }
     }
 
     /// Returns the times since the earliest one, and the line at which they go back.
-    fn times(self) -> (Vec<Time>, Option<usize>) {
-        let at_ns = match self {
-            Clock::OfDay { goes_back: Some(line), .. } => return (Vec::new(), Some(line)),
+    fn times_ns(self) -> (Packed, Option<usize>) {
+        let mut at_ns = match self {
+            Clock::OfDay { goes_back: Some(line), .. } => return (Packed::new(), Some(line)),
             Clock::Dated(at_ns) | Clock::OfDay { at_ns, .. } => at_ns,
-            Clock::Begins | Clock::Without => Vec::new(),
+            Clock::Begins | Clock::Without => Packed::new(),
         };
-        let first = at_ns.iter().copied().min().unwrap_or(0);
-        let since = |at: i64| Time::from_nanos(at.abs_diff(first));
-        (at_ns.into_iter().map(since).collect(), None)
+        let first = at_ns.iter().min().unwrap_or(0);
+        at_ns.subtract(first);
+        (at_ns, None)
+    }
+
+    fn held(&self) -> usize {
+        match self {
+            Clock::Dated(at_ns) | Clock::OfDay { at_ns, .. } => at_ns.held(),
+            Clock::Begins | Clock::Without => 0,
+        }
     }
 }
 
+/// Why the lines of a log take too much memory.
+pub(super) enum TooMuch {
+    Classes,
+    Lines,
+}
+
 impl Taken {
-    /// Adds a line. Fails if the names of its classes take too much memory.
-    pub fn add(&mut self, line: usize, size: u64, more: More) -> Result<(), &'static str> {
+    /// Begins with the lines of a file of this size.
+    pub fn of_file(bytes: usize) -> Taken {
+        let held_max = HELD_MAX.saturating_add(bytes.saturating_mul(HELD_PER_BYTE));
+        Taken { held_max, ..Taken::default() }
+    }
+
+    /// Adds a line. Fails if the lines take too much memory.
+    pub fn add(&mut self, line: usize, size: u64, more: More) -> Result<(), TooMuch> {
         self.clock.add(more.at(), line);
         let before = self.sizes.len();
-        if more.rtt.is_some() && self.rtts.is_empty() {
-            self.rtts = vec![Time::ZERO; before];
+        let zeros = || std::iter::repeat_n(0, before);
+        if more.rtt.is_some() && self.rtts_ns.is_empty() {
+            self.rtts_ns = zeros().collect();
         }
-        if more.rtt.is_some() || !self.rtts.is_empty() {
-            self.rtts.push(more.rtt.unwrap_or(Time::ZERO));
+        if more.rtt.is_some() || !self.rtts_ns.is_empty() {
+            self.rtts_ns.push(more.rtt.map_or(0, Time::as_nanos));
         }
         if more.class.is_some() && self.names.is_empty() && before > 0 {
             self.place("");
-            self.classes = vec![0; before];
+            self.classes = zeros().collect();
         }
         if more.class.is_some() || !self.names.is_empty() {
             let place = self.place(more.class.as_deref().unwrap_or_default());
-            self.classes.push(place);
+            self.classes.push(place as u64);
         }
         self.sizes.push(size);
         match self.names_bytes > NAMES_BYTES_MAX {
-            true => Err("there are too many different classes"),
+            true => Err(TooMuch::Classes),
+            false if self.held() > self.held_max => Err(TooMuch::Lines),
             false => Ok(()),
         }
+    }
+
+    /// Returns the bytes that the lines take, but for the names of their classes.
+    fn held(&self) -> usize {
+        let Taken { sizes, clock, classes, rtts_ns, .. } = self;
+        sizes.held() + clock.held() + classes.held() + rtts_ns.held()
     }
 
     /// Returns the number of a class.
@@ -118,16 +159,16 @@ impl Taken {
     }
 
     pub fn log(self, format: &'static str, passed_over: Vec<PassedOver>) -> AccessLog {
-        let Taken { sizes, clock, classes, names, rtts, .. } = self;
-        let (times, goes_back) = clock.times();
+        let Taken { sizes, clock, classes, names, rtts_ns, .. } = self;
+        let (times_ns, goes_back) = clock.times_ns();
         AccessLog {
             format,
             sizes,
-            times,
+            times_ns,
             goes_back,
             classes,
             class_names: names,
-            rtts,
+            rtts_ns,
             passed_over,
         }
     }
@@ -145,8 +186,8 @@ mod tests {
             more.take(super::super::fields::Field::Time, text);
             clock.add(more.at(), line);
         }
-        let (times, goes_back) = clock.times();
-        let seconds = times.iter().map(|at| at.as_nanos() / 1_000_000_000).collect();
+        let (times_ns, goes_back) = clock.times_ns();
+        let seconds = times_ns.iter().map(|at| at / 1_000_000_000).collect();
         goes_back.map_or(Ok(seconds), Err)
     }
 
@@ -169,6 +210,27 @@ mod tests {
     #[test]
     fn a_time_of_day_that_goes_back_by_hours_gives_no_times() {
         assert_eq!(seconds(&["20:00:00", "20:00:01", "09:00:00"]), Err(3));
+    }
+
+    /// A compressed file must not unpack to lines that fill the memory, whatever they hold.
+    #[test]
+    fn lines_take_a_bounded_amount_of_memory() {
+        const HELD_MAX: usize = 100_000;
+        let mut taken = Taken { held_max: HELD_MAX, ..Taken::default() };
+        let line = |number: usize| {
+            let mut more = More::default();
+            let time = if number.is_multiple_of(2) { "0" } else { "9000000000" };
+            more.take(super::super::fields::Field::Time, time);
+            more
+        };
+        // In half of them eight bytes for the time, and seven for the size.
+        let add = |number: usize| {
+            let size = [1, 1_000_000_000_000_000][number % 2];
+            taken.add(number, size, line(number)).is_err()
+        };
+        let refused = (0..100_000).position(add).unwrap();
+        assert!((HELD_MAX / 16..HELD_MAX / 12).contains(&refused), "{refused}");
+        assert!(taken.held() < HELD_MAX + 16 * 256);
     }
 
     #[test]

@@ -3,15 +3,23 @@
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use knee_units::Time;
-use knee_workload::AccessLogError;
 use knee_workload::{
-    LogChoice, PageObject, check_dependencies, default_page, read_access_log, read_page,
+    AccessLog, AccessLogError, LogChoice, NotChosen, PageObject, check_dependencies, default_page,
+    read_access_log, read_page,
 };
 use proptest::prelude::*;
 use std::io::Write;
 
 fn read_sizes(text: &str) -> Result<Vec<u64>, AccessLogError> {
-    read_access_log(text.as_bytes()).map(|log| log.sizes)
+    read_access_log(text.as_bytes()).map(|log| sizes(&log))
+}
+
+fn sizes(log: &AccessLog) -> Vec<u64> {
+    log.sizes.iter().collect()
+}
+
+fn arrivals_of(log: &AccessLog) -> Result<Vec<(Time, u64)>, NotChosen> {
+    log.arrivals(Some).map(|arrivals| arrivals.iter().collect())
 }
 
 /// The lines with which Apache's documentation shows the formats, a request that contains a quote,
@@ -35,16 +43,16 @@ const JSON: &str = r#"{"ts":1.5,"body_bytes_sent":900,"uri":"/a"}
 #[test]
 fn servers_formats_are_read_line_by_line() {
     let common = read_access_log(COMMON.as_bytes()).unwrap();
-    assert_eq!((common.format, &common.sizes[..]), ("Common Log Format", &[2326, 512][..]));
+    assert_eq!((common.format, &sizes(&common)[..]), ("Common Log Format", &[2326, 512][..]));
     assert_eq!(
         common.to_string(),
         "Common Log Format, 2 lines taken, 3 not: 1 not in this format (first: line 6), 2 without \
          a body (first: line 4)"
     );
     let combined = read_access_log(COMBINED.as_bytes()).unwrap();
-    assert_eq!((combined.format, &combined.sizes[..]), ("Combined Log Format", &[2326][..]));
+    assert_eq!((combined.format, &sizes(&combined)[..]), ("Combined Log Format", &[2326][..]));
     let json = read_access_log(JSON.as_bytes()).unwrap();
-    assert_eq!((json.format, &json.sizes[..]), ("JSON lines", &[900, 31][..]));
+    assert_eq!((json.format, &sizes(&json)[..]), ("JSON lines", &[900, 31][..]));
     let over: Vec<(&str, usize, usize)> =
         json.passed_over.iter().map(|over| (over.reason, over.lines, over.first)).collect();
     let expected =
@@ -66,14 +74,15 @@ fn what_else_a_log_says_is_read() {
                 2024-05-01T10:00:01Z,200,page,-\n";
     let log = read_access_log(text.as_bytes()).unwrap();
     let seconds = |at: u64| Time::from_millis(1000 * at);
-    assert_eq!(log.times, [seconds(2), seconds(0), seconds(1)]);
+    let times: Vec<Time> = log.times_ns.iter().map(Time::from_nanos).collect();
+    assert_eq!(times, [seconds(2), seconds(0), seconds(1)]);
     assert_eq!(log.class_names, ["video", "page"]);
-    assert_eq!(log.rtts, [Time::from_millis(60), Time::from_millis(20), Time::ZERO]);
+    assert_eq!(log.rtts_ns.iter().collect::<Vec<_>>(), [60_000_000, 20_000_000, 0]);
     assert_eq!(log.more(), "over 2 s; classes: video 1, page 2; client RTT 60 ms in the median");
     let arrivals = [(seconds(0), 100), (seconds(1), 200), (seconds(2), 300)];
-    assert_eq!(log.arrivals().unwrap(), arrivals);
+    assert_eq!(arrivals_of(&log), Ok(arrivals.to_vec()));
 
-    let of = |choice: LogChoice| log.choose(&choice).map(|log| log.sizes);
+    let of = |choice: LogChoice| log.clone().choose(&choice).map(|log| sizes(&log));
     let class = |name: &str| LogChoice { class: Some(name.to_string()), ..LogChoice::default() };
     assert_eq!(of(class("page")).unwrap(), [100, 200]);
     assert_eq!(of(LogChoice::default()).unwrap(), [300, 100, 200]);
@@ -88,9 +97,10 @@ fn what_else_a_log_says_is_read() {
     let error = of(rtt(100, 200)).unwrap_err().to_string();
     assert!(error.contains("they are from 20 ms to 60 ms"), "{error}");
     // Times of a class count from its own first line.
-    assert_eq!(log.choose(&class("video")).unwrap().arrivals().unwrap(), [(seconds(0), 300)]);
+    let video = log.choose(&class("video")).unwrap();
+    assert_eq!(arrivals_of(&video), Ok(vec![(seconds(0), 300)]));
     let no_times = read_access_log(b"time,bytes\nlater,5\n1,6\n").unwrap();
-    assert!(no_times.times.is_empty() && no_times.arrivals().is_err());
+    assert!(no_times.times_ns.is_empty() && arrivals_of(&no_times).is_err());
 }
 
 /// A log that mostly does not match is refused, not thinned out.
@@ -114,7 +124,7 @@ fn compressed_logs_are_the_same() {
         assert_eq!(read_access_log(&packed(text)), read_access_log(text.as_bytes()));
     }
     let parts = [packed("1\n20\n"), packed("300\n")].concat();
-    assert_eq!(read_access_log(&parts).unwrap().sizes, [1, 20, 300]);
+    assert_eq!(sizes(&read_access_log(&parts).unwrap()), [1, 20, 300]);
     let cut = &packed(COMMON)[..40];
     assert!(read_access_log(cut).unwrap_err().to_string().contains("no whole gzip file"));
 }
@@ -183,7 +193,7 @@ fn a_column_of_dates_belongs_to_the_time() {
         ("W3C extended log format", extended(" ")),
     ] {
         let log = read_access_log(text.as_bytes()).expect(&text);
-        assert_eq!((log.format, &log.sizes[..]), (format, &[4, 9, 7][..]), "{text}");
+        assert_eq!((log.format, &sizes(&log)[..]), (format, &[4, 9, 7][..]), "{text}");
         assert_eq!(log.more(), "over 5 s", "{text}");
     }
 }
@@ -194,11 +204,11 @@ fn times_of_day_go_on_past_midnight() {
     let values = "time,bytes\n23:59:58,5\n00:00:02,6\n";
     let json = "{\"time\":\"23:59:58\",\"bytes\":5}\n{\"time\":\"00:00:02\",\"bytes\":6}\n";
     for text in [values, json] {
-        let arrivals = read_access_log(text.as_bytes()).unwrap().arrivals().unwrap();
-        assert_eq!(arrivals, [(Time::ZERO, 5), (Time::from_millis(4000), 6)]);
+        let log = read_access_log(text.as_bytes()).unwrap();
+        assert_eq!(arrivals_of(&log), Ok(vec![(Time::ZERO, 5), (Time::from_millis(4000), 6)]));
     }
     let log = read_access_log(b"time,bytes\n20:00:00,5\n09:00:00,6\n").unwrap();
-    let error = log.arrivals().unwrap_err().to_string();
+    let error = arrivals_of(&log).unwrap_err().to_string();
     assert!(error.contains("back by hours in line 3; add a column \"date\""), "{error}");
 }
 
@@ -208,7 +218,7 @@ fn fields_of_the_extended_format_may_change() {
     let text = "#Software: a server\n#Fields: time sc-bytes\n10:00:00 5\n#Remark: again\n\
                 #Fields: sc-status sc-bytes time\n200 7 10:00:01\n200 7\n";
     let log = read_access_log(text.as_bytes()).unwrap();
-    assert_eq!((&log.sizes[..], log.more().as_str()), (&[5, 7][..], "over 1 s"));
+    assert_eq!((&sizes(&log)[..], log.more().as_str()), (&[5, 7][..], "over 1 s"));
     assert_eq!(log.passed_over[0].reason, "not in this format");
     let error = read_sizes("#Version: 1.0\n10:00:00 5\n").unwrap_err().to_string();
     assert!(error.contains("names the fields; add one"), "{error}");
@@ -220,7 +230,7 @@ fn one_rule_for_sizes_in_all_formats() {
     assert_eq!(read_sizes("ts,bytes\n1,1234.0\n2,1.5e6\n").unwrap(), [1234, 1_500_000]);
     let json = "{\"bytes\":1234.0}\n{\"bytes\":\"7.0\"}\n{\"bytes\":1.5}\n{\"bytes\":null}\n";
     let log = read_access_log(json.as_bytes()).unwrap();
-    assert_eq!(log.sizes, [1234, 7]);
+    assert_eq!(sizes(&log), [1234, 7]);
     let over: Vec<&str> = log.passed_over.iter().map(|over| over.reason).collect();
     assert_eq!(over, ["whose size is no whole number of bytes", "without a body"]);
 
@@ -241,7 +251,7 @@ fn keys_without_a_size_are_named() {
     let cloudflare = "{\"EdgeResponseBytes\":900,\"EdgeStartTimestamp\":\"2026-03-12T10:00:00Z\",\
                       \"ClientTCPRTTMs\":18}\n";
     let log = read_access_log(cloudflare.as_bytes()).unwrap();
-    assert_eq!((&log.sizes[..], &log.rtts[..]), (&[900][..], &[Time::from_millis(18)][..]));
+    assert_eq!((sizes(&log), log.rtts_ns.get(0)), (vec![900], Some(18_000_000)));
     let error = read_sizes("\n{\"octets\":900,\"when\":1}\n").unwrap_err().to_string();
     let expected =
         "line 2: none of the keys octets, when is a size; name the one that is \"bytes\"";

@@ -124,7 +124,7 @@ fn pareto_sizes_follow_the_formula() {
 fn observed_sizes_come_as_often_as_observed() {
     let log = "time,bytes,status\n1,700,200\n2,700,200\n3,42,200\n4,9000000,206\n5,1,200\n";
     let observed = read_access_log(log.as_bytes()).expect("well-formed").sizes;
-    let drawn = sizes(Sizes::Empirical(observed), 50_000);
+    let drawn = sizes(Sizes::Empirical(observed.into()), 50_000);
     for (size, share) in [(700.0, 0.4), (42.0, 0.2), (9e6, 0.2), (1.0, 0.2)] {
         let found = drawn.iter().filter(|drawn| **drawn == size).count() as f64 / 50_000.0;
         let deviation = (share * (1.0 - share) / 50_000.0_f64).sqrt();
