@@ -3,7 +3,7 @@
 use super::Inner;
 use crate::ring::Taken;
 use knee_bundle::Rtt;
-use knee_cc::Event;
+use knee_cc::{Event, Recovery};
 use knee_transport::Sent;
 use knee_units::Time;
 
@@ -127,7 +127,9 @@ impl Inner {
     /// Undoes the last recovery if it was needless.
     pub(super) fn undo(&mut self, now: Time) {
         let Doubt { possible, left, any_late, .. } = self.doubt;
-        if possible && any_late && left == 0 {
+        // All losses were of the first flight, and meanwhile others were overtaken too.
+        let shows = self.rule.reorders() && self.episode.state() == Recovery::Recovery;
+        if possible && left == 0 && (any_late || shows) {
             self.doubt.possible = false;
             self.episode.undo();
             self.reduction = None;

@@ -64,3 +64,26 @@ fn the_window_is_never_less_than_a_packet() {
     inner.decision.window = 1;
     assert!(inner.fits(0) && !inner.fits(1));
 }
+
+/// A packet that overtakes the end of the handshake is dropped, because it cannot be decrypted. The
+/// recovery that it causes is undone once others turn out to be overtaken (RFC 9002, section 7.4).
+#[test]
+fn a_loss_of_what_overtook_the_handshake_is_undone() {
+    let control = established("reno", 10);
+    let mut inner = control.inner();
+    let sent = Time::from_millis(100);
+    (0..10).for_each(|number| inner.on_sent(sent, 1200, number));
+    let acknowledge = |inner: &mut Inner, at: u64, numbers: std::ops::Range<u64>| {
+        let now = Time::from_millis(at);
+        numbers.for_each(|number| inner.on_acknowledged(now, sent, number));
+        let batch = inner.batch.take();
+        inner.settle(now, batch, false);
+    };
+    // Three later ones arrived, so the first is lost.
+    acknowledge(&mut inner, 200, 3..4);
+    assert_eq!((inner.counted.recoveries, inner.counted.lost_packets), (1, 1));
+    assert!(inner.decision.window < 10 * 1200);
+    acknowledge(&mut inner, 201, 1..3);
+    assert_eq!(inner.counted.spurious_recoveries, 1);
+    assert!(inner.decision.window >= 10 * 1200 && inner.reduction.is_none());
+}
