@@ -16,8 +16,9 @@ use knee_units::Time;
 pub(super) struct Progress {
     /// The segment from which the rate sample is taken.
     pub newest: Newest,
-    /// Send time of the oldest segment that is acknowledged cumulatively and unambiguously.
-    pub oldest_sent_at: Option<Time>,
+    /// Send times of the first and last segments that are acknowledged cumulatively and
+    /// unambiguously.
+    pub acknowledged_sent_at: Option<(Time, Time)>,
     /// Send times of the oldest and newest segments that are newly selectively
     /// acknowledged and unambiguous.
     pub sacked_sent_at: Option<(Time, Time)>,
@@ -53,6 +54,15 @@ struct Learnt {
     restarts: bool,
     /// When to check again for a loss that cannot be decided yet.
     look_again: Option<Time>,
+}
+
+impl Progress {
+    /// Notes when a segment was sent that is acknowledged cumulatively and unambiguously.
+    #[inline(always)]
+    fn measure(&mut self, sent_at: Time) {
+        let (first, _) = self.acknowledged_sent_at.unwrap_or((sent_at, sent_at));
+        self.acknowledged_sent_at = Some((first, sent_at));
+    }
 }
 
 impl Sender {
@@ -239,7 +249,7 @@ impl Sender {
                 original = Some((sent.sent_at, sent.order));
                 progress.original |= before(first, self.high);
                 progress.segments += 1;
-                progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
+                progress.measure(sent.sent_at);
                 self.deliver(first, &sent, progress);
             } else {
                 if let Some((sent_at, order)) = original.take() {
@@ -273,7 +283,7 @@ impl Sender {
         if measures_rtt(sent) {
             if sent.flags & SACKED == 0 {
                 progress.original |= before(number, self.high);
-                progress.oldest_sent_at = progress.oldest_sent_at.or(Some(sent.sent_at));
+                progress.measure(sent.sent_at);
                 if before(number, progress.highest_sacked) {
                     self.note_reordering(now, number, ack.number);
                 }
@@ -490,9 +500,9 @@ impl Sender {
     /// controller (from the newest). `tcp_ack_update_rtt`.
     #[inline]
     fn measure_rtt(&mut self, now: Time, ack: &Ack, progress: &Progress) -> Option<Time> {
-        let (oldest, newest) = match progress.oldest_sent_at {
-            Some(oldest) if !progress.retransmitted && progress.sacked_sent_at.is_none() => {
-                (oldest, progress.newest.sent_at)
+        let (oldest, newest) = match progress.acknowledged_sent_at {
+            Some(sent_at) if !progress.retransmitted && progress.sacked_sent_at.is_none() => {
+                sent_at
             }
             _ => return self.measure_ambiguous_rtt(now, ack, progress),
         };
@@ -503,8 +513,8 @@ impl Sender {
     #[cold]
     fn measure_ambiguous_rtt(&mut self, now: Time, ack: &Ack, progress: &Progress) -> Option<Time> {
         if let Some((oldest, newest)) = progress.sacked_sent_at {
-            let oldest = match progress.oldest_sent_at {
-                Some(cumulative) if !progress.retransmitted => cumulative,
+            let oldest = match progress.acknowledged_sent_at {
+                Some((cumulative, _)) if !progress.retransmitted => cumulative,
                 _ => oldest,
             };
             self.rtt.update(now - oldest, self.board.first(), self.board.next());

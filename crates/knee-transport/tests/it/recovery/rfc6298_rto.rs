@@ -307,3 +307,16 @@ fn a_measurement_by_sack_ends_the_backoff() {
              = rto 300, timer 1600",
     );
 }
+
+#[test]
+fn a_retransmitted_segment_gives_no_sample_beside_an_original() {
+    script(
+        "RFC 6298, section 3 (Karn's rule): the sample is of segment 0, the last that was \
+         acknowledged and never retransmitted (Linux: last_ackt of tcp_clean_rtx_queue)",
+        "given data 3
+        0    > 0:3
+        202  > 2 again
+        209  < ack 1 sack 2:3      # of the original
+             = min_rtt 100",
+    );
+}
