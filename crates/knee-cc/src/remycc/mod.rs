@@ -13,9 +13,11 @@
 //! each, at equal distances, so that a table does not depend on how the
 //! receiver acknowledges; segments beyond [`SEGMENTS_MAX`] do not count.
 //!
-//! Loss is ignored, as in the paper; a timeout restarts the controller, as in
-//! the authors' port to ns-2. Nothing is left out: the authors did not keep any
-//! of the paper's other signals either.
+//! Loss is ignored, as in the paper: with a queue of fewer packets than the table's
+//! window, most packets are dropped as long as the flow lasts, and a lost segment may be
+//! repeated for twenty round trips until it arrives. A timeout restarts the controller,
+//! as in the authors' port to ns-2. Nothing is left out: the authors did not keep any of
+//! the paper's other signals either.
 
 mod table;
 
