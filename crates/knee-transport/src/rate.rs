@@ -40,23 +40,22 @@ pub struct RateSampler {
 pub struct Newest {
     /// The segment; `None` if none was acknowledged.
     pub number: Option<u32>,
-    /// Time of its last transmission.
-    pub sent_at: Time,
+    /// Number of its last transmission.
     order: u32,
 }
 
 impl Newest {
     /// Creates one for the only segment that an ACK acknowledges.
     #[inline]
-    pub fn of(number: u32, sent_at: Time, order: u32) -> Newest {
-        Newest { number: Some(number), sent_at, order }
+    pub fn of(number: u32, order: u32) -> Newest {
+        Newest { number: Some(number), order }
     }
 
     /// Considers a newly acknowledged segment.
     #[inline]
     pub fn consider(&mut self, number: u32, sent: &Sent) {
         if self.number.is_none() || crate::after(sent.order, self.order) {
-            *self = Newest { number: Some(number), sent_at: sent.sent_at, order: sent.order };
+            *self = Newest { number: Some(number), order: sent.order };
         }
     }
 }

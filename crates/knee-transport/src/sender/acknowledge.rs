@@ -453,7 +453,7 @@ impl Sender {
         sample.rtt = Some(now - sent_at);
         self.rtt.update_minimum(now, now - sent_at);
         let original = before(number, self.high);
-        let newest = Newest::of(number, sent_at, order);
+        let newest = Newest::of(number, order);
         let progress = Progress { newest, original, sacked: true, ..Progress::default() };
         self.settle_reordering_window(&progress.newest);
         let look_again = self.recover(now, ack, &progress, sample);
