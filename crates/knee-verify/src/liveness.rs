@@ -23,6 +23,9 @@ pub struct Liveness {
     timeouts: u32,
     /// Latest time at which the timeout was started.
     started: u64,
+    /// When it was due before an RTT was measured: that makes the next timeout shorter, not the one
+    /// in force.
+    armed: u64,
     /// Longest time for which pacing held back the next burst since then, and the last such time.
     paced: u64,
     last_paced: u64,
@@ -37,8 +40,7 @@ impl Liveness {
 
     /// Checks, before an event is processed, that the timeout has not passed unnoticed.
     pub fn check(&mut self, time: u64, faults: &mut Vec<Fault>) {
-        // A retransmission that was due waits for pacing first (Linux's `tcp_pacing_delay`).
-        let due = self.started + self.longest_timeout() + self.paced;
+        let due = self.due();
         if self.waiting && self.rtt_max > 0 && time > due {
             let text = format!(
                 "nothing happened to the first outstanding segment since {} ns, although its \
@@ -50,6 +52,12 @@ impl Liveness {
         }
     }
 
+    /// Returns when the timeout comes at the latest.
+    fn due(&self) -> u64 {
+        // A retransmission that was due waits for pacing first (Linux's `tcp_pacing_delay`).
+        self.armed.max(self.started + self.longest_timeout() + self.paced)
+    }
+
     fn longest_timeout(&self) -> u64 {
         let first = self.rtt_max + self.rto_min.max(4 * self.rtt_max);
         first.saturating_mul(1 << self.timeouts.min(10)).min(TIMEOUT_MAX)
@@ -57,6 +65,7 @@ impl Liveness {
 
     /// Notes that the RTT may have been measured.
     pub fn measure(&mut self, rtt: u64) {
+        self.armed = if self.timeouts > 0 { self.due() } else { self.armed };
         self.rtt_max = self.rtt_max.max(rtt + TIMESTAMP_TICK);
         self.timeouts = 0;
     }
@@ -69,6 +78,7 @@ impl Liveness {
     /// Notes that the timeout counts from now.
     pub fn restart(&mut self, time: u64) {
         self.started = time;
+        self.armed = 0;
         self.paced = self.last_paced;
     }
 

@@ -186,7 +186,12 @@ impl Sender {
         let due = match what {
             Timeout::Syn => self.syn_at + backed_off(INITIAL_TIMEOUT),
             Timeout::Retransmission => {
-                let since = first.map_or(self.restarted, |first| first.max(self.timed_out));
+                let since = match first {
+                    None => self.restarted,
+                    // The next segment after the one that timed out may be older than the timeout.
+                    Some(first) if self.restarted > self.timed_out => first,
+                    Some(first) => first.max(self.timed_out),
+                };
                 since + backed_off(least)
             }
             Timeout::Probe => self.probe_due_min(least),
