@@ -5,9 +5,7 @@ mod observed;
 mod told;
 
 pub use observed::{Observed, ObservedGroup};
-pub use told::{
-    PATH_HEADS, advice_says, advised_policy, change_words, path_words, retransmitted_words,
-};
+pub use told::{advice_says, advised_paths, advised_policy, change_words, retransmitted_words};
 
 use self::observed::connection;
 use crate::error::Error;

@@ -4,24 +4,14 @@ use crate::command;
 use crate::directory::{FIDELITY, REPORT};
 use crate::error::Error;
 use crate::ground::{KERNEL, REAL, SIMULATOR};
-use crate::words::{agrees, difference, measure_words, time_us, verdict};
+use crate::words::{agrees, difference, measure_words, verdict};
+use knee_present::words::time_us;
+use knee_present::{Cell, Mood, Table, number, text};
 use knee_record::{
-    Agreement, ClaimOutcome, Fidelity, SavedRun, read_fidelity, read_run, write_json, write_text,
+    ClaimOutcome, Fidelity, SavedRun, read_fidelity, read_run, write_json, write_text,
 };
-use knee_report::{Comparison, ComparisonHead, RunPage, StudyPage, comparison_report};
+use knee_report::{RunPage, StudyPage, comparison_report};
 use std::path::Path;
-
-/// Column heads for measures on the simulator and on another ground; a leading `>` marks numeric
-/// columns.
-pub fn heads(ground: &str) -> [String; 7] {
-    let figures = format!(">{ground}");
-    ["agrees", "measure", "of", ">sim", &figures, ">difference", "tolerance"].map(String::from)
-}
-
-/// Column heads for claims on the simulator and on another ground.
-pub fn claim_heads(ground: &str) -> [&str; 7] {
-    ["id", "claim", "expected", SIMULATOR, "measured", ground, "measured"]
-}
 
 /// Names a ground as it reads after "the".
 pub fn noun(ground: &str) -> String {
@@ -64,22 +54,46 @@ pub(crate) fn read(directory: &Path) -> Result<Fidelity, Error> {
     Ok(read_fidelity(&directory.join(FIDELITY))?)
 }
 
-/// Formats a row of the table of measures.
-pub fn row(one: &Agreement) -> [String; 7] {
-    let never = |value: Option<f64>| one.unit.show(value.unwrap_or(f64::INFINITY));
-    [
-        agrees(one.within).to_string(),
-        measure_words(&one.measure).to_string(),
-        if one.of == "*" { "all flows".to_string() } else { one.of.clone() },
-        never(one.sim),
-        never(one.kernel),
-        difference(one),
-        one.tolerance.clone(),
-    ]
+/// Table of the measures on the simulator and on another ground.
+pub fn measures_table(fidelity: &Fidelity) -> Table {
+    let ground = fidelity.ground.as_str();
+    let heads = [
+        text("agrees"),
+        text("measure"),
+        text("of"),
+        number(SIMULATOR),
+        number(ground),
+        number("difference"),
+        text("tolerance"),
+    ];
+    let mut table = Table::new(heads);
+    for one in &fidelity.measures {
+        let mood = match one.within {
+            Some(true) => Mood::Good,
+            Some(false) => Mood::Bad,
+            None => Mood::Neutral,
+        };
+        let never = |value: Option<f64>| one.unit.show(value.unwrap_or(f64::INFINITY));
+        let figure = |shown, value| Cell::figure(one.unit, value).reading(shown);
+        let of = if one.of == "*" { "all flows" } else { &one.of };
+        table.row_in(
+            mood,
+            [
+                agrees(one.within).into(),
+                measure_words(&one.measure).into(),
+                of.into(),
+                figure(never(one.sim), one.sim),
+                figure(never(one.kernel), one.kernel),
+                figure(difference(one), one.difference),
+                Cell::from(&one.tolerance),
+            ],
+        );
+    }
+    table
 }
 
 /// The page's tables for one ground: measures, then outcomes of the claims.
-fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparison> {
+fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Table> {
     let probes = fidelity.kernel.probes.iter();
     let probes: Vec<String> = probes
         .map(|probe| format!("{} over path {}", time_us(probe.rtt_p50_us), probe.path))
@@ -103,44 +117,42 @@ fn tables(fidelity: &Fidelity, sim: &SavedRun, other: &SavedRun) -> Vec<Comparis
         verdict(&fidelity.sim),
         verdict(&fidelity.kernel),
     );
-    let measures = Comparison {
-        title: format!("The simulator against the {whose}"),
-        note,
-        heads: ComparisonHead::all(&heads(ground).each_ref().map(String::as_str)),
-        rows: fidelity.measures.iter().map(|one| row(one).to_vec()).collect(),
-    };
+    let measures =
+        measures_table(fidelity).titled(format!("The simulator against the {whose}")).noted(note);
     let [sim, other] = [sim, other].map(|run| &run.summary.claims);
     let claims = claims_table(ground, sim.iter().zip(other));
     std::iter::once(measures).chain((!claims.rows.is_empty()).then_some(claims)).collect()
 }
 
 /// Table of claims with their outcomes on the simulator and on another ground.
-pub(crate) fn claims_table<'c>(
+pub fn claims_table<'c>(
     ground: &str,
     claims: impl Iterator<Item = (&'c ClaimOutcome, &'c ClaimOutcome)>,
-) -> Comparison {
-    Comparison {
-        title: match ground {
-            KERNEL => "Claims on both grounds".to_string(),
-            other => format!("Claims on sim and {other}"),
-        },
-        note: String::new(),
-        heads: ComparisonHead::all(&claim_heads(ground)),
-        rows: claims.map(|(sim, kernel)| claim_row(sim, kernel).to_vec()).collect(),
+) -> Table {
+    let heads = ["id", "claim", "expected", SIMULATOR, "measured", ground, "measured"].map(text);
+    let mut table = Table::new(heads).called("claims").titled(match ground {
+        KERNEL => "Claims on both grounds".to_string(),
+        other => format!("Claims on sim and {other}"),
+    });
+    let measured = |claim: &ClaimOutcome| {
+        Cell::figure(claim.unit, claim.measured).reading(claim.measured_text.clone())
+    };
+    for (sim, other) in claims {
+        let mood = if sim.outcome == other.outcome { Mood::Good } else { Mood::Neutral };
+        table.row_in(
+            mood,
+            [
+                Cell::from(&sim.id),
+                Cell::from(&sim.says),
+                Cell::from(&sim.expected),
+                sim.outcome.to_string().into(),
+                measured(sim),
+                other.outcome.to_string().into(),
+                measured(other),
+            ],
+        );
     }
-}
-
-/// Formats a row of the table of claims.
-pub fn claim_row(sim: &ClaimOutcome, other: &ClaimOutcome) -> [String; 7] {
-    [
-        sim.id.clone(),
-        sim.says.clone(),
-        sim.expected.clone(),
-        sim.outcome.to_string(),
-        sim.measured_text.clone(),
-        other.outcome.to_string(),
-        other.measured_text.clone(),
-    ]
+    table
 }
 
 fn page(

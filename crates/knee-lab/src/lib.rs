@@ -47,7 +47,7 @@ pub mod words;
 
 pub use advise::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, Observed, ObservedGroup,
-    PATH_HEADS, advice_says, advised_policy, change_words, path_words, retransmitted_words,
+    advice_says, advised_paths, advised_policy, change_words, retransmitted_words,
 };
 pub use answers::{ANSWER_SEEDS, Questions};
 pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs};
@@ -93,7 +93,10 @@ pub use sweep::{
 pub use text::{Input, ScenarioText, all_or_every_error};
 pub use train::{Train, TrainError, TrainProgress, TrainSettings, Trained};
 pub use update::{check_files, put_on_record};
-pub use {knee_record as record, knee_report as report, knee_scenario as scenario};
+pub use {
+    knee_present as present, knee_record as record, knee_report as report,
+    knee_scenario as scenario,
+};
 
 /// The program in `docs/library.md`.
 #[cfg(doctest)]

@@ -1,9 +1,11 @@
 //! Page of repeats: results over all seeds.
 
 use crate::error::Error;
-use crate::words::{NONE, is_headline, named, titled};
+use crate::words::{is_headline, named, titled};
+use knee_present::words::NONE;
+use knee_present::{Table, number, text};
 use knee_record::{Answers, Interval, MixAnswer, RepeatSummary};
-use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
+use knee_report::{StudyPage, comparison_report};
 
 /// Tables by the subject with which names of numbers begin.
 const PARTS: [(&str, &str); 4] =
@@ -15,7 +17,7 @@ pub(crate) fn repeat_page(
     answers: Option<&Answers>,
     command: &str,
 ) -> Result<String, Error> {
-    let mut tables: Vec<Comparison> =
+    let mut tables: Vec<Table> =
         answers.and_then(|answers| answers.mix.as_ref()).map(mix).into_iter().collect();
     let part = |name: &str| name.split_once('.').map_or("", |(part, _)| part).to_string();
     let is_of_part = |name: &str| PARTS.iter().any(|(begin, _)| part(name) == *begin);
@@ -77,25 +79,20 @@ fn headline(repeats: &RepeatSummary) -> String {
     said
 }
 
-fn table(repeats: &RepeatSummary, title: &str, of: impl Fn(&str) -> bool) -> Comparison {
+fn table(repeats: &RepeatSummary, title: &str, of: impl Fn(&str) -> bool) -> Table {
     let shown = repeats
         .measures
         .iter()
         .filter(|(name, _)| of(name) && (is_headline(name) || name.starts_with("claim.")));
     let partial = shown.clone().any(|(_, interval)| repeats.partial(interval).is_some());
-    let mut heads = vec!["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
+    let figures = ["mean", "95 % interval of it", "median", "min", "max"].into_iter();
     // Only if some of the runs have no value.
-    heads.extend(partial.then_some(">in runs"));
+    let figures = figures.chain(partial.then_some("in runs")).map(number);
     let rows = shown.map(|(name, interval)| {
         let runs = repeats.partial(interval).unwrap_or_else(|| "all".to_string());
-        row(name, interval).into_iter().chain(partial.then_some(runs)).collect()
+        row(name, interval).into_iter().chain(partial.then_some(runs))
     });
-    Comparison {
-        title: title.to_string(),
-        note: String::new(),
-        heads: ComparisonHead::all(&heads),
-        rows: rows.collect(),
-    }
+    Table::new(std::iter::once(text("measure")).chain(figures)).titled(title).with_rows(rows)
 }
 
 fn row(name: &str, interval: &Interval) -> Vec<String> {
@@ -111,26 +108,25 @@ fn row(name: &str, interval: &Interval) -> Vec<String> {
     ]
 }
 
-fn mix(answer: &MixAnswer) -> Comparison {
+fn mix(answer: &MixAnswer) -> Table {
     let heads = [
-        "traffic",
-        "objects",
-        ">ratio (95 % interval)",
-        "outcome",
-        ">retransmitted",
-        ">half and half",
+        text("traffic"),
+        text("objects"),
+        number("ratio (95 % interval)"),
+        text("outcome"),
+        number("retransmitted"),
+        number("half and half"),
     ];
     let row = |class: &knee_record::MixClass| {
         let word = class.effect.word().to_string();
         let (pair, sizes) = (class.pair.clone(), class.sizes.clone());
         vec![pair, sizes, class.ratio(), word, class.again(), class.split_ratio()]
     };
-    Comparison {
-        title: "Which controller for which traffic".to_string(),
-        note: "First controller over second: all transfers under the first compared with all \
-               under the second. Completion time below 3 MB, throughput from 3 MB on."
-            .to_string(),
-        heads: ComparisonHead::all(&heads),
-        rows: answer.classes.iter().map(row).collect(),
-    }
+    Table::new(heads)
+        .titled("Which controller for which traffic")
+        .noted(
+            "First controller over second: all transfers under the first compared with all \
+             under the second. Completion time below 3 MB, throughput from 3 MB on.",
+        )
+        .with_rows(answer.classes.iter().map(row))
 }

@@ -6,10 +6,9 @@ use crate::error::Error;
 use crate::ground::{KERNEL, SIMULATOR};
 use crate::study_record::{GroundRecord, RunRecord, StudyRecord, StudyRecords};
 use crate::words::{three, verdict};
+use knee_present::{Table, number, text};
 use knee_record::{ClaimOutcome, Fidelity, Records, read_run};
-use knee_report::{
-    Comparison, ComparisonHead, RunPage, StudyPage, comparison_report, study_report,
-};
+use knee_report::{RunPage, StudyPage, comparison_report, study_report};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -103,7 +102,7 @@ fn page_name(run: &RunRecord) -> String {
 }
 
 /// Tables of claims and runs on all grounds; runs on the kernel link to their comparisons.
-fn tables(directory: &Path, study: &StudyRecord) -> Result<Vec<Comparison>, Error> {
+fn tables(directory: &Path, study: &StudyRecord) -> Result<Vec<Table>, Error> {
     let mut tables = Vec::new();
     for (ground, record) in study.beside() {
         let claims = study.claims.iter();
@@ -117,13 +116,10 @@ fn tables(directory: &Path, study: &StudyRecord) -> Result<Vec<Comparison>, Erro
     Ok(tables)
 }
 
-fn not_run(ground: &str, record: &GroundRecord) -> Comparison {
-    Comparison {
-        title: format!("Not run on the {}", both::noun(ground)),
-        note: String::new(),
-        heads: ComparisonHead::all(&["run", "why"]),
-        rows: record.not_run.iter().map(|run| vec![run.name.clone(), run.reason.clone()]).collect(),
-    }
+fn not_run(ground: &str, record: &GroundRecord) -> Table {
+    Table::new(["run", "why"].map(text))
+        .titled(format!("Not run on the {}", both::noun(ground)))
+        .with_rows(record.not_run.iter().map(|run| [&run.name, &run.reason]))
 }
 
 fn fidelities(directory: &Path, kernel: &GroundRecord) -> Result<Vec<(String, Fidelity)>, Error> {
@@ -137,20 +133,10 @@ fn fidelities(directory: &Path, kernel: &GroundRecord) -> Result<Vec<(String, Fi
     Ok(fidelities)
 }
 
-fn runs_table(fidelities: &[(String, Fidelity)]) -> Comparison {
-    let heads = [
-        "run",
-        ">goodput sim",
-        ">kernel",
-        ">difference",
-        ">RTT sim",
-        ">kernel",
-        ">difference",
-        ">retransmitted sim",
-        ">kernel",
-        ">difference",
-        "kernel’s run",
-    ];
+fn runs_table(fidelities: &[(String, Fidelity)]) -> Table {
+    let each = ["goodput sim", "RTT sim", "retransmitted sim"];
+    let figures = each.into_iter().flat_map(|sim| [sim, "kernel", "difference"]).map(number);
+    let heads = std::iter::once(text("run")).chain(figures).chain([text("kernel’s run")]);
     let row = |(name, fidelity): &(String, Fidelity)| {
         let mut row = vec![name.clone()];
         for measure in knee_record::JUDGED {
@@ -159,12 +145,11 @@ fn runs_table(fidelities: &[(String, Fidelity)]) -> Comparison {
         row.push(verdict(&fidelity.kernel));
         row
     };
-    Comparison {
-        title: "Runs on both grounds".to_string(),
-        note: "All flows of a run together; RTT: median of the smoothed RTT. A difference is the \
-               simulator's value minus the kernel's."
-            .to_string(),
-        heads: ComparisonHead::all(&heads),
-        rows: fidelities.iter().map(row).collect(),
-    }
+    Table::new(heads)
+        .titled("Runs on both grounds")
+        .noted(
+            "All flows of a run together; RTT: median of the smoothed RTT. A difference is the \
+             simulator's value minus the kernel's.",
+        )
+        .with_rows(fidelities.iter().map(row))
 }

@@ -1,9 +1,8 @@
 //! Text and numbers shared by tables on screen and on pages.
 
+use knee_present::Cell;
+use knee_present::words::{NONE, value};
 use knee_record::{Agreement, GroundRun, Unit};
-
-/// Placeholder for a missing value.
-pub const NONE: &str = "–";
 
 /// Formats the verdict with its reason.
 pub fn verdict(run: &GroundRun) -> String {
@@ -49,28 +48,34 @@ pub fn difference(one: &Agreement) -> String {
 /// Values of a measure on both grounds, and their difference.
 pub fn three(one: Option<&Agreement>) -> [String; 3] {
     let Some(one) = one else { return [NONE, NONE, NONE].map(str::to_string) };
-    let show = |value: Option<f64>| value.map_or_else(|| NONE.to_string(), |v| one.unit.show(v));
-    [show(one.sim), show(one.kernel), difference(one)]
+    [value(one.unit, one.sim), value(one.unit, one.kernel), difference(one)]
 }
 
-/// Formats a time given in microseconds.
-pub fn time_us(microseconds: Option<f64>) -> String {
-    microseconds.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6))
-}
-
-/// Formats a number of a summary with the unit that its name ends in.
+/// Formats a number of a summary in the unit of its field.
 pub fn named(name: &str, value: f64) -> String {
-    if name.contains("_bps") {
-        Unit::BitsPerSecond.show(value)
-    } else if name.contains("_us") {
-        Unit::Seconds.show(value / 1e6)
-    } else if name.contains("_bytes") {
-        format!("{} B", Unit::Number.show(value))
-    } else if is_part(name) {
-        Unit::Fraction.show(value)
-    } else {
-        Unit::Number.show(value)
+    match field(name) {
+        field if field.ends_with("_bps") => Unit::BitsPerSecond.show(value),
+        field if field.ends_with("_us") => Unit::Seconds.show(value / 1e6),
+        field if field.ends_with("_bytes") => format!("{} B", Unit::Number.show(value)),
+        _ if is_part(name) => Unit::Fraction.show(value),
+        _ => Unit::Number.show(value),
     }
+}
+
+/// A cell with a number of a summary.
+pub fn figure(name: &str, value: f64) -> Cell {
+    Cell::shown(named(name, value), value)
+}
+
+/// Returns the field of a summary that a number is of: `rtt_us` of `flow.bbr[0].rtt_us.p50`. Flows
+/// and links may be called anything.
+fn field(name: &str) -> &str {
+    const STATISTICS: [&str; 8] = ["min", "p5", "p50", "p95", "p99", "max", "mean", "count"];
+    let fields = match name.rsplit_once('.') {
+        Some((of, end)) if STATISTICS.contains(&end) => of,
+        _ => name,
+    };
+    fields.rsplit('.').next().unwrap_or(fields)
 }
 
 /// Ends of the names of headline numbers, and what people call them.
@@ -125,7 +130,9 @@ pub fn change(name: &str, by: f64) -> String {
 
 /// Whether a number of a summary is a fraction.
 pub fn is_part(name: &str) -> bool {
-    name.contains("_ratio") || name.ends_with("utilisation") || name.ends_with("share")
+    let field = field(name);
+    let is_ratio = field.ends_with("_ratio") || field.starts_with("retransmit_ratio_");
+    is_ratio || ["share", "capacity_share", "utilisation"].contains(&field)
 }
 
 /// Whether a number of a summary is a headline number.
@@ -164,6 +171,10 @@ mod tests {
         assert_eq!(named("link.x.utilisation", 0.5), "50 %");
         assert_eq!(named("flow.a[0].sent_bytes", 1500.0), "1500 B");
         assert_eq!(named("jain", 0.5), "0.5");
+        // Whatever a flow or a link is called.
+        assert_eq!(named("flow.to_us[0].jain", 0.5), "0.5");
+        assert_eq!(named("link.a_bps.b.drops", 12.0), "12");
+        assert_eq!(named("link.my_ratio.queue_bytes.p95", 1500.0), "1500 B");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Rankings and studies.
 
+use std::iter;
 use std::path::PathBuf;
 
-use knee_lab::report::rank_numbers;
+use knee_lab::report::rank_data;
 use knee_lab::{Candidates, Error, Rank, RankSettings, Reproduction, SIMULATOR, choose_studies};
 use pyo3::prelude::*;
 
@@ -50,7 +51,10 @@ pub fn rank(
     })?;
     let ranked = kit.told(ranked)?;
     let json = serde_json::to_string(&ranked.summary);
-    Ok((json.map_err(|error| refused(error.to_string()))?, rank_numbers(&ranked.summary)))
+    let data = rank_data(&ranked.summary);
+    let heads: Vec<String> = data.heads.into_iter().map(|head| head.text).collect();
+    let rows = data.rows.into_iter().map(|row| row.cells.into_iter().map(|c| c.shown).collect());
+    Ok((json.map_err(|error| refused(error.to_string()))?, iter::once(heads).chain(rows).collect()))
 }
 
 /// Runs studies, built-in ones by name and others by folder, as described at `knee.study`. Returns

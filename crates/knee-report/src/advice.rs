@@ -3,11 +3,11 @@
 
 use crate::ReportError;
 use crate::chart::style;
-use crate::comparison::Comparison;
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::fitted::Fitted;
 use crate::page::{CHART_SCRIPT, SCRIPT, STYLE, environment};
 use crate::ratio_scale::ratio_scale;
+use knee_present::Table;
 use minijinja::Value;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct AdvicePage<'a> {
     /// One row for each group, class of sizes and candidate.
     pub rows: &'a [AdviceRow],
     /// The path that explains each group best.
-    pub paths: Comparison,
+    pub paths: Table,
     /// The policy of these experiments.
     pub policy: Option<&'a str>,
     /// Command that repeats the advice.

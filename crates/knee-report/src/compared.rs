@@ -8,12 +8,12 @@ pub use series::ComparedSeries;
 
 use crate::ReportError;
 use crate::chart::{Chart, style};
-use crate::comparison::{Comparison, ComparisonHead};
 use crate::drawing::{Drawing, WIDTH};
 use crate::fitted::Fitted;
 use crate::page::{CHART_SCRIPT, SCRIPT, STYLE, environment, json_in_html};
 use crate::scatter::{Mark, Words, scatter};
 use crate::words::{self, NONE, rate, time_us};
+use knee_present::{Table, text};
 use knee_record::{ComparedWord, MeasureCompared, PointMeasure, SideAgainst, Unit};
 use minijinja::Value;
 use serde::Serialize;
@@ -144,19 +144,13 @@ fn sides(page: &ComparedPage<'_>) -> Vec<Value> {
     all.map(side).collect()
 }
 
-fn given(page: &ComparedPage<'_>) -> Comparison {
-    let mut heads = vec!["what differs"];
-    heads.extend(page.names.iter().map(String::as_str));
+fn given(page: &ComparedPage<'_>) -> Table {
+    let heads = std::iter::once(text("what differs")).chain(page.names.iter().map(text));
     let row = |(what, values): &(&str, &[Option<String>])| {
         let values = values.iter().map(|value| value.clone().unwrap_or_else(|| NONE.to_string()));
-        std::iter::once(what.to_string()).chain(values).collect()
+        std::iter::once(what.to_string()).chain(values).collect::<Vec<_>>()
     };
-    Comparison {
-        title: String::new(),
-        note: String::new(),
-        heads: ComparisonHead::all(&heads),
-        rows: page.given.iter().map(row).collect(),
-    }
+    Table::new(heads).with_rows(page.given.iter().map(row))
 }
 
 /// Draws goodput over the 95th percentile of the RTT, all flows of a side together.
@@ -187,9 +181,9 @@ fn plane(names: &[String], measures: &[MeasureCompared], narrow: bool) -> Option
     if marks.len() < 2 { None } else { scatter(size, &marks, None, &words) }
 }
 
-/// Table of all measures of one group of flows.
+/// All measures of one group of flows.
 #[derive(Serialize)]
-struct Table {
+struct OfGroup {
     group: String,
     rows: Vec<Row>,
 }
@@ -210,8 +204,8 @@ struct Cell {
     class: &'static str,
 }
 
-fn tables(page: &ComparedPage<'_>) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+fn tables(page: &ComparedPage<'_>) -> Vec<OfGroup> {
+    let mut tables: Vec<OfGroup> = Vec::new();
     let all_zero =
         |one: &&MeasureCompared| one.by_run.iter().flatten().all(|value| *value == Some(0.0));
     for one in page.measures.iter().filter(|one| !all_zero(one)) {
@@ -224,7 +218,7 @@ fn tables(page: &ComparedPage<'_>) -> Vec<Table> {
         let row = Row { measure: one.measure.title.clone(), cells: cells.collect() };
         match tables.iter_mut().find(|table| table.group == group) {
             Some(table) => table.rows.push(row),
-            None => tables.push(Table { group: group.to_string(), rows: vec![row] }),
+            None => tables.push(OfGroup { group: group.to_string(), rows: vec![row] }),
         }
     }
     tables

@@ -1,41 +1,8 @@
-//! Tables that compare grounds, on the page of a study or of a scenario that ran on several.
+//! The report of studies with tables beside their claims, such as those that compare grounds.
 
 use crate::page::{Page, render, study, total};
 use crate::{ReportError, StudyPage};
-use serde::Serialize;
-
-/// A table with its title.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Comparison {
-    /// Title.
-    pub title: String,
-    /// What to know before reading it; may be empty.
-    pub note: String,
-    /// Column heads.
-    pub heads: Vec<ComparisonHead>,
-    /// Cells, row by row.
-    pub rows: Vec<Vec<String>>,
-}
-
-/// A column head.
-#[derive(Clone, Debug, Serialize)]
-pub struct ComparisonHead {
-    /// Its text.
-    pub text: String,
-    /// Whether the column contains numbers, which are right-aligned.
-    pub figure: bool,
-}
-
-impl ComparisonHead {
-    /// Creates column heads; those of numbers begin with `>`.
-    pub fn all(heads: &[&str]) -> Vec<ComparisonHead> {
-        let head = |head: &&str| ComparisonHead {
-            text: head.trim_start_matches('>').to_string(),
-            figure: head.starts_with('>'),
-        };
-        heads.iter().map(head).collect()
-    }
-}
+use knee_present::Table;
 
 /// Returns the report of studies, with tables on the page of each, as an HTML document. A single
 /// study without claims has no overview page.
@@ -43,7 +10,7 @@ impl ComparisonHead {
 /// # Errors
 /// [`ReportError`] if a template of this crate is invalid.
 pub fn comparison_report(
-    studies: &[(StudyPage<'_>, Vec<Comparison>)],
+    studies: &[(StudyPage<'_>, Vec<Table>)],
     title: &str,
     command: &str,
 ) -> Result<String, ReportError> {

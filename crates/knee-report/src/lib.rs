@@ -43,18 +43,18 @@ mod words;
 
 pub use advice::{AdvicePage, AdviceRow, AdviceWord, advice_page};
 pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, compared_svg};
-pub use comparison::{Comparison, ComparisonHead, comparison_report};
+pub use comparison::comparison_report;
 pub use curve::{Curve, CurveGround, CurvePoint, curve_svg};
 pub use evaluation::{
     evaluation_cases, evaluation_figures, evaluation_page, evaluation_size, evaluation_values,
 };
 pub use observed::{
-    ObservedFigure, ObservedTable, observed_body, observed_live, observed_page, observed_says,
-    observed_style, observed_tables, observed_warning,
+    observed_body, observed_live, observed_page, observed_says, observed_style, observed_tables,
+    observed_warning,
 };
 pub use page::{run_page, study_report};
 pub use plot::{Figure, Plot, PlotError, plot_svg};
-pub use rank::{rank_numbers, rank_page, rank_plane_svg, rank_table};
+pub use rank::{rank_data, rank_page, rank_plane_svg, rank_table};
 pub use read_log::ReadLog;
 pub use sweep::{sweep_page, sweep_svg};
 

@@ -5,12 +5,13 @@ mod heat;
 mod spreads;
 mod tables;
 
-pub use tables::{ObservedFigure, ObservedTable, observed_tables};
+pub use tables::observed_tables;
 
 use crate::ReportError;
 use crate::chart::style;
 use crate::page::environment;
-use crate::words::{count, percent, rate, time_us};
+use crate::words::{bytes, count, percent, rate, time_us};
+use knee_present::Table;
 use knee_record::{ObservedReport, rfc3339};
 use minijinja::Value;
 use serde::Serialize;
@@ -84,7 +85,7 @@ pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("body.html", BODY)?;
     let template = environment.get_template("body.html")?;
-    let tables: Vec<Value> = observed_tables(report).iter().map(shown).collect();
+    let tables: Vec<Table> = observed_tables(report).into_iter().map(on_page).collect();
     let facts = facts(report);
     let says = observed_says(report);
     let valid = report.valid;
@@ -98,15 +99,14 @@ pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
     Ok(template.render(context)?)
 }
 
-/// Converts a table for the template.
-fn shown(table: &ObservedTable) -> Value {
-    let heads = table.heads.iter().map(|head| {
-        let text = head.trim_start_matches('>');
-        minijinja::context! { text, figure => head.starts_with('>') }
-    });
-    let rows = table.rows.iter().map(|row| row.iter().map(ObservedFigure::text).collect());
-    let (heads, rows): (Vec<Value>, Vec<Vec<String>>) = (heads.collect(), rows.collect());
-    minijinja::context! { title => table.title, note => table.note, heads, rows }
+/// Gives bytes the four digits that they have on pages.
+fn on_page(mut table: Table) -> Table {
+    for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
+        let count = cell.numbers.iter().find(|number| number.unit == "bytes");
+        let shown = count.map(|number| bytes(Some(number.value)));
+        cell.shown = shown.unwrap_or_else(|| std::mem::take(&mut cell.shown));
+    }
+    table
 }
 
 /// Returns the sentences above the figures: the results, and how far they can be trusted.

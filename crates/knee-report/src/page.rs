@@ -2,15 +2,15 @@
 
 use crate::chart::{Chart, style};
 use crate::charts::charts;
-use crate::comparison::Comparison;
 use crate::figures::{self, Figure, Names};
 use crate::plane::{Plane, plane};
 use crate::series::{Detail, Embedded, shown};
-use crate::tables::{self, Table};
+use crate::tables;
 use crate::words::{self, NONE, counted, number, percent, rate, slug, time_us};
 use crate::{
     ReportError, RunPage, StudyPage, answers, applications, mix, multipath, read_log, sentence,
 };
+use knee_present::Table;
 use knee_record::{ClaimOutcome, Outcome, RunView, Verdict};
 use knee_units::{Time, is_hidden, printable};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
@@ -53,7 +53,7 @@ pub(crate) struct Study {
     /// Test against control, if claims compare them.
     compared: Option<applications::Shown>,
     tally: Tally,
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<Table>,
     /// Whether some run has several flows, so that fairness applies.
     shared: bool,
     runs: Vec<Run>,
@@ -438,7 +438,7 @@ fn tally(claims: &[Claim]) -> Tally {
 
 impl Study {
     /// Adds tables before the study's claims.
-    pub(crate) fn comparing(self, comparisons: Vec<Comparison>) -> Study {
+    pub(crate) fn comparing(self, comparisons: Vec<Table>) -> Study {
         Study { comparisons, ..self }
     }
 }

@@ -5,7 +5,7 @@ mod plane;
 mod table;
 mod trace;
 
-pub use table::{rank_numbers, rank_table};
+pub use table::{rank_data, rank_table};
 
 use crate::ReportError;
 use crate::chart::style;

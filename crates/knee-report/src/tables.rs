@@ -1,46 +1,26 @@
 //! The main tables: per group of flows, per flow, per link.
 
-use crate::words::{NONE, bytes, count, number, percent, rate, time_us};
+use crate::words::{bytes, count, number, percent, rate, time_us};
+use knee_present::{Head, Table};
 use knee_record::{FlowSummary, LinkSummary, Records, RunView, Spread, Summary, Window, measure};
 use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
-use serde::Serialize;
 
 /// Largest number of rows in the table of flows.
 const FLOW_ROWS_MAX: usize = 50;
 
-/// A table, ready to print.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Table {
-    /// Column heads; text columns come first.
-    pub heads: Vec<Head>,
-    /// Cells, row by row.
-    pub rows: Vec<Vec<String>>,
-    /// Number of rows left out.
-    pub left_out: usize,
+/// The head of a column of texts, with an explanation as a tooltip.
+fn text(text: &str, about: &str) -> Head {
+    knee_present::text(text).about(about)
 }
 
-/// A column head.
-#[derive(Debug, Serialize)]
-pub(crate) struct Head {
-    /// Its text.
-    pub text: &'static str,
-    /// Explanation of the text, as a tooltip.
-    pub title: &'static str,
-    /// Whether the column contains numbers, which are right-aligned.
-    pub figure: bool,
-}
-
-fn text(text: &'static str, title: &'static str) -> Head {
-    Head { text, title, figure: false }
-}
-
-fn figure(text: &'static str, title: &'static str) -> Head {
-    Head { text, title, figure: true }
+/// The head of a column of numbers, with an explanation as a tooltip.
+fn figure(text: &str, about: &str) -> Head {
+    knee_present::number(text).about(about)
 }
 
 /// Returns the head of a measure's column, with the meaning from its declaration.
-fn measured(text: &'static str, measure: &Measure) -> Head {
+fn measured(text: &str, measure: &Measure) -> Head {
     figure(text, measure.declared().meaning)
 }
 
@@ -53,27 +33,23 @@ pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
             names.push(&flow.name);
         }
     }
-    let mut table = Table {
-        heads: vec![
-            text("flows", "group of flows in the scenario"),
-            text("controller", "congestion controller, or preset"),
-            measured("goodput", &Measure::Goodput),
-            measured("share", &Measure::Share),
-            measured("RTT median", &Measure::Rtt(Statistic::P50)),
-            measured("RTT p95", &Measure::Rtt(Statistic::P95)),
-            figure("retransmitted", "bytes retransmitted over bytes sent, from start to end"),
-            measured("fairness", &Measure::Jain),
-        ],
-        rows: names.iter().map(|name| group(name, summary, &run)).collect(),
-        left_out: 0,
-    };
+    let heads = [
+        text("flows", "group of flows in the scenario"),
+        text("controller", "congestion controller, or preset"),
+        measured("goodput", &Measure::Goodput),
+        measured("share", &Measure::Share),
+        measured("RTT median", &Measure::Rtt(Statistic::P50)),
+        measured("RTT p95", &Measure::Rtt(Statistic::P95)),
+        figure("retransmitted", "bytes retransmitted over bytes sent, from start to end"),
+        measured("fairness", &Measure::Jain),
+    ];
+    let fairness = heads.len() - 1;
+    let table = Table::new(heads).with_rows(names.iter().map(|name| group(name, summary, &run)));
     // If no group has two flows, fairness does not apply.
-    let fairness = table.heads.len() - 1;
-    if table.rows.iter().all(|row| row[fairness] == NONE) {
-        table.heads.truncate(fairness);
-        table.rows.iter_mut().for_each(|row| row.truncate(fairness));
+    match table.rows.iter().all(|row| row.cells[fairness].is_none()) {
+        true => table.without(fairness),
+        false => table,
     }
-    table
 }
 
 fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
@@ -119,25 +95,24 @@ fn micros(seconds: Option<f64>) -> String {
 
 /// Returns one row per flow, for the first [`FLOW_ROWS_MAX`].
 pub(crate) fn flows(summary: &Summary) -> Table {
-    Table {
-        heads: vec![
-            text("flow", "group and number within it"),
-            text("controller", "congestion controller, or preset"),
-            figure("goodput", "payload delivered in order over time"),
-            figure("RTT min", "smallest RTT measured"),
-            figure("median", "median over time"),
-            figure("p95", "95th percentile over time"),
-            figure("standing queue", "smallest queueing delay in each second, mean"),
-            figure("delivered", "payload delivered to the receiver's application"),
-            figure("retransmitted", "bytes retransmitted over bytes sent, from start to end"),
-            figure("recoveries", "fast recoveries"),
-            figure("timeouts", "retransmission timeouts"),
-            figure("completed in", "from start to the acknowledgement of the last byte"),
-            figure("power", "Kleinrock's power, normalised; 1 at the knee"),
-        ],
-        rows: summary.flows.iter().take(FLOW_ROWS_MAX).map(flow).collect(),
-        left_out: summary.flows.len().saturating_sub(FLOW_ROWS_MAX),
-    }
+    let heads = [
+        text("flow", "group and number within it"),
+        text("controller", "congestion controller, or preset"),
+        figure("goodput", "payload delivered in order over time"),
+        figure("RTT min", "smallest RTT measured"),
+        figure("median", "median over time"),
+        figure("p95", "95th percentile over time"),
+        figure("standing queue", "smallest queueing delay in each second, mean"),
+        figure("delivered", "payload delivered to the receiver's application"),
+        figure("retransmitted", "bytes retransmitted over bytes sent, from start to end"),
+        figure("recoveries", "fast recoveries"),
+        figure("timeouts", "retransmission timeouts"),
+        figure("completed in", "from start to the acknowledgement of the last byte"),
+        figure("power", "Kleinrock's power, normalised; 1 at the knee"),
+    ];
+    let rows = summary.flows.iter().take(FLOW_ROWS_MAX).map(flow);
+    let left_out = summary.flows.len().saturating_sub(FLOW_ROWS_MAX);
+    Table { left_out, ..Table::new(heads).with_rows(rows) }
 }
 
 fn flow(flow: &FlowSummary) -> Vec<String> {
@@ -161,21 +136,20 @@ fn flow(flow: &FlowSummary) -> Vec<String> {
 
 /// Returns one row per link.
 pub(crate) fn links(summary: &Summary) -> Table {
-    Table {
-        heads: vec![
-            text("link", "one direction of one hop"),
-            figure("utilisation", "bytes that left it over what its rate allows"),
-            figure("queue mean", "bytes waiting, mean over time"),
-            figure("queue p95", "bytes waiting, 95th percentile over time"),
-            figure("delay median", "delay of a packet entering the queue, median over time"),
-            figure("delay p95", "the same, 95th percentile over time"),
-            figure("dropped", "packets dropped by queue, AQM or policer"),
-            figure("lost", "packets lost at random, by record, or while the link was down"),
-            figure("marked", "packets marked with Congestion Experienced"),
-        ],
-        rows: summary.links.iter().take(FLOW_ROWS_MAX).map(link).collect(),
-        left_out: summary.links.len().saturating_sub(FLOW_ROWS_MAX),
-    }
+    let heads = [
+        text("link", "one direction of one hop"),
+        figure("utilisation", "bytes that left it over what its rate allows"),
+        figure("queue mean", "bytes waiting, mean over time"),
+        figure("queue p95", "bytes waiting, 95th percentile over time"),
+        figure("delay median", "delay of a packet entering the queue, median over time"),
+        figure("delay p95", "the same, 95th percentile over time"),
+        figure("dropped", "packets dropped by queue, AQM or policer"),
+        figure("lost", "packets lost at random, by record, or while the link was down"),
+        figure("marked", "packets marked with Congestion Experienced"),
+    ];
+    let rows = summary.links.iter().take(FLOW_ROWS_MAX).map(link);
+    let left_out = summary.links.len().saturating_sub(FLOW_ROWS_MAX);
+    Table { left_out, ..Table::new(heads).with_rows(rows) }
 }
 
 fn link(link: &LinkSummary) -> Vec<String> {

@@ -1,18 +1,17 @@
 //! `knee advise`.
 
 use crate::arguments;
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
-use crate::table::{Mood, Table};
-use knee_advise::{Fit, Verdict};
+use crate::print::Print;
+use knee_advise::Verdict;
 use knee_lab::command::quoted;
 use knee_lab::directory::{ADVISED_POLICY, REPORT};
 use knee_lab::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Observed, ObservedGroup,
-    PATH_HEADS, advice_says, change_words, path_words, retransmitted_words,
+    advice_says, advised_paths, change_words, retransmitted_words,
 };
+use knee_present::{Cell, Document, Mood, Table, number, text};
 
 /// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
@@ -88,16 +87,16 @@ fn candidates(arguments: &arguments::Advise, in_use: &str) -> Candidates {
 }
 
 fn document(advised: &[Advised], left: usize) -> Document {
-    let mut table = Table::new(&[
-        "connections of",
-        "objects",
-        "in use",
-        "candidate",
-        "advice",
-        ">speed, 80 % interval",
-        ">retransmitted",
-        "rule of thumb",
-        ">part of the bytes",
+    let mut table = Table::new([
+        text("connections of"),
+        text("objects"),
+        text("in use"),
+        text("candidate"),
+        text("advice"),
+        number("speed, 80 % interval"),
+        number("retransmitted"),
+        text("rule of thumb"),
+        number("part of the bytes"),
     ])
     .called("advice");
     for group in advised {
@@ -107,7 +106,7 @@ fn document(advised: &[Advised], left: usize) -> Document {
     }
     let document = Document::default().table(table).words("\n");
     let document = advice_says(advised).into_iter().fold(document, Document::said);
-    let document = document.words("\n").table(paths(advised)).said(
+    let document = document.words("\n").table(advised_paths(advised)).said(
         "Of the paths that explain the connections, the best one is shown; the interval includes \
          the spread over the others. Misfit: 0.5 is the best that chance allows; above 1.5 there \
          is no advice. Speed: bytes over the time that they took, geometric mean. Use this to \
@@ -149,26 +148,4 @@ fn mood(verdict: &Verdict) -> Mood {
         Verdict::Keep | Verdict::Unclear => Mood::Neutral,
         Verdict::NoAdvice(_) => Mood::Bad,
     }
-}
-
-fn paths(advised: &[Advised]) -> Table {
-    let mut table = Table::new(&PATH_HEADS).called("paths");
-    for group in advised {
-        let count = Cell::count(group.connections as u64);
-        let mut cells = vec![group.name.as_str().into(), count];
-        match group.fits.first() {
-            Some(fit) => cells.extend(path(fit)),
-            None => cells.extend((0..6).map(|_| Cell::default())),
-        }
-        table.row(cells);
-    }
-    table
-}
-
-fn path(fit: &Fit) -> [Cell; 6] {
-    let Fit { path, misfit, .. } = fit;
-    let values = [path.rate_bps, path.rtt_s, path.buffer_bdp, path.loss, path.cross, *misfit];
-    let [rate, rtt, buffer, loss, cross, misfit] = path_words(fit);
-    let mut shown = [rate, rtt, buffer, loss, cross, misfit].into_iter().zip(values);
-    std::array::from_fn(|_| shown.next().map_or_else(Cell::default, |(a, b)| Cell::shown(a, b)))
 }

@@ -1,9 +1,7 @@
 //! Answers to a scenario's questions, as text.
 
-use crate::cell::Cell;
-use crate::document::Document;
-use crate::table::{Mood, Table};
-use knee_lab::words::time_us;
+use knee_present::words::time_us;
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::{Answers, Effect, MixAnswer, MixClass, Paired, PairedScale};
 
 /// Adds the answers, if any, before and after the figures.
@@ -17,16 +15,16 @@ pub fn around(answers: Option<&Answers>, figures: Document) -> Document {
 /// The part before the figures: the mix, as a table with its advice.
 fn table(answers: &Answers) -> Document {
     let Some(mix) = &answers.mix else { return Document::default() };
-    let mut table = Table::new(&[
-        "traffic",
-        "objects",
-        "what",
-        ">ratio (95 % interval)",
-        "outcome",
-        ">retransmitted",
-        ">others' queue",
-        ">half and half",
-        ">transfers",
+    let mut table = Table::new([
+        text("traffic"),
+        text("objects"),
+        text("what"),
+        number("ratio (95 % interval)"),
+        text("outcome"),
+        number("retransmitted"),
+        number("others' queue"),
+        number("half and half"),
+        number("transfers"),
     ])
     .called("classes");
     let mut before = "";

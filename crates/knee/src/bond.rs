@@ -43,11 +43,9 @@ pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
 #[cfg(feature = "bond")]
 mod bonding {
     use crate::arguments::Format;
-    use crate::cell::Cell;
-    use crate::document::Document;
     use crate::failure::{Ending, Failure};
+    use crate::print::Print;
     use crate::screen;
-    use crate::table::{Mood, Table};
     use knee_bond::config::newer;
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
     use knee_bond::request::Malformed;
@@ -58,6 +56,7 @@ mod bonding {
         BondError, Client, ClientConfig, ConfigError, Forward, Server, ServerConfig, Tried,
         check_transparent, key, try_links,
     };
+    use knee_present::{Cell, Document, Mood, Table, number, text};
     use knee_record::Unit;
     use knee_units::Time;
     use listenfd::ListenFd;
@@ -207,8 +206,9 @@ mod bonding {
         screen::say(&format!("Testing the links to {server}, for at most 11 s."));
         let tried = run(try_links(&config))?;
         let working = tried.iter().filter(|tried| tried.outcome.is_ok()).count();
-        let heads = ["link", "state", ">RTT", ">packets of", "problem"];
-        let mut table = Table::new(&heads).called("links");
+        let heads =
+            [text("link"), text("state"), number("RTT"), number("packets of"), text("problem")];
+        let mut table = Table::new(heads).called("links");
         let mut rows = Vec::new();
         for Tried { interface, outcome } in &tried {
             let (mood, state) = match outcome {
@@ -372,9 +372,9 @@ mod bonding {
         let (role, listen) = (&now.role, &now.listen);
         let since = Unit::Seconds.show(now.running_s);
         let said = format!("This {role} {verb} {listen}. It has run for {since}.");
-        let heads =
-            ["peer", "link", "state", ">in", ">out", ">share", ">RTT", ">loss", ">packets of"];
-        let mut table = Table::new(&heads).called("links");
+        let figures = ["in", "out", "share", "RTT", "loss", "packets of"].map(number);
+        let heads = ["peer", "link", "state"].map(text).into_iter().chain(figures);
+        let mut table = Table::new(heads).called("links");
         let seconds = (now.running_s - before.running_s).max(1e-3);
         for bundle in &now.bundles {
             let is_it =

@@ -1,8 +1,6 @@
 //! Claims for display.
 
-use crate::cell::Cell;
-use crate::document::Document;
-use crate::table::{Mood, Table};
+use knee_present::{Cell, Document, Mood, Table, text};
 use knee_record::{ClaimOutcome, Outcome};
 
 /// A table of claims, followed by the findings; empty without claims.
@@ -11,7 +9,7 @@ pub fn document(claims: &[ClaimOutcome]) -> Document {
         return Document::default();
     }
     let sourced = claims.iter().any(|claim| claim.source_figure.is_some());
-    let mut table = Table::new(&heads(sourced)).called("claims");
+    let mut table = Table::new(heads(sourced).into_iter().map(text)).called("claims");
     claims.iter().for_each(|claim| table.row_in(mood(claim), row(claim, sourced)));
     let findings: Vec<String> = claims.iter().filter_map(finding).collect();
     let gap = if findings.is_empty() { "" } else { "\n" };

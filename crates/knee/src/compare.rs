@@ -1,14 +1,14 @@
 //! `knee compare`.
 
 use crate::arguments::Compare;
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
+use crate::print::Print;
 use crate::sweep;
-use crate::table::Table;
 use knee_lab::directory::REPORT;
-use knee_lab::words::{NONE, change, is_part, named};
+use knee_lab::words::{change, figure, is_part, named};
 use knee_lab::{Lab, RunsCompared};
+use knee_present::words::NONE;
+use knee_present::{Cell, Document, Table, number, text};
 use knee_record::{
     Comparison, Difference, Paired, PairedScale, RunIdentity, SideAgainst, TwoCompared, Unit,
 };
@@ -60,11 +60,10 @@ pub fn document(compared: &RunsCompared, all: bool) -> Document {
 /// One row for each measure and side.
 fn measures(compared: &RunsCompared, all: bool) -> Table {
     let of_one_group = compared.measures.iter().all(|one| one.group == compared.measures[0].group);
-    let mut heads = vec!["measure", "run", ">value", ">against the first", "outcome"];
-    if !of_one_group {
-        heads.insert(0, "flows");
-    }
-    let mut table = Table::new(&heads).called("workload");
+    let flows = (!of_one_group).then(|| text("flows")).into_iter();
+    let figures = ["value", "against the first"].map(number);
+    let heads = flows.chain(["measure", "run"].map(text)).chain(figures).chain([text("outcome")]);
+    let mut table = Table::new(heads).called("workload");
     for one in compared.measures.iter().filter(|one| all || one.first) {
         let sides = one.values.iter().zip(&one.against).zip(&compared.names);
         for ((value, against), name) in sides {
@@ -111,10 +110,8 @@ fn given(compared: &RunsCompared) -> Document {
         let same = "The runs have the same scenario, version and ground.";
         return Document::default().said(same).words("\n");
     }
-    let heads = std::iter::once("what differs".to_string()).chain(compared.names.clone());
-    let heads: Vec<String> = heads.collect();
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heads).called("given");
+    let heads = std::iter::once(text("what differs")).chain(compared.names.iter().map(text));
+    let mut table = Table::new(heads).called("given");
     for given in &compared.given {
         let values = given.values.iter().map(|value| value.clone().unwrap_or_else(|| NONE.into()));
         table.row(std::iter::once(given.what.clone()).chain(values));
@@ -124,10 +121,8 @@ fn given(compared: &RunsCompared) -> Document {
 
 /// One row for each measure that all sides have, one column for each side.
 fn several(compared: &RunsCompared) -> Document {
-    let mut heads = vec!["measure".to_string()];
-    heads.extend(compared.names.iter().map(|name| format!(">{name}")));
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heads).called("measures");
+    let heads = std::iter::once(text("measure")).chain(compared.names.iter().map(number));
+    let mut table = Table::new(heads).called("measures");
     let Some((first, others)) = compared.comparisons.split_first() else {
         return Document::default();
     };
@@ -136,10 +131,8 @@ fn several(compared: &RunsCompared) -> Document {
             other.differences.iter().find(|found| found.measure == difference.measure).cloned()
         };
         let Some(found) = others.iter().map(same).collect::<Option<Vec<_>>>() else { continue };
-        let mut row = vec![
-            Cell::from(&difference.measure),
-            Cell::named(&difference.measure, difference.before),
-        ];
+        let mut row =
+            vec![Cell::from(&difference.measure), figure(&difference.measure, difference.before)];
         row.extend(std::iter::once(difference).chain(&found).map(cell));
         table.row(row);
     }
@@ -182,8 +175,20 @@ fn cell(difference: &Difference) -> Cell {
 
 fn of_two(comparison: &Comparison) -> Document {
     let table = match comparison.pairs {
-        0 => Table::new(&["measure", ">before", ">after", ">change", ">relative"]),
-        _ => Table::new(&["measure", ">before", ">after", ">after over before", "difference"]),
+        0 => Table::new([
+            text("measure"),
+            number("before"),
+            number("after"),
+            number("change"),
+            number("relative"),
+        ]),
+        _ => Table::new([
+            text("measure"),
+            number("before"),
+            number("after"),
+            number("after over before"),
+            text("difference"),
+        ]),
     };
     let mut table = table.called("measures");
     comparison.differences.iter().for_each(|difference| match comparison.pairs {
@@ -225,7 +230,7 @@ fn identity(run: &RunIdentity, pairs: usize) -> String {
 }
 
 fn row(difference: &Difference) -> [Cell; 5] {
-    let show = |value: f64| Cell::named(&difference.measure, value);
+    let show = |value: f64| figure(&difference.measure, value);
     let relative =
         difference.relative.map(|part| Cell::shown(format!("{:+.1} %", part * 100.0), part));
     [
@@ -238,13 +243,14 @@ fn row(difference: &Difference) -> [Cell; 5] {
 }
 
 fn paired_row(difference: &Difference) -> [Cell; 5] {
-    let show = |value: f64| Cell::named(&difference.measure, value);
-    let number = |value: f64| Unit::Number.show((value * 1e3).round() / 1e3);
+    let show = |value: f64| figure(&difference.measure, value);
+    let show_ratio = |value: f64| Unit::Number.show((value * 1e3).round() / 1e3);
     let pairs = difference.compared.as_ref();
     let ratio = pairs.filter(|pairs| pairs.scale == PairedScale::Ratio).and_then(|pairs| {
         let (low, high) = pairs.low.zip(pairs.high)?;
         let estimate = pairs.estimate?;
-        let shown = format!("{} ({} to {})", number(estimate), number(low), number(high));
+        let shown =
+            format!("{} ({} to {})", show_ratio(estimate), show_ratio(low), show_ratio(high));
         Some(Cell::shown(shown, estimate).with("low", low).with("high", high))
     });
     let verdict = match (pairs, difference.repeats_advised) {

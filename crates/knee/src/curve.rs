@@ -1,13 +1,12 @@
 //! `knee curve`: measures a path with constant windows and draws the result.
 
 use crate::arguments::Curve;
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
 use crate::out_file::OutFile;
-use crate::table::Table;
+use crate::print::Print;
 use knee_lab::{Error, Measured, SIMULATOR, ScenarioText};
+use knee_present::{Cell, Document, Table, number, text};
 use knee_record::Unit;
 use knee_report::curve_svg;
 
@@ -32,15 +31,13 @@ pub fn curve(arguments: &Curve) -> Result<Ending, Failure> {
 /// Returns one row for each window, with the difference between the simulator and each other
 /// ground.
 fn table(curve: &knee_lab::Curve<'_>, measured: &[Measured]) -> Table {
-    let mut heads: Vec<String> =
-        [">window", ">BDP", ">rate", ">RTT", ">retransmitted"].map(String::from).into();
+    let mut heads = ["window", "BDP", "rate", "RTT", "retransmitted"].map(number).to_vec();
     for ground in curve.others() {
-        heads.extend([format!(">{ground}"), ">difference".to_string()]);
-        heads.extend([format!(">{ground} RTT"), ">difference".to_string()]);
-        heads.extend([">retransmitted".to_string(), format!("{ground}’s run")]);
+        heads.extend([number(ground), number("difference")]);
+        heads.extend([number(format!("{ground} RTT")), number("difference")]);
+        heads.extend([number("retransmitted"), text(format!("{ground}’s run"))]);
     }
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heads).called("windows");
+    let mut table = Table::new(heads).called("windows");
     let rate = |value| Cell::figure(Unit::BitsPerSecond, Some(value));
     let time = |value| Cell::figure(Unit::Seconds, Some(value));
     let apart = |a: f64, b: f64| {

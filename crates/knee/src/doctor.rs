@@ -4,11 +4,11 @@ mod examine;
 mod host;
 
 use crate::arguments::Doctor;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::table::{Mood, Table};
+use crate::print::Print;
 use examine::{Finding, State, examine};
 use host::Host;
+use knee_present::{Document, Mood, Table, text};
 use serde::Serialize;
 
 /// Output of `--format json`.
@@ -28,7 +28,8 @@ pub fn doctor(arguments: &Doctor) -> Result<Ending, Failure> {
 }
 
 fn document(findings: &[Finding]) -> Document {
-    let mut table = Table::new(&["state", "what", "found", "for"]).called("findings");
+    let mut table =
+        Table::new([text("state"), text("what"), text("found"), text("for")]).called("findings");
     for finding in findings {
         let (mood, word) = match finding.state {
             State::Ready => (Mood::Good, "ready"),

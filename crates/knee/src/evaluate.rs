@@ -4,19 +4,19 @@ mod grounds;
 
 use crate::Given;
 use crate::arguments;
-use crate::document::{Datum, Document, Sheet};
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
+use crate::print::Print;
 use crate::screen;
-use crate::table::{Mood, Table};
 use knee_lab::directory::{DEFAULT, EVALUATION, EVALUATION_TABLE, REPORT};
 use knee_lab::report::{
     evaluation_cases, evaluation_figures as figures, evaluation_size, evaluation_values,
 };
-use knee_lab::words::NONE;
 use knee_lab::{
     Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, Simulator, evaluate_seeds,
 };
+use knee_present::words::NONE;
+use knee_present::{Cell, Document, Head, Mood, Table, number, text};
 use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
 use knee_scenario::load_file;
 use std::path::{Path, PathBuf};
@@ -140,12 +140,11 @@ fn document(evaluation: &Evaluation, directory: &Path) -> Document {
 pub fn saved(evaluation: &Evaluation) -> Document {
     let plan = &evaluation.plan;
     let mut document = criteria(evaluation);
-    let mut heads = vec!["measure", ">candidate"];
-    let standards: Vec<String> = plan.standards.iter().map(|name| format!(">{name}")).collect();
-    heads.extend(standards.iter().map(String::as_str));
-    heads.extend(["worst at", "again, in this folder"]);
+    let mut heads = vec![text("measure"), number("candidate")];
+    heads.extend(plan.standards.iter().map(number));
+    heads.extend(["worst at", "again, in this folder"].map(text));
     for asked in &plan.asks {
-        let mut table = Table::new(&heads);
+        let mut table = Table::new(heads.clone());
         let lines = evaluation.lines.iter();
         for line in lines.filter(|line| line.line.section == asked.section) {
             let worst = line.worst.as_ref();
@@ -173,11 +172,10 @@ pub fn saved(evaluation: &Evaluation) -> Document {
 /// The worst case of each metric that the search found.
 fn searched(evaluation: &Evaluation) -> Table {
     let plan = &evaluation.plan;
-    let mut heads = vec!["worst by search", ">candidate"];
-    let standards: Vec<String> = plan.standards.iter().map(|name| format!(">{name}")).collect();
-    heads.extend(standards.iter().map(String::as_str));
-    heads.extend([">ratio", ">of the cases above", "knee run"]);
-    let mut table = Table::new(&heads).called("searched");
+    let mut heads = vec![text("worst by search"), number("candidate")];
+    heads.extend(plan.standards.iter().map(number));
+    heads.extend([number("ratio"), number("of the cases above"), text("knee run")]);
+    let mut table = Table::new(heads).called("searched");
     let ratio = |ratio: Option<f64>| ratio.map_or_else(|| NONE.to_string(), figures);
     for found in &evaluation.searched {
         let show = |value: f64| found.unit.show(value);
@@ -195,9 +193,8 @@ fn searched(evaluation: &Evaluation) -> Table {
 /// The candidate's results by criterion, and requirements that were not tested.
 fn criteria(evaluation: &Evaluation) -> Document {
     let plan = &evaluation.plan;
-    let mut heads = vec!["§", "criterion"];
-    heads.extend(plan.standards.iter().map(String::as_str));
-    let mut table = Table::new(&heads);
+    let standards = plan.standards.iter().map(text);
+    let mut table = Table::new(["§", "criterion"].map(text).into_iter().chain(standards));
     for asked in &plan.asks {
         let blank = plan.standards.iter().map(|_| String::new());
         table.row([asked.section.clone(), asked.title.clone()].into_iter().chain(blank));
@@ -206,7 +203,7 @@ fn criteria(evaluation: &Evaluation) -> Document {
             add(&mut table, line);
         }
     }
-    let table = table.called("criteria").with_sheet(sheet(evaluation));
+    let table = table.called("criteria").with_data(data(evaluation));
     let head = format!(
         "{} against {}: its values over theirs, with the 95 % interval over {} seeds.",
         plan.candidate,
@@ -255,8 +252,8 @@ fn worst(line: &EvaluationOutcome, directory: &Path) -> String {
     )
 }
 
-/// One row for each line and standard.
-fn sheet(evaluation: &Evaluation) -> Sheet {
+/// One row for each line and standard, for programs.
+fn data(evaluation: &Evaluation) -> Table {
     let heads = [
         "section",
         "line",
@@ -270,25 +267,24 @@ fn sheet(evaluation: &Evaluation) -> Sheet {
         "could_not_be_tried",
         "worst_case",
     ];
-    let number = |value: Option<f64>| value.map_or(Datum::Empty, Datum::Number);
     let rows = evaluation.lines.iter().flat_map(|line| {
         line.against.iter().map(move |one| {
             let ratio = one.ratio.as_ref();
             let why = line.could_not_be_tried.as_deref();
-            vec![
-                Datum::Text(line.line.section.clone()),
-                Datum::Text(line.line.claim.clone()),
-                Datum::Text(line.line.title.clone()),
-                Datum::Text(one.standard.clone()),
-                Datum::of_text(&one.word.map_or_else(String::new, |word| word.to_string())),
-                number(ratio.and_then(|ratio| ratio.estimate)),
-                number(ratio.and_then(|ratio| ratio.low)),
-                number(ratio.and_then(|ratio| ratio.high)),
-                Datum::Text(line.worse_than_all.to_string()),
-                Datum::of_text(why.unwrap_or_default()),
-                Datum::of_text(line.worst.as_ref().map_or("", |worst| &worst.case)),
+            [
+                Cell::from(&line.line.section),
+                Cell::from(&line.line.claim),
+                Cell::from(&line.line.title),
+                Cell::from(&one.standard),
+                one.word.map_or_else(String::new, |word| word.to_string()).into(),
+                Cell::plain(ratio.and_then(|ratio| ratio.estimate)),
+                Cell::plain(ratio.and_then(|ratio| ratio.low)),
+                Cell::plain(ratio.and_then(|ratio| ratio.high)),
+                line.worse_than_all.to_string().into(),
+                why.unwrap_or_default().into(),
+                line.worst.as_ref().map_or("", |worst| &worst.case).into(),
             ]
         })
     });
-    Sheet { heads: heads.map(str::to_string).to_vec(), rows: rows.collect(), ..Sheet::default() }
+    Table::new(heads.map(Head::column)).with_rows(rows)
 }

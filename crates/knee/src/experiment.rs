@@ -10,15 +10,16 @@ use crate::arguments::{Limit, Published, SteerJudge, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::policy::{now_unix, published, read, taken};
+use crate::print::Print;
 use crate::{interrupt, screen};
 use follow::Follower;
 use knee_lab::Handle;
-use knee_lab::words::time_us;
 use knee_policy::{
     Actuator, Announcing, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy,
     PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged, certain_harm,
     judge, recorded_blocks,
 };
+use knee_present::words::time_us;
 use knee_steer::{Design, Verdict};
 use site::{First, first, out_of_time, since_1970};
 use std::collections::{BTreeMap, BTreeSet};

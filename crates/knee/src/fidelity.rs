@@ -1,17 +1,15 @@
 //! `knee fidelity`.
 
 use crate::arguments::Fidelity;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
+use crate::print::Print;
 use crate::progress::seconds_left;
 use crate::screen;
-use crate::table::{Mood, Table};
 use knee_lab::directory::{DEFAULT, FIDELITY, MARKDOWN, REPORT};
-use knee_lab::fidelity::page::{
-    MEDIANS, WORST, headline, invalid_rows, median_row, worst_cells, worst_row,
-};
+use knee_lab::fidelity::page::{headline, invalid_rows, medians, worst};
 use knee_lab::{Cells, Grid, GridSettings};
+use knee_present::Document;
 use knee_record::FidelityGrid;
 use std::path::Path;
 
@@ -48,13 +46,6 @@ pub fn fidelity(arguments: &Fidelity) -> Result<Ending, Failure> {
 
 /// Medians, worst cells, and invalid cells.
 fn document(grid: &FidelityGrid, out: &Path, command: &str) -> Document {
-    let mut medians = Table::new(&MEDIANS).called("medians");
-    grid.medians.iter().for_each(|median| medians.row(median_row(median)));
-    let mut worst = Table::new(&WORST).called("worst cells");
-    for cell in worst_cells(grid) {
-        let mood = if cell.within() == Some(true) { Mood::Neutral } else { Mood::Bad };
-        worst.row_in(mood, worst_row(cell));
-    }
     let invalid = invalid_rows(grid).into_iter();
     let invalid: String = invalid.map(|row| format!("invalid  {}: {}\n", row[0], row[1])).collect();
     let at = |name: &str| out.join(name).display().to_string();
@@ -64,6 +55,6 @@ fn document(grid: &FidelityGrid, out: &Path, command: &str) -> Document {
         at(MARKDOWN),
         at(FIDELITY),
     );
-    let document = Document::default().said(headline(grid)).words("\n").table(medians);
-    document.words("\nDifferences of the worst cells\n").table(worst).words(end)
+    let document = Document::default().said(headline(grid)).words("\n").table(medians(grid));
+    document.words("\nDifferences of the worst cells\n").table(worst(grid)).words(end)
 }

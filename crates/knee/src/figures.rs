@@ -1,10 +1,8 @@
 //! Table of a run's results.
 
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::screen;
-use crate::table::Table;
-use knee_lab::words::time_us;
+use knee_present::words::time_us;
+use knee_present::{Cell, Document, Table, number, text};
 use knee_record::{
     FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit,
     lockstep_in_words,
@@ -64,7 +62,7 @@ enum Gather {
 }
 
 /// Head of the column whose group value the summary contains.
-const FINISHED: &str = ">finished in";
+const FINISHED: &str = "finished in";
 
 const OF_WORKLOADS: [OfWorkload; 8] = [
     OfWorkload {
@@ -74,7 +72,7 @@ const OF_WORKLOADS: [OfWorkload; 8] = [
         of_flow: |flow| flow.size_bytes.map(|_| once(flow.completion_us)),
     },
     OfWorkload {
-        head: ">answered in",
+        head: "answered in",
         gather: Gather::OverEvents,
         show: Cell::us,
         of_flow: |flow| {
@@ -84,13 +82,13 @@ const OF_WORKLOADS: [OfWorkload; 8] = [
         },
     },
     OfWorkload {
-        head: ">loaded in",
+        head: "loaded in",
         gather: Gather::Mean,
         show: Cell::us,
         of_flow: |flow| flow.page.as_ref().map(|page| once(page.load_us)),
     },
     OfWorkload {
-        head: ">bitrate",
+        head: "bitrate",
         gather: Gather::OverEvents,
         show: |value| show(Unit::BitsPerSecond, value),
         of_flow: |flow| {
@@ -99,25 +97,25 @@ const OF_WORKLOADS: [OfWorkload; 8] = [
         },
     },
     OfWorkload {
-        head: ">stalled",
+        head: "stalled",
         gather: Gather::Mean,
         show: Cell::us,
         of_flow: |flow| flow.video.as_ref().map(|video| once(video.stall_us)),
     },
     OfWorkload {
-        head: ">started in",
+        head: "started in",
         gather: Gather::Mean,
         show: Cell::us,
         of_flow: |flow| flow.video.as_ref().map(|video| once(video.startup_us)),
     },
     OfWorkload {
-        head: ">transfers",
+        head: "transfers",
         gather: Gather::Sum,
         show: |value| Cell::count(value.unwrap_or(0.0) as u64),
         of_flow: |flow| transfers(flow).map(|all| once(Some(all.finished as f64))),
     },
     OfWorkload {
-        head: ">mean time",
+        head: "mean time",
         gather: Gather::OverEvents,
         show: Cell::us,
         of_flow: |flow| {
@@ -182,10 +180,9 @@ fn transfers(flow: &FlowSummary) -> Option<&TransferSummary> {
 fn flows(summary: &Summary) -> Document {
     let filled = |column: &&OfWorkload| summary.flows.iter().any(|flow| column.is_of(flow));
     let more: Vec<&OfWorkload> = OF_WORKLOADS.iter().filter(filled).collect();
-    let mut heads = vec!["flow", "cc"];
-    heads.extend(more.iter().map(|column| column.head));
-    heads.extend(FIGURES);
-    let mut table = Table::new(&heads).called("flows");
+    let figures = more.iter().map(|column| column.head).chain(FIGURES).map(number);
+    let heads = ["flow", "cc"].map(text).into_iter().chain(figures);
+    let mut table = Table::new(heads).called("flows");
     let many = summary.flows.len() > GROUPS_FIRST && !summary.groups.is_empty();
     let shown = if many { 0 } else { ROWS_MAX };
     if many {
@@ -223,8 +220,7 @@ fn flows(summary: &Summary) -> Document {
 }
 
 /// Column heads common to all flows.
-const FIGURES: [&str; 6] =
-    [">goodput", ">RTT p50", ">RTT p95", ">standing", ">retransmitted", ">power"];
+const FIGURES: [&str; 6] = ["goodput", "RTT p50", "RTT p95", "standing", "retransmitted", "power"];
 
 fn flow_row(flow: &FlowSummary, more: &[&OfWorkload]) -> Vec<Cell> {
     let rtt = |value: fn(&Spread) -> f64| Cell::us(flow.rtt_us.as_ref().map(value));
@@ -267,15 +263,15 @@ fn all_figures(summary: &Summary) -> [Cell; 6] {
 }
 
 fn links(summary: &Summary) -> Document {
-    let mut table = Table::new(&[
-        "link",
-        ">utilisation",
-        ">delay p50",
-        ">delay p95",
-        ">standing",
-        ">dropped",
-        ">lost",
-        ">marked",
+    let mut table = Table::new([
+        text("link"),
+        number("utilisation"),
+        number("delay p50"),
+        number("delay p95"),
+        number("standing"),
+        number("dropped"),
+        number("lost"),
+        number("marked"),
     ])
     .called("links");
     summary.links.iter().take(ROWS_MAX).for_each(|link| table.row(link_row(link)));

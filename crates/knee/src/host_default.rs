@@ -1,14 +1,13 @@
 //! `knee steer host`: the controller of connections that no policy names.
 
 use crate::arguments::Host;
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
+use crate::print::Print;
 use crate::screen;
-use crate::table::{Mood, Table};
 use knee_lab::{Error, Ground, Job, Lab, Run, ScenarioText};
 use knee_policy::{DefaultState, HostDefault, Setting};
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::{Unit, Verdict};
 use knee_scenario::Override;
 use serde_json::json;
@@ -98,7 +97,8 @@ fn print(
         }
     ));
     if state.settings.len() > 1 {
-        let mut table = Table::new(&["read at a start", "controller", "by"]).called("settings");
+        let mut table = Table::new([text("read at a start"), text("controller"), text("by")])
+            .called("settings");
         for setting in &state.settings {
             let by = if setting.own { "knee steer host" } else { "" };
             table.row([place(setting).as_str(), setting.controller.as_str(), by]);
@@ -172,8 +172,9 @@ fn all_usable(runs: &[Run]) -> Result<(), Failure> {
 
 /// One row for each transfer.
 fn table(runs: &[Run], controllers: [&str; 2]) -> Table {
-    let heads = ["path", "controller", ">goodput", ">RTT p50", ">retransmitted", "verdict"];
-    let mut table = Table::new(&heads).called("trial");
+    let figures = ["goodput", "RTT p50", "retransmitted"].map(number);
+    let heads = ["path", "controller"].map(text).into_iter().chain(figures);
+    let mut table = Table::new(heads.chain([text("verdict")])).called("trial");
     for (index, run) in runs.iter().enumerate() {
         let Some(flow) = run.summary.flows.first() else { continue };
         let path = if index % 2 == 0 { PATHS[index / 2].0 } else { "" };

@@ -5,11 +5,10 @@ mod measures;
 mod registered;
 
 use crate::arguments::{List, Listed};
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::table::Table;
+use crate::print::Print;
 use knee_lab::{Grounds, built_in_studies, load_built_in_study};
+use knee_present::{Cell, Document, Table, number, text};
 
 /// Lists the names that a scenario can use, or the studies.
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
@@ -38,13 +37,20 @@ fn everything() -> Document {
         ("keys", keys::section_names()),
         ("studies", built_in_studies().into_iter().map(str::to_string).collect()),
     ];
-    let mut table = Table::new(&["knee list", "names"]).called("names");
+    let mut table = Table::new([text("knee list"), text("names")]).called("names");
     lines.into_iter().for_each(|(what, names)| table.row([what.to_string(), names.join(", ")]));
     Document::default().table(table)
 }
 
 fn studies() -> Result<Document, Failure> {
-    let mut table = Table::new(&["study", "title", ">runs", ">claims", "source"]).called("studies");
+    let mut table = Table::new([
+        text("study"),
+        text("title"),
+        number("runs"),
+        number("claims"),
+        text("source"),
+    ])
+    .called("studies");
     let grounds = Grounds::built_in();
     for name in built_in_studies() {
         let study = load_built_in_study(name, &grounds)

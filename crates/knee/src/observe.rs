@@ -3,16 +3,15 @@
 mod page;
 mod upload;
 
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::table::Table;
-use crate::{arguments::Print, interrupt, screen};
+use crate::print::Print;
+use crate::{arguments, interrupt, screen};
 use clap::{Args, ValueHint};
 use knee_lab::Handle;
 use knee_live::{
     Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings, Stored,
 };
+use knee_present::{Cell, Document, Table, number};
 use knee_record::{Error as RecordError, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
@@ -72,7 +71,7 @@ pub struct Arguments {
         default_missing_value = "127.0.0.1:9178")]
     page: Option<SocketAddr>,
     #[command(flatten)]
-    print: Print,
+    print: arguments::Print,
 }
 
 fn one_of(text: &str) -> Result<u64, String> {
@@ -137,15 +136,11 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
 fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
     let named = observed.cells.iter().any(|(kind, _)| !kind.group.is_empty());
     let assigned = observed.cells.iter().any(|(kind, _)| !kind.arm.is_empty());
-    let group: &[&str] = if named { &["group"] } else { &[] };
-    let arm: &[&str] = if assigned { &["arm"] } else { &[] };
-    let heads = [
-        group,
-        arm,
-        &["controller", "acknowledged", ">connections", ">throughput 5 %", ">median", ">95 %"],
-        &[">time median", ">95 %", ">RTT median", ">retransmitted"],
-    ];
-    let mut table = Table::new(&heads.concat()).called("connections");
+    let texts = named.then_some("group").into_iter().chain(assigned.then_some("arm"));
+    let texts = texts.chain(["controller", "acknowledged"]).map(knee_present::text);
+    let figures = ["connections", "throughput 5 %", "median", "95 %"].into_iter();
+    let figures = figures.chain(["time median", "95 %", "RTT median", "retransmitted"]).map(number);
+    let mut table = Table::new(texts.chain(figures)).called("connections");
     for (kind, cell) in &observed.cells {
         let Some(class) = kind.class else { continue };
         let rate = |part| Cell::figure(Unit::BitsPerSecond, cell.throughput_bps.percentile(part));
@@ -168,7 +163,7 @@ fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
     }
     let silent = observed.cells.iter().filter(|(kind, _)| kind.class.is_none());
     let silent: u64 = silent.map(|(_, cell)| cell.connections).sum();
-    let time = knee_lab::words::time_us(Some(observed.seconds * 1e6));
+    let time = knee_present::words::time_us(Some(observed.seconds * 1e6));
     let mut words = format!(
         "\nended    {} connections in {time}; {silent} of them without payload\nrows     {}\n",
         observed.connections(),

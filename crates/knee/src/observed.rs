@@ -1,16 +1,15 @@
 //! `knee report` for a folder of `knee observe`.
 
 use crate::arguments::{Format, OfObserved};
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
-use crate::table::Table;
+use crate::print::Print;
 use knee_lab::Error;
 use knee_lab::command::quoted;
 use knee_lab::directory::REPORT;
 use knee_live::{AccessLog, Providers, ReportSettings};
-use knee_record::{ObservedReport, Unit, write_text};
-use knee_report::{ObservedFigure, observed_page, observed_says, observed_tables};
+use knee_present::Document;
+use knee_record::{ObservedReport, write_text};
+use knee_report::{observed_page, observed_says, observed_tables};
 use std::io::BufReader;
 use std::path::Path;
 
@@ -77,31 +76,14 @@ fn command(directory: &Path, arguments: &OfObserved) -> String {
 pub fn document(report: &ObservedReport) -> Document {
     let says = observed_says(report).into_iter();
     let mut document = says.fold(Document::default(), Document::said);
-    for one in observed_tables(report) {
-        let heads: Vec<&str> = one.heads.iter().map(String::as_str).collect();
-        let mut table = Table::new(&heads).called(one.name);
-        for row in &one.rows {
-            table.row(row.iter().map(cell));
-        }
-        document = document.words(format!("\n{}\n", one.title)).table(table);
-        if !one.note.is_empty() {
-            document = document.said(one.note);
+    for table in observed_tables(report) {
+        let note = table.note.clone();
+        document = document.words(format!("\n{}\n", table.title)).table(table);
+        if !note.is_empty() {
+            document = document.said(note);
         }
     }
     document
-}
-
-fn cell(figure: &ObservedFigure) -> Cell {
-    match figure {
-        ObservedFigure::Text(text) => text.into(),
-        ObservedFigure::Count(number) => Cell::count(*number).reading(figure.text()),
-        ObservedFigure::Bytes(number) => Cell::figure(Unit::Bytes, Some(*number as f64)),
-        ObservedFigure::Rate(bps) => Cell::figure(Unit::BitsPerSecond, *bps),
-        ObservedFigure::Time(us) => Cell::us(*us),
-        ObservedFigure::Part(part) => Cell::figure(Unit::Fraction, *part).reading(figure.text()),
-        ObservedFigure::Ratio(None) => Cell::from(figure.text()),
-        ObservedFigure::Ratio(Some(ratio)) => Cell::shown(figure.text(), *ratio),
-    }
 }
 
 #[cfg(test)]

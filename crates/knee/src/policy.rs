@@ -1,11 +1,9 @@
 //! `knee steer plan`, `apply`, `status`, `rollback`: a policy on this host.
 
 use crate::arguments::{Applied, Apply, PolicyPlan, Published, Trust};
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
-use crate::table::{Mood, Table};
+use crate::print::Print;
 use crate::{experiment, interrupt, screen, signed};
 use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, Rule, each_connection, sysctl};
@@ -14,6 +12,7 @@ use knee_policy::{
     Actuator, Announcing, FILE_BYTES_MAX, Host, Journal, Means, Plan, Policy, PolicyError,
     PolicyGroup, Publication, Renewed, Returned, What, programs_lack, treated,
 };
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::Unit;
 use knee_scenario::{Errors, Problem, SourceText, read_text_file};
 use serde_json::json;
@@ -208,7 +207,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
         None => "No policy is applied.".to_string(),
         Some((policy, process, at)) if held => format!(
             "{policy} is applied by process {process}, since {}.",
-            knee_lab::words::time_us(Some(now.saturating_sub(at) as f64 * 1e6))
+            knee_present::words::time_us(Some(now.saturating_sub(at) as f64 * 1e6))
         ),
         Some((policy, process, _)) => format!(
             "{policy} was applied by process {process}, which has ended: knee steer rollback."
@@ -216,7 +215,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     };
     words +=
         &format!(" {marked} rules have Knee's mark. New connections get {default} by default.");
-    let mut table = Table::new(&["in the journal", ">number"]).called("state");
+    let mut table = Table::new([text("in the journal"), number("number")]).called("state");
     table.row_with(0, Mood::Neutral, ["routes with a controller".into(), count(state.steering)]);
     table.row_with(0, Mood::Neutral, ["routes to the main table".into(), count(state.throwing)]);
     table.row_with(0, Mood::Neutral, ["rules".into(), count(state.rules)]);
@@ -454,9 +453,10 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
         })
     };
     let open = open_connections(group)?;
-    let by = if means == Means::Routes { ">routes" } else { ">prefixes" };
-    let heads = ["group", "clients", "ports", "controller", by, ">held out", ">open now"];
-    let mut table = Table::new(&heads).called("groups");
+    let by = if means == Means::Routes { "routes" } else { "prefixes" };
+    let figures = [by, "held out", "open now"].map(number);
+    let heads = ["group", "clients", "ports", "controller"].map(text).into_iter().chain(figures);
+    let mut table = Table::new(heads).called("groups");
     for (index, group) in policy.groups.iter().enumerate() {
         let own = plan.routes.iter().filter(|planned| planned.group == index).count();
         let placed = plan.places.iter().filter(|placed| placed.group == index).count();

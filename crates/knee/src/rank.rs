@@ -1,14 +1,14 @@
 //! `knee rank`.
 
 use crate::arguments;
-use crate::document::{Datum, Document, Sheet};
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
+use crate::print::Print;
 use crate::screen;
-use crate::table::Table;
 use knee_lab::directory::{DEFAULT, RANK_TABLE, REPORT};
-use knee_lab::report::{rank_numbers, rank_table};
+use knee_lab::report::rank_table;
 use knee_lab::{Candidates, Error, Rank, RankSettings, Ranked, SIMULATOR};
+use knee_present::Document;
 use knee_record::RankSummary;
 use std::path::{Path, PathBuf};
 
@@ -71,26 +71,7 @@ fn print(arguments: &arguments::Rank, ranked: &Ranked, directory: &Path) -> Resu
 
 /// The conclusion with its table.
 pub fn document(summary: &RankSummary) -> Document {
-    let all = rank_table(summary);
-    let heads = all.heads.iter().map(|head| match head.figure {
-        true => format!(">{}", head.text),
-        false => head.text.clone(),
-    });
-    let heads: Vec<String> = heads.collect();
-    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
-    all.rows.into_iter().for_each(|row| table.row(row));
-    let table = table.called("controllers").with_sheet(sheet(rank_numbers(summary)));
-    Document::default().said(&summary.says).words("\n").table(table).said(all.note)
-}
-
-/// Converts rows, the first of which contains the heads.
-fn sheet(rows: Vec<Vec<String>>) -> Sheet {
-    let mut rows = rows.into_iter();
-    let heads = rows.next().unwrap_or_default();
-    let datum = |text: String| match text.parse() {
-        Ok(number) => Datum::Number(number),
-        Err(_) => Datum::of_text(&text),
-    };
-    let rows = rows.map(|row| row.into_iter().map(datum).collect());
-    Sheet { heads, rows: rows.collect(), ..Sheet::default() }
+    let table = rank_table(summary);
+    let note = table.note.clone();
+    Document::default().said(&summary.says).words("\n").table(table).said(note)
 }

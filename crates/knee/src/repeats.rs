@@ -1,12 +1,11 @@
 //! Results of several runs that differ only in their seeds.
 
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::figures::{GROUPS_FIRST, ROWS_MAX};
 use crate::screen;
-use crate::table::Table;
 use knee_lab::directory::REPEAT;
-use knee_lab::words::{NONE, is_headline, named};
+use knee_lab::words::{figure, is_headline, named};
+use knee_present::words::NONE;
+use knee_present::{Cell, Document, Table, number, text};
 use knee_record::{Interval, RepeatSummary, lockstep_in_words};
 use std::collections::BTreeSet;
 
@@ -23,10 +22,10 @@ pub fn document(repeats: &RepeatSummary) -> Document {
                 interval. One run is enough.\n";
     let (shown, left_out) = headlines(repeats);
     let partial = shown.iter().any(|(_, interval)| repeats.partial(interval).is_some());
-    let mut heads = vec!["measure", ">mean", ">95 % interval of it", ">median", ">min", ">max"];
+    let figures = ["mean", "95 % interval of it", "median", "min", "max"].into_iter();
     // Only if some of the runs have no value.
-    heads.extend(partial.then_some(">in runs"));
-    let mut table = Table::new(&heads).called("measures");
+    let figures = figures.chain(partial.then_some("in runs")).map(number);
+    let mut table = Table::new(std::iter::once(text("measure")).chain(figures)).called("measures");
     for (name, interval) in shown {
         let runs = repeats.partial(interval).unwrap_or_else(|| "all".to_string());
         table.row(row(name, interval).into_iter().chain(partial.then(|| Cell::from(runs))));
@@ -86,7 +85,7 @@ fn of<'n>(part: &str, name: &'n str) -> Option<&'n str> {
 }
 
 fn row(name: &str, interval: &Interval) -> [Cell; 6] {
-    let show = |value: f64| Cell::named(name, value);
+    let show = |value: f64| figure(name, value);
     let ends = interval.low.zip(interval.high).map(|(low, high)| {
         let shown = format!("{} to {}", named(name, low), named(name, high));
         Cell::from(shown).with("low", low).with("high", high)
@@ -105,32 +104,17 @@ fn runs(count: usize) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
-/// Relative width below which an interval is rounding error.
-const ROUNDING: f64 = 1e-9;
-
-/// Formats a mean with its 95 % confidence interval.
-pub fn with_interval(show: impl Fn(f64) -> String, interval: &Interval) -> String {
-    let mean = show(interval.mean);
-    let ends = interval.low.zip(interval.high);
-    // The mean of equal runs differs from them by rounding.
-    let ends = ends.filter(|(low, high)| high - low > interval.mean.abs() * ROUNDING);
-    match ends {
-        Some((low, high)) => format!("{mean} ({} to {})", show(low), show(high)),
-        None => mean,
-    }
-}
-
 fn claims(repeats: &RepeatSummary) -> Table {
-    let mut table = Table::new(&[
-        "outcome",
-        "id",
-        "claim",
-        "expected",
-        "measured",
-        ">holds",
-        ">fails",
-        ">uncertain",
-        ">not tested",
+    let mut table = Table::new([
+        text("outcome"),
+        text("id"),
+        text("claim"),
+        text("expected"),
+        text("measured"),
+        number("holds"),
+        number("fails"),
+        number("uncertain"),
+        number("not tested"),
     ])
     .called("claims");
     for claim in &repeats.claims {
@@ -184,7 +168,7 @@ mod tests {
             let names = names.chain((0..9).map(|at| format!("flow.web[{at}].goodput_bps")));
             let names = names.chain((1..alone).map(|at| format!("flow.b{at}[0].goodput_bps")));
             repeats.measures.extend(names.map(|name| (name, interval)));
-            document(&repeats).text()
+            document(&repeats).text(screen::layout())
         };
         let text = with(2);
         assert!(text.contains("flow.a[0].completion_us"), "{text}");
@@ -198,13 +182,13 @@ mod tests {
     /// A mean over some of the runs says so.
     #[test]
     fn numbers_that_some_runs_lack_are_marked() {
-        let text = document(&repeats(&[4e6, 5e6])).text();
+        let text = document(&repeats(&[4e6, 5e6])).text(screen::layout());
         assert!(text.contains("in runs") && text.contains("2 of 3"), "{text}");
         assert!(
             text.contains("1 run is left out, being invalid or interrupted: seed 3."),
             "{text}"
         );
-        let text = document(&repeats(&[4e6, 5e6, 6e6])).text();
+        let text = document(&repeats(&[4e6, 5e6, 6e6])).text(screen::layout());
         assert!(!text.contains("in runs"), "{text}");
     }
 }

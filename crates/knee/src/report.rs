@@ -1,7 +1,6 @@
 //! `knee report`.
 
 use crate::arguments::Report;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::{
     answers, claims, compare, evaluate, grounds, observed, rank, repeats, reproduce, run, screen,
@@ -9,6 +8,7 @@ use crate::{
 };
 use knee_lab::directory::REPORT;
 use knee_lab::{Saved, StudyRecords, rewrite_page, saved, saved_answers};
+use knee_present::Document;
 use knee_record::{Summary, Verdict};
 use std::path::Path;
 

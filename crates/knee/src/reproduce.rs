@@ -1,19 +1,18 @@
 //! `knee reproduce`.
 
 use crate::arguments::Reproduce;
-use crate::cell::Cell;
 use crate::claims;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, warn, watched};
+use crate::print::Print;
 use crate::screen;
-use crate::table::{Mood, Table};
-use knee_lab::both::{claim_heads, claim_row};
+use knee_lab::both::claims_table;
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::{
     Error, GroundRecord, NamedStudy, Reproduction, StudyRecord, StudyRecords, check_files,
     choose_studies, put_on_record,
 };
+use knee_present::Document;
 use knee_record::Verdict;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -100,16 +99,9 @@ fn conclusions(records: &StudyRecords) -> Document {
 
 /// Claims with their outcomes on both grounds, and runs that were not done.
 fn of_both(study: &StudyRecord, ground: &str, record: &GroundRecord) -> Document {
-    let mut table = Table::new(&claim_heads(ground)).called("claims");
-    for claim in &study.claims {
-        let Some(other) = record.partner(claim) else { continue };
-        let mood = if claim.outcome == other.outcome { Mood::Good } else { Mood::Neutral };
-        let [id, says, expected, sim, ours, there, theirs] = claim_row(claim, other);
-        let ours = Cell::figure(claim.unit, claim.measured).reading(ours);
-        let theirs = Cell::figure(other.unit, other.measured).reading(theirs);
-        let words = [id, says, expected, sim].map(Cell::from);
-        table.row_in(mood, words.into_iter().chain([ours, there.into(), theirs]));
-    }
+    let claims = study.claims.iter();
+    let pairs = claims.filter_map(|claim| Some((claim, record.partner(claim)?)));
+    let table = claims_table(ground, pairs);
     let on = knee_lab::both::noun(ground);
     let not_run = record.not_run.iter();
     let not_run = not_run.map(|run| format!("not on the {on}: {}, {}\n", run.name, run.reason));

@@ -1,14 +1,14 @@
 //! `knee rerun`.
 
 use crate::arguments;
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
-use crate::table::{Mood, Table};
+use crate::print::Print;
 use knee_lab::directory::{DEFAULT, unused};
-use knee_lab::words::NONE;
+use knee_lab::words::figure;
 use knee_lab::{Again, Changed, FileAgain, Rerun};
+use knee_present::words::NONE;
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use std::path::PathBuf;
 
 /// Maximum number of a summary's differing numbers to print, largest difference first.
@@ -59,8 +59,14 @@ fn document(rerun: &Rerun) -> Document {
 }
 
 fn differing(others: &[&FileAgain]) -> Table {
-    let mut table =
-        Table::new(&["record", "outcome", "number", ">first", ">again"]).called("records");
+    let mut table = Table::new([
+        text("record"),
+        text("outcome"),
+        text("number"),
+        number("first"),
+        number("again"),
+    ])
+    .called("records");
     for file in others {
         let outcome = match file.outcome {
             Again::Same => "identical",
@@ -76,7 +82,7 @@ fn differing(others: &[&FileAgain]) -> Table {
         for (number, words) in std::iter::once((first, words))
             .chain(rest.iter().take(NUMBERS - 1).map(|number| (number, Default::default())))
         {
-            let show = |value: f64| Cell::named(&number.measure, value);
+            let show = |value: f64| figure(&number.measure, value);
             let figures = [Cell::from(&number.measure), show(number.before), show(number.after)];
             table.row_with(1, Mood::Bad, words.into_iter().chain(figures));
         }
@@ -92,7 +98,7 @@ fn changed(rerun: &Rerun) -> Document {
             false => Document::default().said("Program and inputs are the same as on record."),
         };
     }
-    let mut table = Table::new(&["changed", "on record", "now"]).called("changed");
+    let mut table = Table::new([text("changed"), text("on record"), text("now")]).called("changed");
     let shown = |value: &Option<String>| match value.as_deref() {
         None | Some("") => NONE.to_string(),
         Some(value) => short(value).to_string(),

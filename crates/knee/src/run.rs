@@ -1,9 +1,9 @@
 //! `knee run`.
 
 use crate::arguments::{Format, Run};
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, warn, watched};
+use crate::print::Print;
 use crate::{answers, claims, figures, grounds, repeats, screen};
 use knee_lab::directory::{DEFAULT, REPORT, unused};
 use knee_lab::words::verdict;
@@ -11,6 +11,7 @@ use knee_lab::{
     Experiment, ExperimentOutcome, ExperimentSettings, Job, ScenarioText, all_or_every_error,
     check_jobs,
 };
+use knee_present::Document;
 use knee_record::{Fidelity, RepeatSummary, Stalled, Summary, Verdict};
 use serde::Serialize;
 use std::path::{Path, PathBuf};

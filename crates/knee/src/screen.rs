@@ -1,6 +1,7 @@
 //! Output: data on standard output, messages on standard error.
 
 use crate::failure::Failure;
+use knee_present::{Layout, words};
 use knee_units::{is_hidden, printable};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -91,24 +92,12 @@ pub fn width() -> usize {
 
 /// Wraps text at the width; the last line ends with a newline.
 pub fn wrapped(text: &str) -> String {
-    wrapped_to(width(), text)
+    words::wrapped(width(), text)
 }
 
-/// Wraps text at a given width.
-pub fn wrapped_to(width: usize, text: &str) -> String {
-    let (mut lines, mut line) = (String::new(), String::new());
-    for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines += &line;
-            lines.push('\n');
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &line + "\n"
+/// How documents are laid out on standard output.
+pub fn layout() -> Layout {
+    Layout { width: width(), colour: colour(&stdout()) }
 }
 
 /// Whether standard error is read by a program.

@@ -1,15 +1,14 @@
 //! `knee steer`.
 
 use crate::arguments::{Rehearse, Steer, SteerAction};
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
+use crate::print::Print;
 use crate::screen;
-use crate::table::{Mood, Table};
 use crate::{experiment, guard, host_default, policy, signed};
-use knee_lab::words::time_us;
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
+use knee_present::words::time_us;
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_statistics::Interval;
 use knee_steer::{Effect, Guarded, Verdict};
 
@@ -67,15 +66,15 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
         length(*block),
         length(*burn_in)
     );
-    let mut table = Table::new(&[
-        "traffic",
-        "objects",
-        "verdict",
-        ">evidence",
-        ">B minus A",
-        ">truth",
-        ">half and half",
-        ">neighbours",
+    let mut table = Table::new([
+        text("traffic"),
+        text("objects"),
+        text("verdict"),
+        number("evidence"),
+        number("B minus A"),
+        number("truth"),
+        number("half and half"),
+        number("neighbours"),
     ])
     .called("classes");
     for class in classes {

@@ -5,6 +5,7 @@ pub mod text;
 use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
+use crate::print::Print;
 use crate::screen;
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::{

@@ -4,11 +4,12 @@ use super::{Advised, AdvisedClass, CONNECTIONS_MIN};
 use crate::directory::{ADVISED_POLICY, REPORT};
 use crate::error::Error;
 use crate::lab::Lab;
-use crate::words::time_us;
 use ipnet::IpNet;
 use knee_advise::{Class, Fit, Reason, RuleOfThumb, Verdict};
+use knee_present::words::time_us;
+use knee_present::{Cell, Table, number, text};
 use knee_record::write_text;
-use knee_report::{AdvicePage, AdviceRow, AdviceWord, Comparison, ComparisonHead, advice_page};
+use knee_report::{AdvicePage, AdviceRow, AdviceWord, advice_page};
 use knee_units::Rate;
 use std::fmt::Write;
 use std::path::Path;
@@ -16,18 +17,6 @@ use std::path::Path;
 /// Kernel names of Knee's own controllers, which `knee cc load` adds.
 const LOADED: [(&str, &str); 3] =
     [("bbr3", "knee_bbr3"), ("bbr-low-delay", "bbr_low_delay"), ("copa", "knee_copa")];
-
-/// Heads of the table of fitted paths; a leading `>` marks numeric columns.
-pub const PATH_HEADS: [&str; 8] = [
-    "connections of",
-    ">connections",
-    ">bottleneck",
-    ">RTT",
-    ">buffer",
-    ">loss",
-    ">others",
-    ">misfit",
-];
 
 impl AdvisedClass {
     /// The sizes of the class's objects.
@@ -86,7 +75,7 @@ pub fn retransmitted_words([now, then]: [f64; 2]) -> String {
 }
 
 /// A fitted path in words: bottleneck, RTT, buffer, loss, others' share, misfit.
-pub fn path_words(Fit { path, misfit, .. }: &Fit) -> [String; 6] {
+fn path_words(Fit { path, misfit, .. }: &Fit) -> [String; 6] {
     // Three significant digits: the estimate is no more precise.
     let digit = 10_f64.powi(path.rate_bps.log10().floor() as i32 - 2);
     let rate = Rate::from_bits_per_second(((path.rate_bps / digit).round() * digit) as u64);
@@ -225,7 +214,7 @@ impl Lab {
         let page = AdvicePage {
             says: &advice_says(advised),
             rows: &advised.iter().flat_map(rows).collect::<Vec<_>>(),
-            paths: paths(advised),
+            paths: advised_paths(advised),
             policy: policy.as_deref(),
             command,
         };
@@ -254,15 +243,21 @@ fn rows(group: &Advised) -> impl Iterator<Item = AdviceRow> {
     })
 }
 
-fn paths(advised: &[Advised]) -> Comparison {
+/// Table of the path that explains each group best.
+pub fn advised_paths(advised: &[Advised]) -> Table {
+    let figures = ["connections", "bottleneck", "RTT", "buffer", "loss", "others", "misfit"];
+    let heads = std::iter::once(text("connections of")).chain(figures.map(number));
     let row = |group: &Advised| {
-        let path = group.fits.first().map(path_words).unwrap_or_default();
-        [group.name.clone(), group.connections.to_string()].into_iter().chain(path).collect()
+        let path = group.fits.first().map_or_else(<[Cell; 6]>::default, path);
+        let connections = Cell::count(group.connections as u64);
+        [Cell::from(&group.name), connections].into_iter().chain(path)
     };
-    Comparison {
-        title: String::new(),
-        note: String::new(),
-        heads: ComparisonHead::all(&PATH_HEADS),
-        rows: advised.iter().map(row).collect(),
-    }
+    Table::new(heads).called("paths").with_rows(advised.iter().map(row))
+}
+
+fn path(fit: &Fit) -> [Cell; 6] {
+    let Fit { path, misfit, .. } = fit;
+    let values = [path.rate_bps, path.rtt_s, path.buffer_bdp, path.loss, path.cross, *misfit];
+    let mut shown = path_words(fit).into_iter().zip(values);
+    std::array::from_fn(|_| shown.next().map_or_else(Cell::default, |(a, b)| Cell::shown(a, b)))
 }

@@ -1,33 +1,13 @@
 //! The grid for display: text and rows, as Markdown and as a page.
 
 use crate::error::Error;
-use crate::words::{NONE, agrees, measure_words, three, verdict};
+use crate::words::{agrees, measure_words, three, verdict};
+use knee_present::words::time_us;
+use knee_present::{Mood, Table, number, text};
 use knee_record::{Agreement, FidelityGrid, GridCell, GridMedian, JUDGED, Unit, Verdict};
-use knee_report::{Comparison, ComparisonHead, StudyPage, comparison_report};
+use knee_report::{StudyPage, comparison_report};
 
 const TITLE: &str = "The simulator against the kernel";
-/// Column heads of the table of medians; a leading `>` marks numeric columns.
-pub const MEDIANS: [&str; 5] =
-    ["measure", ">cells", ">agree", ">median, absolute", ">median, signed"];
-const CELLS: [&str; 13] = [
-    "cell",
-    ">goodput sim",
-    ">kernel",
-    ">difference",
-    ">RTT sim",
-    ">kernel",
-    ">probe",
-    ">difference",
-    ">retransmitted sim",
-    ">kernel",
-    ">difference",
-    "agrees",
-    "run",
-];
-/// Column heads of a narrow table of cells, for [`worst_row`].
-pub const WORST: [&str; 6] = ["agrees", "cell", ">goodput", ">RTT", ">retransmitted", "run"];
-const INVALID: [&str; 2] = ["cell", "why"];
-
 const OVER_ALL: &str = "A difference is the simulator's value minus the kernel's, each the median \
                         of its runs. A measure agrees if its difference is within the tolerance, \
                         or below two standard errors of the difference of the medians: a \
@@ -89,38 +69,40 @@ pub fn headline(grid: &FidelityGrid) -> String {
 }
 
 /// The cells with the largest differences.
-pub fn worst_cells(grid: &FidelityGrid) -> impl Iterator<Item = &GridCell> {
+fn worst_cells(grid: &FidelityGrid) -> impl Iterator<Item = &GridCell> {
     grid.worst.iter().filter_map(|name| grid.cell(name))
 }
 
-fn medians(grid: &FidelityGrid) -> Comparison {
-    Comparison {
-        title: "Over all cells".to_string(),
-        note: OVER_ALL.to_string(),
-        heads: ComparisonHead::all(&MEDIANS),
-        rows: grid.medians.iter().map(|median| median_row(median).to_vec()).collect(),
-    }
+/// Table of the medians over all cells.
+pub fn medians(grid: &FidelityGrid) -> Table {
+    let figures = ["cells", "agree", "median, absolute", "median, signed"].map(number);
+    Table::new(std::iter::once(text("measure")).chain(figures))
+        .called("medians")
+        .titled("Over all cells")
+        .noted(OVER_ALL)
+        .with_rows(grid.medians.iter().map(median_row))
 }
 
-fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Comparison {
-    Comparison {
-        title: title.to_string(),
-        note: "RTT: median of the smoothed RTT; probe: median RTT of an independent probe during \
-               the kernel's first run. After ±: two standard errors of the difference. \"by \
-               noise\": a difference is beyond its tolerance, but not beyond those errors."
-            .to_string(),
-        heads: ComparisonHead::all(&CELLS),
-        rows: cells.map(cell_row).collect(),
-    }
+fn cells<'g>(title: &str, cells: impl Iterator<Item = &'g GridCell>) -> Table {
+    let figures = ["goodput sim", "kernel", "difference", "RTT sim", "kernel", "probe"];
+    let figures = figures.into_iter().chain(["difference", "retransmitted sim", "kernel"]);
+    let figures = figures.chain(["difference"]).map(number);
+    let heads = std::iter::once(text("cell")).chain(figures);
+    Table::new(heads.chain(["agrees", "run"].map(text)))
+        .titled(title)
+        .noted(
+            "RTT: median of the smoothed RTT; probe: median RTT of an independent probe during \
+             the kernel's first run. After ±: two standard errors of the difference. \"by \
+             noise\": a difference is beyond its tolerance, but not beyond those errors.",
+        )
+        .with_rows(cells.map(cell_row))
 }
 
-fn invalid(grid: &FidelityGrid) -> Comparison {
-    Comparison {
-        title: "Cells with only invalid runs".to_string(),
-        note: "The host was too busy. The same command repeats them.".to_string(),
-        heads: ComparisonHead::all(&INVALID),
-        rows: invalid_rows(grid).into_iter().map(Vec::from).collect(),
-    }
+fn invalid(grid: &FidelityGrid) -> Table {
+    Table::new(["cell", "why"].map(text))
+        .titled("Cells with only invalid runs")
+        .noted("The host was too busy. The same command repeats them.")
+        .with_rows(invalid_rows(grid))
 }
 
 /// Cells with invalid runs only, and the reasons.
@@ -129,8 +111,7 @@ pub fn invalid_rows(grid: &FidelityGrid) -> Vec<[String; 2]> {
     cells.map(|cell| [cell.name.clone(), verdict(&cell.fidelity.kernel)]).collect()
 }
 
-/// Formats a row of the table of medians.
-pub fn median_row(median: &GridMedian) -> [String; 5] {
+fn median_row(median: &GridMedian) -> [String; 5] {
     let ratio = median.measure == "retransmit_ratio_total";
     let unit = if ratio { "points" } else { "%" };
     [
@@ -142,8 +123,19 @@ pub fn median_row(median: &GridMedian) -> [String; 5] {
     ]
 }
 
-/// Formats a row of the narrow table: differences only.
-pub fn worst_row(cell: &GridCell) -> [String; 6] {
+/// Narrow table of the cells with the largest differences: differences only.
+pub fn worst(grid: &FidelityGrid) -> Table {
+    let figures = ["goodput", "RTT", "retransmitted"].map(number);
+    let heads = ["agrees", "cell"].map(text).into_iter().chain(figures).chain([text("run")]);
+    let mut table = Table::new(heads).called("worst cells");
+    for cell in worst_cells(grid) {
+        let mood = if cell.within() == Some(true) { Mood::Neutral } else { Mood::Bad };
+        table.row_in(mood, worst_row(cell));
+    }
+    table
+}
+
+fn worst_row(cell: &GridCell) -> [String; 6] {
     let [goodput, rtt, again] = JUDGED.map(|measure| {
         let [_, _, difference] = noisy_three(cell.fidelity.overall(measure));
         difference
@@ -156,8 +148,7 @@ fn cell_row(cell: &GridCell) -> Vec<String> {
     let mut row = vec![cell.name.clone()];
     row.extend(noisy_three(cell.fidelity.overall("goodput")));
     let [sim, kernel, off] = noisy_three(cell.fidelity.overall("smoothed_rtt_p50"));
-    let probe = probe.map_or_else(|| NONE.to_string(), |us| Unit::Seconds.show(us / 1e6));
-    row.extend([sim, kernel, probe, off]);
+    row.extend([sim, kernel, time_us(probe), off]);
     row.extend(noisy_three(cell.fidelity.overall("retransmit_ratio_total")));
     row.push(outcome(cell));
     row.push(runs(cell));
@@ -197,11 +188,12 @@ fn runs(cell: &GridCell) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn markdown_table(table: &Comparison) -> String {
+fn markdown_table(table: &Table) -> String {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
     let heads = line(table.heads.iter().map(|head| head.text.as_str()).collect());
-    let rule = table.heads.iter().map(|head| if head.figure { "---:" } else { "---" });
-    let rows = table.rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
+    let rule = table.heads.iter().map(|head| if head.numeric { "---:" } else { "---" });
+    let rows =
+        table.rows.iter().map(|row| line(row.cells.iter().map(|c| c.shown.as_str()).collect()));
     let note = if table.note.is_empty() { String::new() } else { format!("{}\n\n", table.note) };
     let rows = rows.collect::<String>();
     format!("\n## {}\n\n{note}{heads}{}{rows}", table.title, line(rule.collect()))

@@ -2,62 +2,39 @@
 //! other programs.
 
 use super::{NO_EXPERIMENT, NO_TREATMENT};
-use crate::words::{NONE, bytes, count, percent, rate, time_us};
-use knee_record::{ObservedBeside, ObservedCell, ObservedObjects, ObservedReport, ObservedSpread};
+use crate::words::{NONE, count, percent};
+use knee_present::{Cell, Table, number, text};
+use knee_record::{
+    ObservedBeside, ObservedCell, ObservedObjects, ObservedReport, ObservedSpread, Unit,
+};
 
 /// Largest number of rows of groups and of providers on a page and a screen; JSON has all.
 const ROWS_MAX: usize = 200;
 const PROVIDERS_MAX: usize = 40;
 
-/// A table.
-#[derive(Clone, Debug)]
-pub struct ObservedTable {
-    /// Short name, for programs.
-    pub name: &'static str,
-    /// Title.
-    pub title: String,
-    /// What to know before reading it; may be empty.
-    pub note: String,
-    /// Column heads; those of numbers begin with `>`.
-    pub heads: Vec<String>,
-    /// Cells, row by row.
-    pub rows: Vec<Vec<ObservedFigure>>,
+/// A count; in groups of three digits.
+fn counted(number: u64) -> Cell {
+    Cell::count(number).reading(count(number))
 }
 
-/// A cell of such a table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ObservedFigure {
-    /// Text.
-    Text(String),
-    /// A count.
-    Count(u64),
-    /// Bytes.
-    Bytes(u64),
-    /// Bit/s.
-    Rate(Option<f64>),
-    /// Microseconds.
-    Time(Option<f64>),
-    /// A fraction.
-    Part(Option<f64>),
-    /// A ratio of two values.
-    Ratio(Option<f64>),
+/// A rate in bit/s.
+fn rate(bps: Option<f64>) -> Cell {
+    Cell::figure(Unit::BitsPerSecond, bps)
 }
 
-use ObservedFigure::{Bytes, Count, Part, Rate, Ratio, Text, Time};
+/// A number of bytes.
+fn bytes(number: u64) -> Cell {
+    Cell::figure(Unit::Bytes, Some(number as f64))
+}
 
-impl ObservedFigure {
-    /// Formats the cell for display.
-    pub fn text(&self) -> String {
-        match self {
-            Text(text) => text.clone(),
-            Count(number) => count(*number),
-            Bytes(number) => bytes(Some(*number as f64)),
-            Rate(bps) => rate(*bps),
-            Time(us) => time_us(*us),
-            Part(part) => percent(*part),
-            Ratio(ratio) => ratio.map_or_else(|| NONE.to_string(), |ratio| format!("{ratio:.2}")),
-        }
-    }
+/// A fraction.
+fn part(fraction: Option<f64>) -> Cell {
+    Cell::figure(Unit::Fraction, fraction).reading(percent(fraction))
+}
+
+/// A ratio of two values.
+fn ratio(ratio: Option<f64>) -> Cell {
+    ratio.map_or_else(|| NONE.into(), |ratio| Cell::shown(format!("{ratio:.2}"), ratio))
 }
 
 /// The measure by which connections of a size are compared.
@@ -84,17 +61,17 @@ impl Measure {
         }
     }
 
-    fn figure(self, value: Option<f64>) -> ObservedFigure {
+    fn figure(self, value: Option<f64>) -> Cell {
         match self {
-            Measure::Throughput => Rate(value),
-            Measure::Time => Time(value),
+            Measure::Throughput => rate(value),
+            Measure::Time => Cell::us(value),
         }
     }
 
     fn head(self) -> &'static str {
         match self {
-            Measure::Throughput => ">throughput 5 %",
-            Measure::Time => ">time 5 %",
+            Measure::Throughput => "throughput 5 %",
+            Measure::Time => "time 5 %",
         }
     }
 
@@ -114,7 +91,7 @@ impl Measure {
 }
 
 /// Returns all tables for which a report has data.
-pub fn observed_tables(report: &ObservedReport) -> Vec<ObservedTable> {
+pub fn observed_tables(report: &ObservedReport) -> Vec<Table> {
     let mut tables = Vec::new();
     if let Some(beside) = &report.beside {
         tables.extend(Measure::BOTH.map(|measure| compared(beside, measure)));
@@ -142,11 +119,11 @@ pub fn observed_tables(report: &ObservedReport) -> Vec<ObservedTable> {
     tables
 }
 
-fn controller(name: &str) -> ObservedFigure {
-    Text(if name.is_empty() { "not seen" } else { name }.to_string())
+fn controller(name: &str) -> Cell {
+    if name.is_empty() { "not seen" } else { name }.into()
 }
 
-fn percentiles(measure: Measure, cell: &ObservedCell) -> [ObservedFigure; 3] {
+fn percentiles(measure: Measure, cell: &ObservedCell) -> [Cell; 3] {
     let spread = measure.of(cell);
     [spread.map(|s| s.p5), spread.map(|s| s.p50), spread.map(|s| s.p95)]
         .map(|value| measure.figure(value))
@@ -160,30 +137,31 @@ enum By {
     Arm,
 }
 
-fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> ObservedTable {
+fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> Table {
     let mut heads = match by {
-        By::Class => vec!["acknowledged"],
-        By::Group => vec!["group"],
-        By::Arm => vec!["group", "arm"],
+        By::Class => vec![text("acknowledged")],
+        By::Group => vec![text("group")],
+        By::Arm => vec![text("group"), text("arm")],
     };
-    heads.extend(["controller", ">connections", measure.head(), ">median", ">95 %"]);
-    heads.extend([">RTT median", ">receiver-limited", ">retransmitted", ">timeouts"]);
+    heads.push(text("controller"));
+    heads.extend(["connections", measure.head(), "median", "95 %"].map(number));
+    heads.extend(["RTT median", "receiver-limited", "retransmitted", "timeouts"].map(number));
     let mine: Vec<&ObservedCell> = all.iter().filter(|cell| measure.counts_for(cell)).collect();
     let left_out = mine.len().saturating_sub(ROWS_MAX);
     let rows = mine.iter().take(ROWS_MAX).map(|cell| {
         let mut row = match by {
-            By::Class => vec![Text(cell.class.clone())],
-            By::Group => vec![Text(cell.group.clone())],
-            By::Arm => vec![Text(cell.group.clone()), Text(cell.arm.clone())],
+            By::Class => vec![(&cell.class).into()],
+            By::Group => vec![(&cell.group).into()],
+            By::Arm => vec![(&cell.group).into(), (&cell.arm).into()],
         };
         row.push(controller(&cell.controller));
-        row.push(Count(cell.connections));
+        row.push(counted(cell.connections));
         row.extend(percentiles(measure, cell));
         row.extend([
-            Time(cell.rtt_min_us.map(|rtt| rtt.p50)),
-            Part(cell.receive_limited_ratio),
-            Part(cell.retransmit_ratio()),
-            Count(cell.timeouts),
+            Cell::us(cell.rtt_min_us.map(|rtt| rtt.p50)),
+            part(cell.receive_limited_ratio),
+            part(cell.retransmit_ratio()),
+            counted(cell.timeouts),
         ]);
         row
     });
@@ -210,28 +188,26 @@ fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> 
         By::Group => ", by group",
         By::Arm => ", by arm",
     };
-    ObservedTable {
-        name,
-        title: format!("{}{of}", measure.title()),
-        note: note.trim().to_string(),
-        heads: heads.into_iter().map(str::to_string).collect(),
-        rows: rows.collect(),
-    }
+    Table::new(heads)
+        .called(name)
+        .titled(format!("{}{of}", measure.title()))
+        .noted(note.trim())
+        .with_rows(rows)
 }
 
-fn compared(beside: &ObservedBeside, measure: Measure) -> ObservedTable {
+fn compared(beside: &ObservedBeside, measure: Measure) -> Table {
     let [a, b] = &beside.names;
-    let heads = vec![
-        "group".to_string(),
-        format!(">connections {a}"),
-        format!(">{b}"),
-        format!(">median {a}"),
-        format!(">median {b}"),
-        ">second over first".to_string(),
-        format!(">slow end {a}"),
-        format!(">slow end {b}"),
-        format!(">retransmitted {a}"),
-        format!(">retransmitted {b}"),
+    let heads = [
+        text("group"),
+        number(format!("connections {a}")),
+        number(b),
+        number(format!("median {a}")),
+        number(format!("median {b}")),
+        number("second over first"),
+        number(format!("slow end {a}")),
+        number(format!("slow end {b}")),
+        number(format!("retransmitted {a}")),
+        number(format!("retransmitted {b}")),
     ];
     // The slow tail: for throughput the 5th percentile, for times the 95th.
     let slow = |spread: ObservedSpread| match measure {
@@ -241,45 +217,44 @@ fn compared(beside: &ObservedBeside, measure: Measure) -> ObservedTable {
     let pairs = beside.pairs.iter().filter(|[one, _]| measure.counts_for(one));
     let rows = pairs.map(|[one, other]| {
         let [first, second] = [measure.of(one), measure.of(other)];
-        let ratio = first.zip(second).map(|(first, second)| second.p50 / first.p50);
+        let over = first.zip(second).map(|(first, second)| second.p50 / first.p50);
         let group = if one.group.is_empty() { "all" } else { &one.group };
         vec![
-            Text(group.to_string()),
-            Count(one.connections),
-            Count(other.connections),
+            group.into(),
+            counted(one.connections),
+            counted(other.connections),
             measure.figure(first.map(|spread| spread.p50)),
             measure.figure(second.map(|spread| spread.p50)),
-            Ratio(ratio),
+            ratio(over),
             measure.figure(first.map(slow)),
             measure.figure(second.map(slow)),
-            Part(one.retransmit_ratio()),
-            Part(other.retransmit_ratio()),
+            part(one.retransmit_ratio()),
+            part(other.retransmit_ratio()),
         ]
     });
     let warning = if beside.of_controllers { NO_EXPERIMENT } else { NO_TREATMENT };
-    ObservedTable {
-        name: measure.name(["throughput beside", "time beside"]),
-        title: format!("{}: {a} and {b} beside each other", measure.title()),
-        note: warning.to_string(),
-        heads,
-        rows: rows.collect(),
-    }
+    Table::new(heads)
+        .called(measure.name(["throughput beside", "time beside"]))
+        .titled(format!("{}: {a} and {b} beside each other", measure.title()))
+        .noted(warning)
+        .with_rows(rows)
 }
 
-fn providers(report: &ObservedReport) -> ObservedTable {
-    let heads = ["AS", "network", ">connections", ">acknowledged", ">throughput median"];
-    let heads = heads.into_iter().chain([">time median", ">RTT median", ">retransmitted"]);
+fn providers(report: &ObservedReport) -> Table {
+    let figures = ["connections", "acknowledged", "throughput median", "time median"];
+    let figures = figures.into_iter().chain(["RTT median", "retransmitted"]).map(number);
+    let heads = ["AS", "network"].map(text).into_iter().chain(figures);
     let rows = report.providers.iter().take(PROVIDERS_MAX).map(|one| {
         let name = if one.asn.is_none() { "in no line of the table" } else { &one.name };
         vec![
-            Text(one.asn.map_or_else(|| NONE.to_string(), |number| number.to_string())),
-            Text(name.to_string()),
-            Count(one.all.connections),
-            Bytes(one.all.acked_bytes),
-            Rate(one.large.throughput_bps.map(|spread| spread.p50)),
-            Time(one.small.busy_us.map(|spread| spread.p50)),
-            Time(one.all.rtt_min_us.map(|spread| spread.p50)),
-            Part(one.all.retransmit_ratio()),
+            one.asn.map_or_else(|| NONE.to_string(), |number| number.to_string()).into(),
+            name.into(),
+            counted(one.all.connections),
+            bytes(one.all.acked_bytes),
+            rate(one.large.throughput_bps.map(|spread| spread.p50)),
+            Cell::us(one.small.busy_us.map(|spread| spread.p50)),
+            Cell::us(one.all.rtt_min_us.map(|spread| spread.p50)),
+            part(one.all.retransmit_ratio()),
         ]
     });
     let mut note = "Throughput of connections of 3 MB and more, time of those below. From the \
@@ -296,38 +271,32 @@ fn providers(report: &ObservedReport) -> ObservedTable {
     if left_out > 0 {
         note += &format!(" {left_out} networks with fewer bytes are left out.");
     }
-    ObservedTable {
-        name: "providers",
-        title: "By provider".to_string(),
-        note,
-        heads: heads.map(str::to_string).collect(),
-        rows: rows.collect(),
-    }
+    Table::new(heads).called("providers").titled("By provider").noted(note).with_rows(rows)
 }
 
-fn objects(objects: &ObservedObjects) -> ObservedTable {
-    let heads = ["object", "controller", ">objects", ">throughput 5 %", ">median", ">95 %"];
-    let heads =
-        heads.into_iter().chain([">alone", ">connection's", ">RTT median", ">retransmitted"]);
+fn objects(objects: &ObservedObjects) -> Table {
+    let figures = ["objects", "throughput 5 %", "median", "95 %", "alone", "connection's"];
+    let figures = figures.into_iter().chain(["RTT median", "retransmitted"]).map(number);
+    let heads = ["object", "controller"].map(text).into_iter().chain(figures);
     let rows = objects.cells.iter().map(|cell| {
         let log = cell.log_throughput_bps;
         vec![
-            Text(cell.class.clone()),
+            (&cell.class).into(),
             controller(&cell.controller),
-            Count(cell.objects),
-            Rate(log.map(|spread| spread.p5)),
-            Rate(log.map(|spread| spread.p50)),
-            Rate(log.map(|spread| spread.p95)),
-            Count(cell.alone),
-            Rate(cell.throughput_bps.map(|spread| spread.p50)),
-            Time(cell.rtt_min_us.map(|spread| spread.p50)),
-            Part(cell.retransmit_ratio),
+            counted(cell.objects),
+            rate(log.map(|spread| spread.p5)),
+            rate(log.map(|spread| spread.p50)),
+            rate(log.map(|spread| spread.p95)),
+            counted(cell.alone),
+            rate(cell.throughput_bps.map(|spread| spread.p50)),
+            Cell::us(cell.rtt_min_us.map(|spread| spread.p50)),
+            part(cell.retransmit_ratio),
         ]
     });
-    ObservedTable {
-        name: "objects",
-        title: "Objects of the access log".to_string(),
-        note: format!(
+    Table::new(heads)
+        .called("objects")
+        .titled("Objects of the access log")
+        .noted(format!(
             "{} of {} objects were found on a connection that ended; {} lines were incomplete. \
              Throughput: size of the object over its time in the log. Alone: objects that had a \
              connection to themselves, with the median throughput of these connections in the \
@@ -335,35 +304,32 @@ fn objects(objects: &ObservedObjects) -> ObservedTable {
             count(objects.joined),
             count(objects.lines),
             count(objects.passed_over)
-        ),
-        heads: heads.map(str::to_string).collect(),
-        rows: rows.collect(),
-    }
+        ))
+        .with_rows(rows)
 }
 
-fn hours(report: &ObservedReport) -> ObservedTable {
-    let heads = ["hour (UTC)", ">connections", ">acknowledged", ">throughput median"];
-    let heads = heads.into_iter().chain([">time median", ">RTT median", ">retransmitted"]);
+fn hours(report: &ObservedReport) -> Table {
+    let figures = ["connections", "acknowledged", "throughput median", "time median"];
+    let figures = figures.into_iter().chain(["RTT median", "retransmitted"]).map(number);
+    let heads = std::iter::once(text("hour (UTC)")).chain(figures);
     let rows = report.hours.iter().map(|hour| {
         vec![
-            Text(format!("{:02}", hour.hour)),
-            Count(hour.all.connections),
-            Bytes(hour.all.acked_bytes),
-            Rate(hour.large.throughput_bps.map(|spread| spread.p50)),
-            Time(hour.small.busy_us.map(|spread| spread.p50)),
-            Time(hour.all.rtt_min_us.map(|spread| spread.p50)),
-            Part(hour.all.retransmit_ratio()),
+            format!("{:02}", hour.hour).into(),
+            counted(hour.all.connections),
+            bytes(hour.all.acked_bytes),
+            rate(hour.large.throughput_bps.map(|spread| spread.p50)),
+            Cell::us(hour.small.busy_us.map(|spread| spread.p50)),
+            Cell::us(hour.all.rtt_min_us.map(|spread| spread.p50)),
+            part(hour.all.retransmit_ratio()),
         ]
     });
-    ObservedTable {
-        name: "hours",
-        title: "By hour of the day".to_string(),
-        note: "All days together. Throughput of connections of 3 MB and more, time of those \
-               below."
-            .to_string(),
-        heads: heads.map(str::to_string).collect(),
-        rows: rows.collect(),
-    }
+    Table::new(heads)
+        .called("hours")
+        .titled("By hour of the day")
+        .noted(
+            "All days together. Throughput of connections of 3 MB and more, time of those below.",
+        )
+        .with_rows(rows)
 }
 
 /// Returns the label of a row in a picture.

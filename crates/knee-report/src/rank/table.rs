@@ -1,18 +1,17 @@
 //! The table of a ranking, shared by the terminal and the page.
 
-use crate::comparison::{Comparison, ComparisonHead};
 use crate::scatter::colour;
 use crate::words::NONE;
+use knee_present::{Cell, Head, Table, number, text};
 use knee_record::{Interval, PairedScale, RankEntry, RankSummary, RankWord};
 
-/// Returns one row per candidate, the one with the most power first.
-pub fn rank_table(summary: &RankSummary) -> Comparison {
-    let rivals = &summary.ranking.rivals;
-    let takes: Vec<String> = rivals.iter().map(|rival| format!(">takes of {rival}")).collect();
-    let mut heads =
-        vec!["controller", "answer", ">power", ">of the first (95 %)", ">used", ">RTT", ">again"];
-    heads.extend([">Jain", ">converges"]);
-    heads.extend(takes.iter().map(String::as_str));
+/// Returns one row per candidate, the one with the most power first; for programs every mean and
+/// interval in full.
+pub fn rank_table(summary: &RankSummary) -> Table {
+    let takes = summary.ranking.rivals.iter().map(|rival| number(format!("takes of {rival}")));
+    let figures =
+        ["power", "of the first (95 %)", "used", "RTT", "again", "Jain", "converges"].map(number);
+    let heads = [text("controller"), text("answer")].into_iter().chain(figures).chain(takes);
     let rows = summary.entries.iter().map(|entry| {
         let mut row = vec![
             named(entry),
@@ -28,12 +27,12 @@ pub fn rank_table(summary: &RankSummary) -> Comparison {
         row.extend(entry.takes.iter().map(|takes| mean(takes, part)));
         row
     });
-    Comparison {
-        title: "All figures".to_string(),
-        note: NOTE.to_string(),
-        rows: rows.collect(),
-        heads: ComparisonHead::all(&heads),
-    }
+    Table::new(heads)
+        .called("controllers")
+        .titled("All figures")
+        .noted(NOTE)
+        .with_rows(rows)
+        .with_data(rank_data(summary))
 }
 
 const NOTE: &str = "Each controller alone: power; power relative to the first, in pairs of the \
@@ -46,9 +45,9 @@ fn named(entry: &RankEntry) -> String {
     entry.candidate.clone() + if entry.on_front { " *" } else { "" }
 }
 
-/// Returns column names, then a row per candidate: every mean and interval in full, in the units
-/// with which the names end; empty if there is no value.
-pub fn rank_numbers(summary: &RankSummary) -> Vec<Vec<String>> {
+/// Returns a row per candidate for programs: every mean and interval in full, in the units with
+/// which the names of the columns end; empty if there is no value.
+pub fn rank_data(summary: &RankSummary) -> Table {
     let spread = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
     let mut heads = vec!["controller".to_string(), "answer".to_string(), "on_front".to_string()];
     let names = ["power", "power_over_first", "used", "rtt_p95_over_empty"];
@@ -58,26 +57,32 @@ pub fn rank_numbers(summary: &RankSummary) -> Vec<Vec<String>> {
     heads.extend(
         summary.ranking.rivals.iter().flat_map(|rival| spread(&format!("share_beside_{rival}"))),
     );
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let three = |of: &Option<Interval>| {
         let low = of.and_then(|of| of.low);
-        [of.map(|of| of.mean), low, of.and_then(|of| of.high)].map(number)
+        [of.map(|of| of.mean), low, of.and_then(|of| of.high)].map(Cell::plain)
     };
     let row = |entry: &RankEntry| {
         let ratio = entry.against_first.filter(|paired| paired.scale == PairedScale::Ratio);
         let ratio = ratio.map_or([None; 3], |paired| [paired.estimate, paired.low, paired.high]);
-        let mut row =
-            vec![entry.candidate.clone(), word(entry.word).to_string(), entry.on_front.to_string()];
-        row.extend(three(&entry.power).into_iter().chain(ratio.map(number)));
+        let mut row: Vec<Cell> = vec![
+            (&entry.candidate).into(),
+            word(entry.word).into(),
+            entry.on_front.to_string().into(),
+        ];
+        row.extend(three(&entry.power).into_iter().chain(ratio.map(Cell::plain)));
         for of in [&entry.used, &entry.stretch, &entry.retransmit_ratio, &entry.jain] {
             row.extend(three(of));
         }
         row.extend(three(&entry.convergence_s));
-        row.extend([entry.never_converged, entry.runs_beside_itself].map(|n| n.to_string()));
+        row.extend(
+            [entry.never_converged, entry.runs_beside_itself]
+                .map(|count| Cell::count(count as u64)),
+        );
         row.extend(entry.takes.iter().flat_map(three));
         row
     };
-    std::iter::once(heads).chain(summary.entries.iter().map(row)).collect()
+    let heads = heads.into_iter().map(Head::column);
+    Table::new(heads).with_rows(summary.entries.iter().map(row))
 }
 
 /// Returns colour, name, power and result of each candidate, for the list beside the plane.

@@ -1,15 +1,15 @@
 //! `knee evaluate --on sim,kernel`: agreement between grounds.
 
 use crate::arguments;
-use crate::document::Document;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::watched;
+use crate::print::Print;
 use crate::progress::seconds_left;
 use crate::screen;
-use crate::table::{Mood, Table};
 use knee_lab::directory::{GROUNDS, REPORT};
 use knee_lab::report::evaluation_figures as figures;
 use knee_lab::{EvaluateBoth, EvaluateSettings, Ground, Lab, SIMULATOR};
+use knee_present::{Document, Mood, Table, number, text};
 use knee_record::{EvaluationGrounds, EvaluationsCompared, GroundsPair};
 use std::path::Path;
 
@@ -73,9 +73,9 @@ fn headline(one: &EvaluationGrounds) -> String {
 
 /// Table of all comparisons; those where the grounds differ are highlighted.
 fn table(one: &EvaluationGrounds) -> Table {
-    let [first, second] = one.grounds.each_ref().map(|ground| format!(">{ground}"));
-    let heads = ["§", "criterion", "controllers", &first, &second, "same"];
-    let mut table = Table::new(&heads).called("grounds");
+    let heads = ["§", "criterion", "controllers"].map(text).into_iter();
+    let heads = heads.chain(one.grounds.iter().map(number)).chain([text("same")]);
+    let mut table = Table::new(heads).called("grounds");
     for pair in &one.pairs {
         let GroundsPair { section, title, controllers, ratios, agrees, .. } = pair;
         let mood = if *agrees { Mood::Neutral } else { Mood::Bad };

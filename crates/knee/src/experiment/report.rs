@@ -1,14 +1,12 @@
 //! What an experiment on this host says, by stage.
 
 use super::judged;
-use crate::cell::Cell;
-use crate::document::Document;
 use crate::steer::{change, effect, evidence, mood, word};
-use crate::table::{Mood, Table};
-use knee_lab::words::time_us;
 use knee_policy::{
     Block, CLASSES, Checked, Judged, Policy, Slot, Stage, Stopped, Timeline, check, noise,
 };
+use knee_present::words::time_us;
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_steer::{GUARD_LEVEL, Guarded, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -62,9 +60,15 @@ pub fn document(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Doc
 
 /// The part of each host in a site's result.
 pub fn hosts(timeline: &Timeline, files: &[PathBuf], hosts: &[&[Block]]) -> Document {
-    let mut table =
-        Table::new(&["host", ">pairs", ">triples", ">void blocks", ">connections", "B stopped"])
-            .called("hosts");
+    let mut table = Table::new([
+        text("host"),
+        number("pairs"),
+        number("triples"),
+        number("void blocks"),
+        number("connections"),
+        text("B stopped"),
+    ])
+    .called("hosts");
     for (file, blocks) in files.iter().zip(hosts) {
         let pairs: BTreeSet<u64> = blocks
             .iter()
@@ -118,16 +122,16 @@ fn observed(
     blocks: &[Block],
     judged: &[Judged],
 ) -> Document {
-    let mut table = Table::new(&[
-        "group",
-        "objects",
-        "as labelled",
-        ">connections",
-        ">halves differ by",
-        ">blocks differ by",
-        ">triples for 3 %",
-        ">for 5 %",
-        ">for 10 %",
+    let mut table = Table::new([
+        text("group"),
+        text("objects"),
+        text("as labelled"),
+        number("connections"),
+        number("halves differ by"),
+        number("blocks differ by"),
+        number("triples for 3 %"),
+        number("for 5 %"),
+        number("for 10 %"),
     ])
     .called("noise");
     for one in judged {
@@ -189,8 +193,14 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
     let most = judged.iter().max_by(|a, b| a.connections.total_cmp(&b.connections));
     let Some(most) = most else { return document };
     let group = &policy.groups[most.group];
-    let mut table =
-        Table::new(&["guard", "result", ">evidence", ">B is worse by", ">margin"]).called("guards");
+    let mut table = Table::new([
+        text("guard"),
+        text("result"),
+        number("evidence"),
+        number("B is worse by"),
+        number("margin"),
+    ])
+    .called("guards");
     let mut ended = most.stopped.is_some();
     let mut is_able = true;
     for harm in Guarded::ALL {
@@ -258,16 +268,16 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
 
 /// Result of the stage host: the effect by group and class.
 fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
-    let mut table = Table::new(&[
-        "group",
-        "B against A",
-        "objects",
-        "verdict",
-        ">evidence",
-        ">B minus A",
-        ">half and half",
-        ">neighbours",
-        ">left out",
+    let mut table = Table::new([
+        text("group"),
+        text("B against A"),
+        text("objects"),
+        text("verdict"),
+        number("evidence"),
+        number("B minus A"),
+        number("half and half"),
+        number("neighbours"),
+        number("left out"),
     ])
     .called("classes");
     for one in judged {

@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::screen;
 use knee_lab::Handle;
-use knee_lab::words::time_us;
 use knee_policy::{Block, Policy, Timeline};
+use knee_present::words::time_us;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time between looks at the clock while waiting.

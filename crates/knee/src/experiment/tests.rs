@@ -89,7 +89,9 @@ fn a_guard_stops_all_classes() {
             group.classes[1] = group.classes[0];
         }
     }
-    let told = |blocks: &[Block]| report::document(&policy, &timeline, &[blocks]).text();
+    let told = |blocks: &[Block]| {
+        report::document(&policy, &timeline, &[blocks]).text(crate::screen::layout())
+    };
     blocks[first].groups[0].stopped = Some("harm".to_string());
     let text = told(&blocks);
     assert!(text.contains("stopped") && !text.contains("at once"), "{text}");

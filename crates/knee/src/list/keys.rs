@@ -1,8 +1,7 @@
 //! Keys and workloads of a scenario file, from its JSON Schema, which is generated from the
 //! parser's declarations.
 
-use crate::document::Document;
-use crate::table::Table;
+use knee_present::{Document, Table, text};
 use serde_json::Value;
 
 /// Tables of a scenario file with their names in the schema, before and after those of workloads.
@@ -59,7 +58,7 @@ fn referred(described: &Value) -> Option<&str> {
 }
 
 fn section(heading: &str, described: &Value) -> Document {
-    let mut table = Table::new(&["key", "meaning"]).called(heading);
+    let mut table = Table::new([text("key"), text("meaning")]).called(heading);
     keys(described).for_each(|(name, meaning)| table.row([name, meaning]));
     Document::default().words(format!("{heading}\n")).table(table)
 }
@@ -85,7 +84,7 @@ pub fn workloads() -> Document {
         for (name, inner) in settings(form) {
             document = document.words(format!("\n{name}: {}\n", line(&form["description"])));
             let described = referred(inner).map_or(inner, |name| table_of(&schema, name));
-            let mut table = Table::new(&["parameter", "meaning"]).called(name);
+            let mut table = Table::new([text("parameter"), text("meaning")]).called(name);
             keys(described).for_each(|(name, meaning)| table.row([name, meaning]));
             if keys(described).next().is_some() {
                 document = document.table(table);
@@ -135,7 +134,7 @@ mod tests {
         }
         let headings = section_names();
         assert!(headings.contains(&"workload = { dash = { … } }".to_string()), "{headings:?}");
-        let text = workloads().text();
+        let text = workloads().text(crate::screen::layout());
         assert!(text.contains("mix: ") && text.contains("arrival_interval"), "{text}");
     }
 }

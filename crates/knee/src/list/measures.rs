@@ -1,8 +1,7 @@
 //! Measures that a claim can name, from the table of measures. Their formulas are in
 //! docs/measures.md.
 
-use crate::document::Document;
-use crate::table::Table;
+use knee_present::{Document, Table, text};
 use knee_scenario::measure::{Declared, MEASURES, Subject, Unit};
 
 const STATISTICS: &str = "STAT: min, p5, p50, p95, p99, max or mean, weighted by time, \
@@ -16,7 +15,8 @@ pub fn names() -> Vec<String> {
 
 /// A table of all measures.
 pub fn document() -> Document {
-    let mut table = Table::new(&["measure", "of", "unit", "meaning"]).called("measures");
+    let mut table =
+        Table::new([text("measure"), text("of"), text("unit"), text("meaning")]).called("measures");
     for measure in MEASURES {
         let unit = unit(measure).to_string();
         table.row([shown(measure), of(measure), unit, meaning(measure)]);
@@ -64,7 +64,7 @@ mod tests {
     /// A measure that a scenario accepts is listed with its unit and keys.
     #[test]
     fn a_line_has_all_that_a_claim_needs() {
-        let text = document().text();
+        let text = document().text(crate::screen::layout());
         let line = |name: &str| {
             let found = text.lines().find(|line| line.split_whitespace().next() == Some(name));
             found.unwrap_or_else(|| panic!("{name} is not in {text}")).to_string()

@@ -1,7 +1,6 @@
 //! Registered controllers, schedulers and AQMs with their presets.
 
-use crate::document::Document;
-use crate::table::Table;
+use knee_present::{Document, Table, text};
 use knee_registry::{Entry, Preset};
 
 /// All names of a registry, each followed by its presets.
@@ -23,7 +22,7 @@ fn one<B>(entry: &Entry<B>) -> Document {
         .words(format!("{}: {}\n  source: {}\n", entry.name, entry.summary, entry.source));
     if !entry.parameters.is_empty() {
         let heads = ["parameter", "default", "takes", "meaning"];
-        let mut table = Table::new(&heads).called(entry.name);
+        let mut table = Table::new(heads.map(text)).called(entry.name);
         for parameter in entry.parameters {
             let kind = parameter.kind.describe();
             table.row([parameter.name, parameter.default, &kind, parameter.summary]);
@@ -42,6 +41,7 @@ fn preset(preset: &Preset) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen;
 
     /// All AQMs in the scenario template are listed, with source and parameters.
     #[test]
@@ -51,7 +51,7 @@ mod tests {
             assert!(knee_scenario::template().contains(name), "{name}");
             assert!(names.iter().any(|known| known == name), "{name} {names:?}");
         }
-        let text = document(knee_link::aqms()).text();
+        let text = document(knee_link::aqms()).text(screen::layout());
         assert!(text.contains("source: RFC 8289"), "{text}");
         let quantum = text.lines().find(|line| line.starts_with("quantum")).unwrap_or_default();
         assert!(quantum.contains("1514 B") && quantum.contains("a turn"), "{quantum}");

@@ -1,9 +1,7 @@
 //! Table of a sweep.
 
-use crate::cell::Cell;
-use crate::document::Document;
-use crate::table::Table;
-use knee_lab::words::NONE;
+use knee_present::words::NONE;
+use knee_present::{Cell, Document, Table, number, text};
 use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
 
 /// Measures for the table, in order of preference; the first available ones are shown.
@@ -36,13 +34,10 @@ pub fn document(summary: &SweepSummary) -> Document {
 fn points(summary: &SweepSummary) -> Table {
     let measures = shown(summary);
     let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
-    let mut heads: Vec<String> = summary.keys.iter().map(|key| key.name.clone()).collect();
-    if groups.len() > 1 {
-        heads.push("flows".to_string());
-    }
-    heads.extend(measures.iter().map(|measure| format!(">{}", short(measure))));
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let mut table = Table::new(&heads).called("points");
+    let keys = summary.keys.iter().map(|key| text(&key.name));
+    let heads = keys.chain((groups.len() > 1).then(|| text("flows")));
+    let heads = heads.chain(measures.iter().map(|measure| number(short(measure))));
+    let mut table = Table::new(heads).called("points");
     for point in &summary.points {
         let at = summary.keys.iter().zip(&point.at);
         let values: Vec<Cell> = at.map(|(key, at)| Cell::from(&key.values[*at])).collect();

@@ -1,14 +1,14 @@
-//! Table cells: the displayed text and the full-precision numbers behind it.
+//! Cells of a table: the text shown and the numbers behind it, in full precision.
 
-use crate::repeats::with_interval;
-use knee_lab::words::{NONE, named, time_us};
+use crate::words::{NONE, time_us, value, with_interval};
 use knee_record::{Interval, Unit};
 use knee_units::printable;
+use serde::{Serialize, Serializer};
 
-/// A cell.
+/// A cell. Serialised as the text shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// Displayed text.
+    /// Text shown.
     pub shown: String,
     /// The numbers behind the text, as in the records; empty for plain text.
     pub numbers: Vec<Number>,
@@ -27,9 +27,8 @@ pub struct Number {
 
 impl Cell {
     /// A number of a record; `None` is shown as a dash.
-    pub fn figure(unit: Unit, value: Option<f64>) -> Cell {
-        let shown = value.map_or_else(|| NONE.to_string(), |value| unit.show(value));
-        Cell { shown, numbers: numbers(suffix(unit), &[("", value)]) }
+    pub fn figure(unit: Unit, number: Option<f64>) -> Cell {
+        Cell { shown: value(unit, number), numbers: numbers(suffix(unit), &[("", number)]) }
     }
 
     /// A time in microseconds.
@@ -37,14 +36,14 @@ impl Cell {
         Cell { shown: time_us(value), numbers: numbers("us", &[("", value)]) }
     }
 
-    /// A number of a summary, whose name implies the unit.
-    pub fn named(name: &str, value: f64) -> Cell {
-        Cell { shown: named(name, value), numbers: numbers("", &[("", Some(value))]) }
-    }
-
     /// A number with custom text.
     pub fn shown(shown: String, value: f64) -> Cell {
         Cell { shown, numbers: numbers("", &[("", Some(value))]) }
+    }
+
+    /// A number in full, without a unit; empty for `None`.
+    pub fn plain(value: Option<f64>) -> Cell {
+        value.map_or_else(Cell::default, |value| Cell::shown(value.to_string(), value))
     }
 
     /// A count.
@@ -62,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// Replaces the displayed text.
+    /// Replaces the text shown.
     pub fn reading(self, shown: String) -> Cell {
         Cell { shown, ..self }
     }
@@ -71,6 +70,11 @@ impl Cell {
     pub fn with(mut self, part: &'static str, value: f64) -> Cell {
         self.numbers.push(Number { part, unit: "", value });
         self
+    }
+
+    /// Whether it says that there is no value.
+    pub fn is_none(&self) -> bool {
+        self.shown == NONE
     }
 }
 
@@ -104,5 +108,11 @@ impl From<&str> for Cell {
 impl From<&String> for Cell {
     fn from(text: &String) -> Cell {
         Cell::from(text.clone())
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.shown)
     }
 }

@@ -1,0 +1,316 @@
+//! Tables: typed heads, and rows of cells. Shown as spaced columns with a line under the heads,
+//! within a width.
+
+use crate::Cell;
+use crate::document::Layout;
+use crate::words::wrapped;
+use comfy_table::presets::NOTHING;
+use comfy_table::{
+    Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
+};
+use serde::{Serialize, Serializer};
+
+/// Width of a table that is wider than any terminal.
+const WIDTH: u16 = 120;
+/// Characters between two columns.
+const GAP: usize = 2;
+/// Minimum number of columns, which are never omitted.
+const COLUMNS_MIN: usize = 2;
+/// Maximum length of a word, such as a path, that is never broken.
+const WORD_MAX: usize = 40;
+
+/// A table, built row by row. Serialised for the templates of pages.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Table {
+    /// Name, for programs.
+    pub name: String,
+    /// Title on a page; may be empty.
+    pub title: String,
+    /// What to know before reading it, on a page; may be empty.
+    pub note: String,
+    /// Heads of the columns.
+    pub heads: Vec<Head>,
+    /// Rows, each with one cell per head.
+    pub rows: Vec<Row>,
+    /// Number of rows left out.
+    pub left_out: usize,
+    /// What programs get instead of these rows, in full.
+    #[serde(skip)]
+    pub data: Option<Box<Table>>,
+}
+
+/// Head of a column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Head {
+    /// Its text.
+    pub text: String,
+    /// Explanation of the text; may be empty.
+    pub about: String,
+    /// Whether the column has numbers, which are right-aligned.
+    pub numeric: bool,
+    /// Name of the column for programs, if it is not made from the text and the numbers.
+    #[serde(skip)]
+    pub column: Option<String>,
+}
+
+/// A row. Serialised as the list of its cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The cells.
+    pub cells: Vec<Cell>,
+    /// Index and mood of the coloured cell.
+    mood: Option<(usize, Mood)>,
+}
+
+/// Good, bad or neutral.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// As expected.
+    Good,
+    /// Needs attention.
+    Bad,
+    /// Neither.
+    Neutral,
+}
+
+/// The head of a column of texts.
+pub fn text(text: impl Into<String>) -> Head {
+    Head { text: text.into(), ..Head::default() }
+}
+
+/// The head of a column of numbers.
+pub fn number(head: impl Into<String>) -> Head {
+    Head { numeric: true, ..text(head) }
+}
+
+impl Head {
+    /// Adds an explanation.
+    pub fn about(self, about: impl Into<String>) -> Head {
+        Head { about: about.into(), ..self }
+    }
+
+    /// A column that has this name for programs, word for word.
+    pub fn column(name: impl Into<String>) -> Head {
+        let name = name.into();
+        Head { column: Some(name.clone()), ..text(name) }
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.cells.serialize(serializer)
+    }
+}
+
+impl Table {
+    /// Creates a table without rows.
+    pub fn new(heads: impl IntoIterator<Item = Head>) -> Table {
+        Table { heads: heads.into_iter().collect(), ..Table::default() }
+    }
+
+    /// Sets the name that identifies the table to programs.
+    pub fn called(self, name: &str) -> Table {
+        Table { name: name.to_string(), ..self }
+    }
+
+    /// Sets the title on a page.
+    pub fn titled(self, title: impl Into<String>) -> Table {
+        Table { title: title.into(), ..self }
+    }
+
+    /// Sets what to know before reading it.
+    pub fn noted(self, note: impl Into<String>) -> Table {
+        Table { note: note.into(), ..self }
+    }
+
+    /// Sets what programs get instead of the rows.
+    pub fn with_data(self, data: Table) -> Table {
+        Table { data: Some(Box::new(data)), ..self }
+    }
+
+    /// Adds rows.
+    pub fn with_rows<R, C>(mut self, rows: impl IntoIterator<Item = R>) -> Table
+    where
+        R: IntoIterator<Item = C>,
+        C: Into<Cell>,
+    {
+        rows.into_iter().for_each(|row| self.row(row));
+        self
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
+        self.add(cells, None);
+    }
+
+    /// Adds a row whose first cell has a mood.
+    pub fn row_in(&mut self, mood: Mood, cells: impl IntoIterator<Item = impl Into<Cell>>) {
+        self.row_with(0, mood, cells);
+    }
+
+    /// Adds a row in which one cell has a mood.
+    pub fn row_with(
+        &mut self,
+        cell: usize,
+        mood: Mood,
+        cells: impl IntoIterator<Item = impl Into<Cell>>,
+    ) {
+        self.add(cells, Some((cell, mood)));
+    }
+
+    fn add(
+        &mut self,
+        cells: impl IntoIterator<Item = impl Into<Cell>>,
+        mood: Option<(usize, Mood)>,
+    ) {
+        let cells = cells.into_iter().map(Into::into).collect();
+        self.rows.push(Row { cells, mood });
+    }
+
+    /// Removes a column.
+    pub fn without(mut self, column: usize) -> Table {
+        self.heads.remove(column);
+        self.rows.iter_mut().for_each(|row| drop(row.cells.remove(column)));
+        self
+    }
+
+    /// Renders lines without trailing spaces; the last one ends with a newline. If the width does
+    /// not suffice, the last columns are omitted and named below the table.
+    pub fn text(&self, Layout { width, colour }: Layout) -> String {
+        let mut count = self.heads.len();
+        let least = |count: usize| (0..count).map(|at| self.least(at) + GAP).sum::<usize>();
+        while count > COLUMNS_MIN && least(count) > width + GAP {
+            count -= 1;
+        }
+        let lines = self.drawn(count, width, colour).trim_fmt() + "\n";
+        let rest: Vec<&str> = self.heads[count..].iter().map(|head| head.text.as_str()).collect();
+        match rest.is_empty() {
+            true => lines,
+            false => lines + &wrapped(width, &format!("Too narrow for: {}.", rest.join(", "))),
+        }
+    }
+
+    /// Minimum width of a column: no word is broken, and a number stays on one line with its unit.
+    fn least(&self, column: usize) -> usize {
+        let head = &self.heads[column];
+        let of_cell = |cell: &Cell| match head.numeric {
+            true => cell.shown.chars().count(),
+            false => longest_word(&cell.shown).min(WORD_MAX),
+        };
+        let cells = self.rows.iter().filter_map(|row| row.cells.get(column)).map(of_cell);
+        cells.chain([longest_word(&head.text)]).max().unwrap_or(0)
+    }
+
+    fn drawn(&self, count: usize, width: usize, colour: bool) -> comfy_table::Table {
+        let mut inner = comfy_table::Table::new();
+        inner.load_preset(NOTHING);
+        inner.set_style(TableComponent::HeaderLines, '─');
+        inner.set_style(TableComponent::MiddleHeaderIntersections, '─');
+        inner.set_content_arrangement(ContentArrangement::Dynamic);
+        inner.set_width(u16::try_from(width).unwrap_or(WIDTH));
+        if colour {
+            inner.enforce_styling();
+        } else {
+            inner.force_no_tty();
+        }
+        let head = |head: &Head| {
+            let cell = comfy_table::Cell::new(&head.text);
+            if colour { cell.add_attribute(Attribute::Bold) } else { cell }
+        };
+        inner.set_header(self.heads[..count].iter().map(head));
+        for row in &self.rows {
+            let cells = row.cells.iter().take(count).enumerate();
+            inner.add_row(cells.map(|(at, cell)| match colour {
+                true => row.coloured(at, &cell.shown),
+                false => comfy_table::Cell::new(&cell.shown),
+            }));
+        }
+        for (at, column) in inner.column_iter_mut().enumerate() {
+            // The last column needs no gap.
+            let padding = u16::from(at + 1 < count);
+            column.set_padding((0, padding));
+            if self.heads[at].numeric {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+            let least = u16::try_from(self.least(at)).unwrap_or(WIDTH);
+            let least = Width::Fixed(least.saturating_add(padding));
+            column.set_constraint(ColumnConstraint::LowerBoundary(least));
+        }
+        inner
+    }
+}
+
+impl Row {
+    fn coloured(&self, at: usize, text: &str) -> comfy_table::Cell {
+        let cell = comfy_table::Cell::new(text);
+        match self.mood {
+            Some((place, Mood::Good)) if place == at => cell.fg(Color::Green),
+            Some((place, Mood::Bad)) if place == at => cell.fg(Color::Red),
+            _ => cell,
+        }
+    }
+}
+
+fn longest_word(text: &str) -> usize {
+    text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(width: usize) -> Layout {
+        Layout { width, colour: false }
+    }
+
+    /// At any width no line is too long, and no number or head is broken.
+    #[test]
+    fn columns_are_left_out_and_not_broken() {
+        let heads =
+            [text("flow"), number("lost packets"), number("RTT p95"), text("a long remark")];
+        let mut table = Table::new(heads);
+        table.row(["download[0]", "0.139 %", "1.73 s (1.68 s to 1.79 s)", "some words about it"]);
+        for width in [40, 60, 100] {
+            let lines = table.text(plain(width));
+            assert!(lines.lines().all(|line| line.chars().count() <= width), "{width}\n{lines}");
+            assert!(lines.contains("download[0]") && lines.contains("0.139 %"), "{lines}");
+            let left_out = lines.contains("Too narrow for: ");
+            assert_eq!(left_out, width == 40, "{lines}");
+            assert!(left_out || lines.contains("1.73 s (1.68 s to 1.79 s)"), "{lines}");
+        }
+    }
+
+    /// Every width is kept, with and without colours, which take no room.
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let plain = |line: &str| {
+            let mut parts = line.split('\u{1b}');
+            let first = parts.next().unwrap().to_string();
+            first + &parts.map(|part| part.split_once('m').unwrap().1).collect::<String>()
+        };
+        for colour in [false, true] {
+            let numbers = ["utilisation", "delay p50", "delay p95", "dropped", "lost"].map(number);
+            let mut table = Table::new([text("link")].into_iter().chain(numbers));
+            table.row(["bottleneck", "99.8 %", "19.1 ms", "20.1 ms", "3232", "0"]);
+            table.row_in(Mood::Bad, ["a", "9 %", "1 ms", "2.15 ms", "0", "0"]);
+            for width in 30..=120 {
+                let lines = table.text(Layout { width, colour });
+                for line in lines.lines() {
+                    let line = plain(line);
+                    assert!(line.chars().count() <= width, "{width} {line:?}");
+                }
+                assert!(plain(&lines).contains("utilisation"), "{width}\n{lines}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_flush_right() {
+        let mut table = Table::new([text("name"), number("count")]);
+        table.row(["a", "1"]);
+        table.row_in(Mood::Bad, ["long name", "1000"]);
+        let expected = "name       count\n─────────────────\na              1\nlong name   1000\n";
+        let squeezed = |text: &str| text.replace('─', "");
+        assert_eq!(squeezed(&table.text(plain(120))), squeezed(expected));
+    }
+}
