@@ -175,7 +175,7 @@ fn page(
         name: &run.summary.ground,
         summary: &run.summary,
         records: &run.records,
-        answers: None,
+        lead: None,
         logs: &[],
         scenario: &run.scenario,
         command,

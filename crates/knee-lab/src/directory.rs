@@ -6,7 +6,7 @@ use crate::job::Run;
 use crate::lab::Lab;
 use crate::text::Input;
 use knee_record::{Answers, Manifest, PART, holds_run_files, write_run, write_text};
-use knee_report::{ReadLog, RunPage, run_page};
+use knee_report::{ReadLog, RunPage, answers_section, run_page};
 use knee_scenario::Scenario;
 use knee_workload::read_access_log;
 use std::ffi::OsStr;
@@ -317,7 +317,9 @@ pub fn write_page(
     let (scenario_of, scenario) = (scenario, &scenario.resolved);
     let logs = logs_of(scenario_of);
     let logs = &logs;
-    let page = RunPage { name: "", summary, records, answers, scenario, command, logs };
+    let lead = answers.map(answers_section).transpose()?;
+    let lead = lead.as_ref();
+    let page = RunPage { name: "", summary, records, lead, scenario, command, logs };
     write_text(&directory.join(REPORT), &run_page(&page)?)?;
     Ok(())
 }

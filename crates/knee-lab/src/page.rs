@@ -15,7 +15,9 @@ use knee_record::{
     read_answers, read_evaluation, read_json, read_rank, read_run, read_summary, read_sweep,
     write_text,
 };
-use knee_report::{ReadLog, RunPage, evaluation_page, rank_page, run_page, sweep_page};
+use knee_report::{
+    ReadLog, RunPage, answers_section, evaluation_page, rank_page, run_page, sweep_page,
+};
 use std::path::Path;
 
 /// Rewrites the page of a run, studies, a sweep, a ranking, an evaluation, a comparison or several
@@ -101,11 +103,12 @@ fn page_of_run(directory: &Path, run: &SavedRun) -> Result<String, Error> {
     let line = command::of_run(directory, &[summary.ground.as_str()]);
     let command = format!("{line} --seed {}", summary.seed);
     let answers = saved_answers(directory)?;
-    let answers = answers.as_ref();
+    let lead = answers.as_ref().map(answers_section).transpose()?;
+    let lead = lead.as_ref();
     let logs = saved_logs(directory, scenario);
     let logs = &logs;
     let command = &command;
-    Ok(run_page(&RunPage { name: "", summary, records, answers, scenario, command, logs })?)
+    Ok(run_page(&RunPage { name: "", summary, records, lead, scenario, command, logs })?)
 }
 
 /// The access logs of a run, from the copies in its folder; empty if the scenario names none or is

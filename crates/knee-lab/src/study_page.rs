@@ -57,7 +57,7 @@ impl StudyRecords {
                     name,
                     summary: &run.summary,
                     records: &source.records,
-                    answers: None,
+                    lead: None,
                     logs: &[],
                     scenario: &source.scenario,
                     command,

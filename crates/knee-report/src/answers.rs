@@ -2,7 +2,9 @@
 //! which traffic.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
-use crate::words::time_us;
+use crate::page::environment;
+use crate::{ReportError, Section};
+use knee_present::words::time_us;
 use knee_record::{Answers, Effect, MixAnswer, MixClass, PathsAnswer, PathsOutcome, Unit};
 use serde::Serialize;
 
@@ -10,9 +12,11 @@ const LEFT: f64 = 200.0;
 const RIGHT: f64 = WIDTH - 26.0;
 const ROW: f64 = 24.0;
 
-/// The answers, at the top of the page.
+const TEMPLATE: &str = include_str!("../assets/answers.html");
+
+/// The answers, for the template.
 #[derive(Debug, Serialize)]
-pub(crate) struct Shown {
+struct Shown {
     /// One entry for each group over several paths.
     paths: Vec<Paths>,
     mix: Option<Mix>,
@@ -53,13 +57,20 @@ struct Row {
     cut_off: String,
 }
 
-/// Returns the answers of a run's page.
-pub(crate) fn shown(answers: &Answers) -> Shown {
+/// Returns the answers to the questions of a scenario, for the top of the page of its run.
+///
+/// # Errors
+/// [`ReportError`] if a template of this crate is invalid.
+pub fn answers_section(answers: &Answers) -> Result<Section, ReportError> {
     let seeds = answers.seeds.len();
-    Shown {
+    let shown = Shown {
         paths: answers.paths.iter().map(|answer| of_paths(answer, seeds)).collect(),
         mix: answers.mix.as_ref().map(|answer| of_mix(answer, seeds)),
-    }
+    };
+    let mut environment = environment();
+    environment.add_template("answers.html", TEMPLATE)?;
+    let template = environment.get_template("answers.html")?;
+    Ok(Section(template.render(minijinja::context! { shown })?))
 }
 
 fn class(effect: Effect) -> &'static str {

@@ -2,7 +2,7 @@
 //! timeline of a video.
 
 use crate::drawing::{Axis, Drawing, WIDTH};
-use crate::words::{bytes, percent, rate, time_us};
+use knee_present::words::{bytes, percent, rate, time_us};
 use knee_record::{FlowSummary, FlowView, ObjectRecord};
 use serde::Serialize;
 

@@ -7,7 +7,8 @@ mod picture;
 use crate::ReportError;
 use crate::chart::style;
 use crate::page::environment;
-use crate::words::{self, NONE};
+use crate::words;
+use knee_present::words::{NONE, listed};
 use knee_record::{
     Evaluation, EvaluationAgainst, EvaluationOutcome, EvaluationWord, Interval, Paired, WorstFound,
 };
@@ -105,7 +106,7 @@ pub fn evaluation_page(evaluation: &Evaluation) -> Result<String, ReportError> {
     };
     let plan = Value::from_serialize(&evaluation.plan);
     let (sections, finished) = (sections(evaluation), evaluation.runs_finished);
-    let others = words::listed(&evaluation.plan.standards);
+    let others = listed(&evaluation.plan.standards);
     let worse = worse_than_all(evaluation);
     let searched: Vec<Found> = evaluation.searched.iter().map(found).collect();
     let names: Vec<&String> =

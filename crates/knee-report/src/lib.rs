@@ -42,6 +42,7 @@ mod tables;
 mod words;
 
 pub use advice::{AdvicePage, AdviceRow, AdviceWord, advice_page};
+pub use answers::answers_section;
 pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, compared_svg};
 pub use comparison::comparison_report;
 pub use curve::{Curve, CurveGround, CurvePoint, curve_svg};
@@ -58,7 +59,7 @@ pub use rank::{rank_data, rank_page, rank_plane_svg, rank_table};
 pub use read_log::ReadLog;
 pub use sweep::{sweep_page, sweep_svg};
 
-use knee_record::{Answers, ClaimOutcome, Records, Summary};
+use knee_record::{ClaimOutcome, Records, Summary};
 
 /// Input of the page of a run.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +70,8 @@ pub struct RunPage<'a> {
     pub summary: &'a Summary,
     /// The records behind the summary.
     pub records: &'a Records,
-    /// Results of the alternatives, if they were run.
-    pub answers: Option<&'a Answers>,
+    /// What stands above the results, such as the answers to the questions of its scenario.
+    pub lead: Option<&'a Section>,
     /// The resolved scenario, TOML.
     pub scenario: &'a str,
     /// The command line that repeats the run.
@@ -78,6 +79,10 @@ pub struct RunPage<'a> {
     /// The access logs that its scenario uses.
     pub logs: &'a [ReadLog],
 }
+
+/// A section of a page as HTML, made by this crate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section(String);
 
 /// Input of the pages of a study.
 #[derive(Clone, Debug)]

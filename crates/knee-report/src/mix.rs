@@ -3,7 +3,7 @@
 
 use crate::applications::{Shown, shortened};
 use crate::drawing::{Axis, Drawing, WIDTH};
-use crate::words::{count, time_us};
+use knee_present::words::{count, time_us};
 use knee_record::{
     ClaimOutcome, FlowView, RatioInterval, RunView, SizeClass, TransferValue, Unit, Window,
     size_classes, transfer_ratio,

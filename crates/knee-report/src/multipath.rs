@@ -4,7 +4,7 @@
 use crate::encode::Column;
 use crate::phases::Phases;
 use crate::series::{Detail, FlowSeries, flow_series};
-use crate::words::{percent, rate, time_us};
+use knee_present::words::{percent, rate, time_us};
 use knee_record::{FlowRecord, FlowSample, FlowView, PathView, Records, RunView, Summary};
 use knee_statistics::Thinning;
 use knee_units::Time;

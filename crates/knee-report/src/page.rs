@@ -6,11 +6,10 @@ use crate::figures::{self, Figure, Names};
 use crate::plane::{Plane, plane};
 use crate::series::{Detail, Embedded, shown};
 use crate::tables;
-use crate::words::{self, NONE, counted, number, percent, rate, slug, time_us};
-use crate::{
-    ReportError, RunPage, StudyPage, answers, applications, mix, multipath, read_log, sentence,
-};
+use crate::words::{self, slug};
+use crate::{ReportError, RunPage, StudyPage, applications, mix, multipath, read_log, sentence};
 use knee_present::Table;
+use knee_present::words::{NONE, counted, number, percent, rate, time_us};
 use knee_record::{ClaimOutcome, Outcome, RunView, Verdict};
 use knee_units::{Time, is_hidden, printable};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
@@ -67,8 +66,8 @@ pub(crate) struct Run {
     name: String,
     /// Title of the scenario.
     title: String,
-    /// Answers at the top of the page, if they were computed.
-    answers: Option<answers::Shown>,
+    /// Section above the results.
+    lead: Option<Value>,
     result: String,
     verdict: &'static str,
     verdict_reason: String,
@@ -260,7 +259,7 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
     Ok(Run {
         name: page.name.to_string(),
         title: summary.name.clone(),
-        answers: page.answers.map(answers::shown),
+        lead: page.lead.map(|section| Value::from_safe_string(section.0.clone())),
         result: sentence::result(summary),
         verdict: match summary.verdict {
             Verdict::Valid => "valid",

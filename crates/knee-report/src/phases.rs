@@ -1,7 +1,7 @@
 //! The controller's phases, in words and as spans of time.
 
 use crate::encode::Column;
-use crate::words::percent;
+use knee_present::words::percent;
 use serde::Serialize;
 
 /// A phase in the legend.

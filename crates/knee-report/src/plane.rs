@@ -2,7 +2,7 @@
 //! point of largest power, a full path with an empty queue).
 
 use crate::sentence::share_a_path;
-use crate::words::{rate, time_us};
+use knee_present::words::{rate, time_us};
 use knee_record::{FlowSummary, Summary};
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 use crate::applications::Shown;
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::mix::size_name;
-use crate::words::count;
+use knee_present::words::count;
 use knee_record::RunView;
 use knee_units::Packed;
 

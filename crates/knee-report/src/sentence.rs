@@ -1,6 +1,6 @@
 //! Describes the result of a run in one sentence.
 
-use crate::words::{self, capitalised, counted, in_words, listed, percent, rate, time_us};
+use knee_present::words::{capitalised, counted, in_words, listed, number, percent, rate, time_us};
 use knee_record::{FlowSummary, Summary, Verdict};
 
 /// Jain's index above which a split counts as even, and below which as uneven: two flows at 3 to 2
@@ -89,7 +89,7 @@ fn sharing(summary: &Summary) -> Option<String> {
         jain if jain >= UNEVEN => "unevenly shared",
         _ => "very unevenly shared",
     };
-    Some(format!("{manner} (Jain's index {})", words::number(Some(jain))))
+    Some(format!("{manner} (Jain's index {})", number(Some(jain))))
 }
 
 /// Returns the shares of the bytes if there are exactly two controllers. Goodputs alone would

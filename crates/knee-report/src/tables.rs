@@ -1,6 +1,6 @@
 //! The main tables: per group of flows, per flow, per link.
 
-use crate::words::{bytes, count, number, percent, rate, time_us};
+use knee_present::words::{bytes, count, number, percent, rate, time_us};
 use knee_present::{Head, Table};
 use knee_record::{FlowSummary, LinkSummary, Records, RunView, Spread, Summary, Window, measure};
 use knee_scenario::{Measure, Statistic};

@@ -2,7 +2,7 @@
 
 use super::Picture;
 use crate::drawing::{Axis, Drawing, WIDTH};
-use crate::words::{count, percent, rate};
+use knee_present::words::{count, percent, rate};
 use knee_record::{ObservedPoint, ObservedReport, rfc3339};
 use minijinja::Value;
 

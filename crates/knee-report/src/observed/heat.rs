@@ -2,7 +2,7 @@
 
 use super::Picture;
 use crate::drawing::{Axis, Drawing, WIDTH};
-use crate::words::{bytes, count, time_us};
+use knee_present::words::{bytes, count, time_us};
 use knee_record::{OBSERVED_BINS, ObservedReport, Unit};
 use minijinja::Value;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use super::Picture;
 use super::tables::label;
 use crate::drawing::{Axis, Drawing, WIDTH};
-use crate::words::{count, rate, time_us};
+use knee_present::words::{count, rate, time_us};
 use knee_record::{ObservedCell, ObservedReport, ObservedSpread};
 use minijinja::Value;
 

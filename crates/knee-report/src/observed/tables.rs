@@ -2,7 +2,7 @@
 //! other programs.
 
 use super::{NO_EXPERIMENT, NO_TREATMENT};
-use crate::words::{NONE, count, percent};
+use knee_present::words::{NONE, count, percent};
 use knee_present::{Cell, Table, number, text};
 use knee_record::{
     ObservedBeside, ObservedCell, ObservedObjects, ObservedReport, ObservedSpread, Unit,

@@ -2,7 +2,7 @@
 
 use crate::drawing::{Drawing, WIDTH};
 use crate::scatter::{Mark, Words, scatter};
-use crate::words::{percent, rate, time_us};
+use knee_present::words::{percent, rate, time_us};
 use knee_record::{RankEntry, RankSummary};
 
 /// Size on a page, and on a narrow screen.

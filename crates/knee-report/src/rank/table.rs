@@ -1,7 +1,7 @@
 //! The table of a ranking, shared by the terminal and the page.
 
 use crate::scatter::colour;
-use crate::words::NONE;
+use knee_present::words::NONE;
 use knee_present::{Cell, Head, Table, number, text};
 use knee_record::{Interval, PairedScale, RankEntry, RankSummary, RankWord};
 

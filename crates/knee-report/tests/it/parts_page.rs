@@ -14,15 +14,8 @@ const MILLI: u64 = 1_000_000;
 fn page(name: &str, records: &Records) -> String {
     let summary = summary(name, records, Vec::new());
     let (scenario, command) = ("name = \"made up\"\n", "knee run parts.toml --seed 1");
-    let page = RunPage {
-        name: "",
-        summary: &summary,
-        records,
-        answers: None,
-        logs: &[],
-        scenario,
-        command,
-    };
+    let page =
+        RunPage { name: "", summary: &summary, records, lead: None, logs: &[], scenario, command };
     let html = run_page(&page).unwrap();
     let file = format!("{}.html", name.replace(' ', "-"));
     std::fs::write(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(file), &html).unwrap();
@@ -185,7 +178,7 @@ fn a_study_draws_test_over_control() {
         name: "mix",
         summary: &summary,
         records: &records,
-        answers: None,
+        lead: None,
         logs: &[],
         scenario,
         command,

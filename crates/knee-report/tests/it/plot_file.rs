@@ -17,7 +17,7 @@ fn a_file_has_the_drawing_of_the_page() {
         name: "",
         summary: &summary,
         records: &records,
-        answers: None,
+        lead: None,
         logs: &[],
         scenario: "",
         command: "",

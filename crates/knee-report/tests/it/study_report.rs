@@ -26,15 +26,7 @@ fn outcomes(records: &Records) -> Vec<ClaimOutcome> {
 
 fn run<'a>(name: &'a str, summary: &'a Summary, records: &'a Records) -> RunPage<'a> {
     let command = "knee run studies/improved-bbr/plain.toml --seed 1";
-    RunPage {
-        name,
-        summary,
-        records,
-        answers: None,
-        logs: &[],
-        scenario: "name = \"x\"\n",
-        command,
-    }
+    RunPage { name, summary, records, lead: None, logs: &[], scenario: "name = \"x\"\n", command }
 }
 
 fn report() -> (String, Vec<ClaimOutcome>) {
