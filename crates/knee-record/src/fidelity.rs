@@ -8,6 +8,7 @@
 use crate::health::ProbeRecord;
 use crate::measures::{JUDGED, judged, measure};
 use crate::print::Unit;
+use crate::tolerance::Tolerance;
 use crate::view::{RunView, Window};
 use crate::{Error, SavedRun, Verdict};
 use knee_scenario::Measure;
@@ -20,17 +21,6 @@ use std::path::Path;
 /// Schema name of `fidelity.json` beside two runs.
 pub const SCHEMA: &str = "knee-fidelity/1";
 
-/// Largest difference that counts as agreement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tolerance {
-    /// Relative to the kernel's value.
-    Part(f64),
-    /// Relative to the kernel's value, or in percentage points; the larger applies.
-    PartOrPoints(f64, f64),
-    /// Largest factor between the two values.
-    Factor(f64),
-}
-
 /// Returns the measures that are judged and their tolerances, as declared in the table of measures:
 /// first those that every flow has, then those that an application waits for. Repeats of one
 /// scenario on Linux differ by under 1 % in goodput and by up to 5 % in median RTT; small
@@ -42,51 +32,6 @@ pub fn tolerances() -> [(Measure, Tolerance); JUDGED] {
     let mut judged = judged();
     judged.sort_by_key(|(what, _)| ORDER.iter().position(|one| *one == what.declared().class));
     judged
-}
-
-impl Tolerance {
-    /// Returns whether a value of the simulator is close enough to the kernel's. Infinity means
-    /// that the event did not occur; if it occurred on neither ground, they agree.
-    pub fn accepts(self, sim: f64, kernel: f64) -> bool {
-        if sim == kernel {
-            return true;
-        }
-        let off = (sim - kernel).abs();
-        match self {
-            Tolerance::Part(part) => off <= part * kernel.abs(),
-            Tolerance::PartOrPoints(part, points) => {
-                off <= (part * kernel.abs()).max(points / 100.0)
-            }
-            Tolerance::Factor(factor) => sim <= factor * kernel && kernel <= factor * sim,
-        }
-    }
-}
-
-impl Tolerance {
-    /// Returns the fraction of the tolerance that a finite difference uses; one is the limit.
-    fn used(self, sim: f64, kernel: f64) -> f64 {
-        let off = (sim - kernel).abs();
-        let used = match self {
-            Tolerance::Part(part) => off / (part * kernel.abs()),
-            Tolerance::PartOrPoints(part, points) => {
-                off / (part * kernel.abs()).max(points / 100.0)
-            }
-            Tolerance::Factor(factor) => (sim / kernel).ln().abs() / factor.ln(),
-        };
-        if off == 0.0 { 0.0 } else { used.min(1e9) }
-    }
-}
-
-impl std::fmt::Display for Tolerance {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Tolerance::Part(part) => write!(formatter, "{} %", part * 100.0),
-            Tolerance::PartOrPoints(part, points) => {
-                write!(formatter, "{} % or {points} points", part * 100.0)
-            }
-            Tolerance::Factor(factor) => write!(formatter, "a factor of {factor}"),
-        }
-    }
 }
 
 /// A scenario on the simulator and on the kernel, or on another ground.

@@ -43,6 +43,7 @@ mod sweep;
 mod table;
 mod tables;
 mod timed;
+mod tolerance;
 mod track;
 mod view;
 
@@ -72,8 +73,7 @@ pub use evaluation::{
     WorstFound, got_worse, read_evaluation, write_evaluation,
 };
 pub use fidelity::{
-    Agreement, Fidelity, GroundRun, OverallValues, Tolerance, overall_values, read_fidelity,
-    tolerances,
+    Agreement, Fidelity, GroundRun, OverallValues, overall_values, read_fidelity, tolerances,
 };
 pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
@@ -128,6 +128,7 @@ pub use table::{
     read_columns, write_columns_durably,
 };
 pub use timed::{ClassFields, Field, FlowFields, LinkFields, Point, Timed};
+pub use tolerance::Tolerance;
 pub use track::{Rows, Track, TrackRows};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
 

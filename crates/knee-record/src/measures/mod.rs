@@ -28,7 +28,7 @@ pub(crate) use objects::{is_burst, is_of_page, is_segment};
 pub use transfers::{TransferValue, transfer_ratio};
 
 use crate::Unit;
-use crate::fidelity::Tolerance;
+use crate::tolerance::Tolerance;
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
 use knee_scenario::measure::Subject;
 use knee_scenario::{Measure, SizeRange, Statistic};
