@@ -411,10 +411,10 @@ fn advice_and_rehearsals_print_the_same() {
     net(
         "advise",
         "run dense.toml --out dense --no-alternatives
-         advise dense --out advice --simulations 20
+         advise dense --candidates cubic --out advice --simulations 20
          page advice/report.html
-         advise dense --simulations 20 --format csv
-         advise dense --simulations 20 --format json
+         advise dense --candidates cubic --simulations 20 --format csv
+         advise dense --candidates cubic --simulations 20 --format json
          steer rehearse mix.toml --triples 2 --calibration 2 --truth 2
          steer rehearse mix.toml --triples 2 --calibration 2 --truth 2 --format csv",
     );
