@@ -42,6 +42,7 @@ struct tcp_sock {
 	u32 snd_nxt, snd_una;
 	u32 app_limited;
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh;
+	u8 is_cwnd_limited : 1;
 };
 
 struct rate_sample {
@@ -88,6 +89,7 @@ part void observe(struct sock *sk, struct flow *f, struct connection *k)
 	k->mss = tp->mss_cache ? tp->mss_cache : 1;
 	k->srtt_us = tp->srtt_us >> 3;
 	k->app_limited = tp->app_limited != 0;
+	k->window_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
 /* Writes the decision to the socket. */

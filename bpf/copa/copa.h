@@ -48,7 +48,7 @@ struct connection {
 	u32 mss;
 	u32 srtt_us;		/* zero: unknown */
 	u32 app_limited;
-	u32 unused;
+	u32 window_limited;
 };
 
 struct copa {
@@ -159,9 +159,11 @@ part void steer(struct copa *c, u64 acked, u32 standing, u32 queueing, const str
 {
 	u64 inverse = inverse_delta(c), part_of_acked, step;
 	bool up = c->window * queueing <= standing * inverse;
+	/* An unused window proves nothing (RFC 7661, section 4). */
+	bool used = k->window_limited && !k->app_limited;
 
 	if (c->slow_start) {
-		if (up && !k->app_limited) {
+		if (up && used) {
 			c->window += acked;
 			return;
 		}
@@ -180,7 +182,7 @@ part void steer(struct copa *c, u64 acked, u32 standing, u32 queueing, const str
 	step = part_of_acked >= ONE ? acked : acked * part_of_acked >> SHIFT;
 	if (!up)
 		c->window = most(above(c->window, step), 1);
-	else if (!k->app_limited)
+	else if (used)
 		c->window += step;
 	update_velocity(c, k);
 	c->velocity = least(c->velocity, most((c->window << SHIFT) / inverse, ONE));

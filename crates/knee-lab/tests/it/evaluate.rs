@@ -143,9 +143,9 @@ fn two_grounds_over_the_same_cases() {
     };
     let folder = tempfile::tempdir().unwrap();
     let both = EvaluateBoth::new(&settings, &grounds, 2).unwrap();
-    // Two cases of 5.1.3 and three of 6.4 for three controllers and two seeds: four cases of 30 s
+    // Two cases of 5.1.3 and four of 6.4 for three controllers and two seeds: five cases of 30 s
     // and one of 60 s.
-    assert_eq!(both.real_time(), (30, 6.0 * 180.0));
+    assert_eq!(both.real_time(), (36, 6.0 * 210.0));
     for directory in both.directories(folder.path()) {
         fs::create_dir_all(directory).unwrap();
     }

@@ -56,7 +56,7 @@ fn words(step: &Step) -> [u64; WORDS] {
         connection.sent,
         connection.acknowledged,
         pair(connection.mss, connection.srtt.as_micros() as u32),
-        pair(connection.app_limited.into(), 0),
+        pair(connection.app_limited.into(), connection.window_limited.into()),
         0,
         0,
     ]
