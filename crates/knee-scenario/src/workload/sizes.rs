@@ -55,7 +55,7 @@ table! {
 pub(super) enum Read {
     Sizes(Sizes),
     /// The chosen lines of a log, and its name in the resolved scenario.
-    Log(AccessLog, String),
+    Log(Box<AccessLog>, String),
 }
 
 impl Read {
@@ -126,7 +126,7 @@ fn distribution(
             let lines = inputs.log(&log, &choice, reading)?;
             let name = inputs.resolved(&log.value);
             table.log = Optional::new(name.clone());
-            Some(Read::Log(lines, name))
+            Some(Read::Log(Box::new(lines), name))
         }
         _ => {
             let help = "write { median = \"30 kB\", sigma = 2.0, max = \"1 GB\" }, or \
