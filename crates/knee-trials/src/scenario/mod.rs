@@ -6,6 +6,7 @@
 mod draw;
 mod flows;
 mod links;
+mod storm;
 
 use draw::Draw;
 
@@ -36,17 +37,21 @@ pub struct Island {
     pub files: Vec<(String, String)>,
 }
 
-/// A scenario of one to three islands, determined by the seed.
+/// A scenario of one to three islands, determined by the seed; in every third scenario a further
+/// one has a short path to which much happens at once.
 #[must_use]
 pub fn random(seed: u64) -> Scenario {
     let mut draw = Draw::new(seed);
     let duration_ms = draw.between(1000, 4000);
     let islands = draw.weighted(&[(5, 1), (2, 2), (1, 3)]);
     let names = ["a", "b", "c"].iter().take(islands);
-    Scenario {
-        head: head(seed, duration_ms, &mut draw),
-        islands: names.map(|name| Island::draw(name, duration_ms, &mut draw)).collect(),
+    let head = head(seed, duration_ms, &mut draw);
+    let calm = names.map(|name| Island::draw(name, duration_ms, &mut draw));
+    let mut islands: Vec<Island> = calm.collect();
+    if draw.one_in(3) {
+        islands.push(storm::island("s", duration_ms, &mut draw));
     }
+    Scenario { head, islands }
 }
 
 fn head(seed: u64, duration_ms: u32, draw: &mut Draw) -> String {
@@ -188,6 +193,9 @@ mod tests {
             "shape = ",
             "stop = ",
             "-p7\"",
+            "amount = \"400 ms\"",
+            "loss = \"90 %\"",
+            "loss = \"95 %\"",
         ];
         for word in words {
             let with = texts.iter().filter(|text| text.contains(word)).count();
