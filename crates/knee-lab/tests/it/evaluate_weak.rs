@@ -240,12 +240,13 @@ fn no_change_is_named_of_one_without_a_fault() {
     assert_eq!(named(&evaluated_in(Fault::None, &CHANGES)), [""; 0]);
 }
 
-/// Its goodput names it as well, where an outage is a part of the run.
+/// Its goodput names it as well, where an outage is a part of the run, or where slow start ends in
+/// a timeout because packets overtake each other (7.7).
 #[test]
 fn a_window_that_a_shock_pins_is_named() {
     let found = named(&evaluated_in(Fault::PinnedByShock, &CHANGES));
     assert_among(&found, &["7.8 regained"]);
-    assert_not_among(&found, &["6.4", "7.7", "7.8 burst", "7.8 idle", "7.8 requests"]);
+    assert_not_among(&found, &["6.4", "7.8 burst", "7.8 idle", "7.8 requests"]);
 }
 
 #[test]
