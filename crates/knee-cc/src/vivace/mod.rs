@@ -56,6 +56,9 @@ const CONFIDENT: u32 = 3;
 const SEGMENTS: f64 = 10.0;
 /// Smallest window, in segments.
 const SMALLEST: u64 = 4;
+/// Slowest rate, Mbit/s, as in the authors' programs (PCC-Uspace). At a few segments per second a
+/// trial of ten segments takes so long that a shock would never be made up for.
+const SLOWEST: f64 = 0.1;
 /// Fastest rate, Mbit/s.
 const FASTEST: f64 = 1e6;
 /// RTT before the first sample.
@@ -241,9 +244,7 @@ impl Vivace {
     }
 
     fn set_rate(&mut self, rate: f64) {
-        // At least two segments per second.
-        let slowest = 2.0 * f64::from(self.mss) * 8.0 / 1e6;
-        self.rate = rate.clamp(slowest, FASTEST);
+        self.rate = rate.clamp(SLOWEST, FASTEST);
     }
 
     /// Halves the rate and discards the trial: everything is lost. The paper does not say
