@@ -9,12 +9,17 @@ use knee_units::Time;
 use knee_workload::{Action, Arrivals, Mix, Sizes, Workload, build, read_access_log};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
+/// Held while allocations are counted, which are those of all threads.
+static COUNTING: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_million_transfers_are_kept_nowhere() {
+    let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let sizes = Sizes::LogNormal { median: 20_000, sigma: 2.0, max: 5_000_000_000 };
     let mix = Mix {
         arrivals: Arrivals::Poisson { per_second: 1000.0 },
@@ -44,6 +49,7 @@ fn a_million_transfers_are_kept_nowhere() {
 /// The lines of a log take what their numbers need: here a byte for the size, four for the time.
 #[test]
 fn lines_of_a_log_are_packed() {
+    let _alone = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     const LINES: usize = 100_000;
     let line = |n: usize| format!("{}.{:06},{}\n", 1_700_000_000 + n / 10, n % 10, 1 + n % 200);
     let text = format!("time,bytes\n{}", (0..LINES).map(line).collect::<String>());

@@ -107,9 +107,10 @@ fn expected(selection: &Selection, steps: &[Step]) -> (Vec<(u64, u64)>, Vec<&'st
 /// Window within a byte and rate within 0.1 % at every step, over every recording, with the
 /// defaults and with a different delta; and each mode is visited.
 ///
-/// Without competitive mode a recording does not respond to Copa's decisions. Whether a window
-/// ended above where it began may be a tie that rounding decides, and then the velocity differs for
-/// some round trips. The resulting difference is at most four packets.
+/// Without competitive mode a recording does not respond to Copa's decisions, nor does one of BBR,
+/// whose window is seldom the limit, so that Copa's stands still. Whether a window ended above where
+/// it began may then be a tie that rounding decides, and the velocity differs for some round trips.
+/// The resulting difference is at most four packets.
 pub fn copa_decides_the_same() -> Result<(), Skipped> {
     bpf_allowed()?;
     let _alone = alone(Pauses::Any);
@@ -144,6 +145,7 @@ pub fn copa_decides_the_same() -> Result<(), Skipped> {
                     same * 100.0,
                     rate * 100.0
                 ));
+                let exact = *exact && recorded.name != "bbr";
                 assert!(same == 1.0 || !exact, "{same} of {selection:?}, recorded with {of}");
                 assert!(window <= 4 * MSS, "{window} B of {selection:?}, recorded with {of}");
                 visited.extend(phases);
