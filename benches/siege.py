@@ -401,6 +401,13 @@ def shown(world):
     all_of = []
     for inside in (None, world.far):
         enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
+        # An address brings a route of its own when it is found to be the only one (RFC 4862).
+        tentative = [*enter, "ip", "-6", "address", "show", "tentative"]
+        deadline = time.monotonic() + 10
+        while subprocess.run(tentative, capture_output=True).stdout:
+            if time.monotonic() > deadline:
+                raise TimeoutError("addresses of links stay tentative")
+            time.sleep(0.1)
         for what in (["rule"], ["-6", "rule"], ["route", "show", "table", "all"], ["-o", "link"]):
             said = subprocess.run([*enter, "ip", *what], capture_output=True, text=True)
             all_of.append(said.stdout)
