@@ -30,11 +30,11 @@ QUICK = {
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.
 CASES = {
-    "ii": (10, 30, 1090),
-    "ii-loss": (10, 20, 2285),
-    "iv": (3, 5, 1345),
-    "v": (3, 5, 1670),
-    "multipath": (10, 20, 1470),
+    "ii": (10, 30, 1126),
+    "ii-loss": (10, 20, 2350),
+    "iv": (3, 5, 1386),
+    "v": (3, 5, 1717),
+    "multipath": (10, 20, 1510),
 }
 
 # Maximum cost of a packet of a connection over two paths, relative to a packet of one flow
