@@ -28,6 +28,18 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, thread};
 
+/// Controllers that follow a call's bit rate, or no rule at all.
+const EXEMPT: [&str; 2] = ["fixed", "gcc"];
+
+/// Returns the names of all controllers and presets that follow the path.
+pub fn controllers() -> Vec<&'static str> {
+    let names = |entry: &'static knee_cc::Entry| {
+        std::iter::once(entry.name).chain(entry.presets.iter().map(|preset| preset.name))
+    };
+    let all = knee_cc::controllers().iter().flat_map(names);
+    all.filter(|name| !EXEMPT.contains(name)).collect()
+}
+
 /// Why a test did not run, in CI or elsewhere.
 #[derive(Debug)]
 pub struct Skipped(pub String);

@@ -6,7 +6,8 @@
 
 use crate::common::{Dumbbell, in_parallel};
 use crate::random::{first_seed, run};
-use crate::shocks::{controllers, delivered, failed};
+use crate::shocks::{delivered, failed};
+use knee_trials::controllers;
 
 /// Length of a run, seconds.
 const SECONDS: f64 = 60.0;

@@ -7,12 +7,10 @@
 use crate::common::in_parallel;
 use crate::random::{first_seed, read, run};
 use knee_record::Records;
+use knee_trials::controllers;
 use knee_trials::shocks::{RTTS_MS, Shock, shocks};
 use std::fmt;
 use std::ops::RangeInclusive;
-
-/// Controllers that follow a call's bit rate or no rule at all.
-const EXEMPT: [&str; 2] = ["fixed", "gcc"];
 
 /// Half of what the payload of a full segment is of 20 Mbit/s, Mbit/s.
 const HALF: f64 = 10.0 * crate::common::PAYLOAD;
@@ -120,15 +118,6 @@ fn within_s(trial: &Trial<'_>) -> f64 {
         one.cc == trial.cc && same && one.rtts_ms.contains(&trial.rtt_ms)
     });
     own.map_or(SOON_S, |own| own.within_s)
-}
-
-/// Returns all controllers and presets but those that are exempt.
-pub fn controllers() -> Vec<&'static str> {
-    let names = |entry: &'static knee_cc::Entry| {
-        std::iter::once(entry.name).chain(entry.presets.iter().map(|preset| preset.name))
-    };
-    let all = knee_cc::controllers().iter().flat_map(names);
-    all.filter(|name| !EXEMPT.contains(name)).collect()
 }
 
 /// Runs trials and returns a line for each, and whether it is stuck.

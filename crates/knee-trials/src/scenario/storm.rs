@@ -3,27 +3,6 @@
 use super::Island;
 use super::draw::Draw;
 
-/// Every controller and preset that follows a rule; `gcc` follows a call's bit rate.
-const CONTROLLERS: [&str; 17] = [
-    "balia",
-    "bbr",
-    "bbr-low-delay",
-    "bbr3",
-    "bbr3-linux",
-    "bbr3-loss-v2",
-    "copa",
-    "cubic",
-    "dctcp",
-    "ledbat++",
-    "lia",
-    "olia",
-    "prague",
-    "remycc",
-    "reno",
-    "vegas",
-    "vivace",
-];
-
 /// Draws one or two paths of 1 to 40 ms, and flows over them.
 pub(super) fn island(prefix: &str, duration_ms: u32, draw: &mut Draw) -> Island {
     let mut island = Island::default();
@@ -116,8 +95,10 @@ fn span(duration_ms: u32, draw: &mut Draw) -> String {
 }
 
 fn flow(prefix: &str, number: u32, paths: u32, draw: &mut Draw) -> String {
-    let mut table =
-        format!("[[flow]]\nname = \"{prefix}-f{number}\"\ncc = \"{}\"\n", draw.of(&CONTROLLERS));
+    let mut table = format!(
+        "[[flow]]\nname = \"{prefix}-f{number}\"\ncc = \"{}\"\n",
+        draw.of(&crate::controllers())
+    );
     match paths == 2 && draw.one_in(3) {
         true => table += &format!("paths = [\"{prefix}-p0\", \"{prefix}-p1\"]\n"),
         false => table += &format!("path = \"{prefix}-p{}\"\n", draw.between(0, paths - 1)),
