@@ -17,7 +17,7 @@ const KEPT: Time = Time::from_secs(1);
 /// the library drops them. Such losses do not count (RFC 9002, section 7.4): once the path was seen to
 /// reorder they are no losses, and before that they do not keep a recovery from being needless.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Doubt {
+pub(super) struct Undo {
     /// Whether the recovery may be undone.
     possible: bool,
     /// Count of losses before those of the recovery.
@@ -38,7 +38,7 @@ struct Found {
     later: u64,
 }
 
-impl Doubt {
+impl Undo {
     fn on_losses(&mut self, found: Found) {
         self.left += found.later;
         self.last = found;
@@ -92,7 +92,7 @@ impl Inner {
         let (rtts, was_lost) = (self.rtts(), taken.lost.is_some());
         self.rule.on_arrived(now, order, taken.sent.sent_at, was_lost, &rtts);
         if let Some(count) = taken.lost {
-            self.doubt.on_late(count, self.is_of_first_flight(&taken.sent));
+            self.undo.on_late(count, self.is_of_first_flight(&taken.sent));
         }
     }
 
@@ -121,16 +121,16 @@ impl Inner {
         }
         self.ring.forget_lost(now.saturating_sub(rtts.smoothed * 8 + KEPT));
         let later = self.losses.iter().filter(|sent| !self.is_of_first_flight(sent)).count() as u64;
-        self.doubt.on_losses(Found { before, all: self.losses.len() as u64, later });
+        self.undo.on_losses(Found { before, all: self.losses.len() as u64, later });
     }
 
     /// Undoes the last recovery if it was needless.
     pub(super) fn undo(&mut self, now: Time) {
-        let Doubt { possible, left, any_late, .. } = self.doubt;
+        let Undo { possible, left, any_late, .. } = self.undo;
         // All losses were of the first flight, and meanwhile others were overtaken too.
         let shows = self.rule.reorders() && self.episode.state() == Recovery::Recovery;
         if possible && left == 0 && (any_late || shows) {
-            self.doubt.possible = false;
+            self.undo.possible = false;
             self.episode.undo();
             self.reduction = None;
             self.counted.spurious_recoveries += 1;

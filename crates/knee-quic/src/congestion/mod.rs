@@ -27,7 +27,7 @@ mod tests;
 pub use self::observed::Observed;
 
 use self::adaptor::Adaptor;
-use self::detect::Doubt;
+use self::detect::Undo;
 use crate::recovery::{Change, Episode};
 use crate::ring::{Ring, Taken};
 use knee_bundle::LossRule;
@@ -134,7 +134,7 @@ struct Inner {
     rule: LossRule,
     /// When a packet that was overtaken is lost; [`Time::MAX`] if there is none.
     loss_at: Time,
-    doubt: Doubt,
+    undo: Undo,
     /// Order of the packet that was sent first after the handshake.
     first_of_data: u64,
     /// Order of the packet after the first flight of data; the highest number before that flight was
@@ -218,7 +218,7 @@ impl CongestionControl {
             losses: Vec::new(),
             rule: LossRule::default(),
             loss_at: Time::MAX,
-            doubt: Doubt::default(),
+            undo: Undo::default(),
             first_of_data: 0,
             first_flight_end: u64::MAX,
             coupling: None,
@@ -594,7 +594,7 @@ impl Inner {
         }
         let newly_lost = self.take_losses(now);
         if persistent {
-            self.doubt = Doubt::default();
+            self.undo = Undo::default();
             self.counted.timeouts += 1;
             self.reduction = None;
             // Only the first timeout of an episode reduces the threshold, so it is reported outside
@@ -642,7 +642,7 @@ impl Inner {
 
     fn begin_recovery(&mut self, now: Time) {
         self.counted.recoveries += 1;
-        self.doubt.begin();
+        self.undo.begin();
         let prior_window = self.window();
         self.tell(now, Event::RecoveryStart);
         if self.needs.proportional_rate_reduction {
