@@ -44,7 +44,7 @@ pub struct Receiver {
     /// Timestamp to echo (TS.Recent, RFC 7323).
     recent_timestamp: u32,
     /// Whether segments with an old timestamp are discarded (PAWS, RFC 7323, section 5): TCP does.
-    protects: bool,
+    paws: bool,
     /// Segments since the last ACK.
     unacknowledged: u32,
     /// Segments per ACK; zero if `policy` decides.
@@ -84,7 +84,7 @@ impl Receiver {
             next: 0,
             acknowledged: 0,
             recent_timestamp: 0,
-            protects: config.acks == Acks::Tcp,
+            paws: config.acks == Acks::Tcp,
             unacknowledged: 0,
             ack_every: policy.as_ref().map_or(config.ack_every.max(1), |_| 0),
             quick_acks: QuickAcks::new(config),
@@ -172,7 +172,7 @@ impl Receiver {
     #[inline]
     pub fn discards(&self, segment: &Segment) -> bool {
         before(segment.timestamp, self.recent_timestamp)
-            && self.protects
+            && self.paws
             && segment.kind == SegmentKind::Data
             && self.is_ticks_older(segment.timestamp)
     }
