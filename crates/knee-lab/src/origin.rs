@@ -73,8 +73,7 @@ pub enum OriginSettings {
         repeat: Option<u64>,
         /// Whether invalid combinations were left out.
         skip_invalid: bool,
-        /// The key whose values the headline compares; null for the one varied
-        /// last.
+        /// The key whose values the headline compares; null for the default.
         #[serde(default)]
         about: Option<String>,
     },

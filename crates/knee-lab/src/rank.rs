@@ -13,8 +13,8 @@ use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use crate::origin;
 use knee_record::{
-    Company, Control, Meter, RankFigures, RankRun, RankSummary, RankTrace, write_json, write_rank,
-    write_text,
+    Company, Control, INPUTS, Meter, RankFigure, RankFigures, RankRun, RankSummary, RankTrace,
+    write_json, write_rank, write_text,
 };
 use knee_report::rank_page;
 use std::collections::BTreeMap;
@@ -101,12 +101,13 @@ impl Lab {
             make(rank, &rank.runs[number], control)
         })?;
         let made: Vec<Made> = made.into_iter().flatten().collect();
-        let ranked = Ranked {
+        let mut ranked = Ranked {
             runs: made.len(),
             packets: made.iter().map(|made| made.packets).sum(),
             wall_s: meter.stop().wall_s,
             summary: summary(rank, &made),
         };
+        keep_cases(rank, &mut ranked.summary, directory)?;
         write(rank, &all_runs(rank, &made), &ranked.summary, directory)?;
         Ok(ranked)
     }
@@ -121,13 +122,34 @@ fn make(rank: &Rank<'_>, run: &PlannedRank, control: &Control) -> Result<Option<
     }
     let wanted = run.repeat == 1 && run.company == Company::Alone;
     let trace = wanted.then(|| trace::carried(&scenario, &finished.records)).flatten();
-    let figures = RankFigures::of(&scenario, &finished.records, &finished.summary);
+    let figures = RankFigures::of(&finished.summary);
     let PlannedRank { scenario, candidate, company, repeat, seed, .. } = *run;
     Ok(Some(Made {
         run: RankRun { scenario, candidate, company, repeat, seed, figures },
         trace,
         packets: finished.records.cost.data_packets,
     }))
+}
+
+/// Keeps the cases in which the user's own candidates are worst as scenario files.
+fn keep_cases(rank: &Rank<'_>, summary: &mut RankSummary, directory: &Path) -> Result<(), Error> {
+    for (number, worst) in summary.worst.iter_mut().enumerate() {
+        let company = match (worst.what, worst.rival) {
+            (RankFigure::Jain, _) => Company::Itself,
+            (_, Some(rival)) => Company::Rival(rival),
+            (_, None) => Company::Alone,
+        };
+        let candidates = &rank.ranking.candidates;
+        let candidate = candidates.iter().position(|name| *name == worst.candidate);
+        let run = rank.runs.iter().find(|run| {
+            (run.scenario, Some(run.candidate), run.company) == (worst.scenario, candidate, company)
+        });
+        let Some(text) = run.and_then(|run| rank.case_file(run)) else { continue };
+        let file = format!("{INPUTS}/worst-{}.toml", number + 1);
+        write_text(&directory.join(&file), &text)?;
+        worst.file = Some(file);
+    }
+    Ok(())
 }
 
 /// The runs in planned order. A run beside a rival equal to the candidate is taken from the

@@ -40,7 +40,8 @@ pub struct SweepSettings<'g> {
     pub repeat: Option<u64>,
     /// Whether to skip combinations that are not valid scenarios.
     pub skip_invalid: bool,
-    /// The key whose values the headline compares; by default the last varied one.
+    /// The key whose values the headline compares; by default the last varied one whose
+    /// values are names, or else the last one.
     pub about: Option<String>,
     /// The ground.
     pub on: &'g dyn Ground,
@@ -166,8 +167,9 @@ impl Sweep<'_> {
         );
         let named = self.settings.about.as_ref();
         let named = named.and_then(|name| self.keys.iter().position(|key| key.name == *name));
-        let last = || (0..self.keys.len()).rev().find(|key| self.keys[*key].values.len() > 1);
-        SweepSummary { about: named.or_else(last), ..summary }
+        let several = || (0..self.keys.len()).rev().filter(|key| self.keys[*key].values.len() > 1);
+        let names = || several().find(|key| self.keys[*key].is_of_names());
+        SweepSummary { about: named.or_else(names).or_else(|| several().next()), ..summary }
     }
 }
 

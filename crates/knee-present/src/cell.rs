@@ -83,7 +83,8 @@ fn numbers(unit: &'static str, all: &[(&'static str, Option<f64>)]) -> Vec<Numbe
     there.map(|(part, value)| Number { part, unit, value }).collect()
 }
 
-fn suffix(unit: Unit) -> &'static str {
+/// Suffix of the names of columns.
+pub(crate) fn suffix(unit: Unit) -> &'static str {
     match unit {
         Unit::BitsPerSecond => "bps",
         Unit::Seconds => "s",

@@ -37,7 +37,11 @@ impl Table {
         export.rows = self.rows.iter().map(|_| Vec::new()).collect();
         for (at, head) in self.heads.iter().enumerate() {
             let cells: Vec<&Cell> = self.rows.iter().filter_map(|row| row.cells.get(at)).collect();
-            let parts = if in_full && head.column.is_none() { parts(&cells) } else { Vec::new() };
+            let parts = match in_full && head.column.is_none() {
+                true if head.parts.is_empty() => parts(&cells),
+                true => head.parts.clone(),
+                false => Vec::new(),
+            };
             match (&head.column, parts.is_empty()) {
                 (Some(name), _) if in_full => {
                     export.add(name.clone(), &cells, |cell| number(cell, ""));

@@ -2,12 +2,14 @@
 //! within a width.
 
 use crate::Cell;
+use crate::cell::suffix;
 use crate::document::Layout;
 use crate::words::wrapped;
 use comfy_table::presets::NOTHING;
 use comfy_table::{
     Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
 };
+use knee_record::Unit;
 use serde::{Serialize, Serializer};
 
 /// Width of a table that is wider than any terminal.
@@ -16,6 +18,8 @@ const WIDTH: u16 = 120;
 const GAP: usize = 2;
 /// Minimum number of columns, which are never omitted.
 const COLUMNS_MIN: usize = 2;
+/// Roles of the numbers of a mean with its interval.
+pub const INTERVAL: [&str; 3] = ["", "low", "high"];
 /// Maximum length of a word, such as a path, that is never broken.
 const WORD_MAX: usize = 40;
 
@@ -51,6 +55,9 @@ pub struct Head {
     /// Name of the column for programs, if it is not made from the text and the numbers.
     #[serde(skip)]
     pub column: Option<String>,
+    /// Part and unit suffix of each number behind a cell; empty if the cells say so.
+    #[serde(skip)]
+    pub(crate) parts: Vec<(&'static str, &'static str)>,
 }
 
 /// A row. Serialised as the list of its cells.
@@ -87,6 +94,18 @@ impl Head {
     /// Adds an explanation.
     pub fn about(self, about: impl Into<String>) -> Head {
         Head { about: about.into(), ..self }
+    }
+
+    /// Declares the numbers behind the cells, so that the columns for programs do not depend on which
+    /// cells have them: their unit, if it is the same in all rows, and their roles, such as
+    /// [`INTERVAL`].
+    pub fn holds(self, unit: Option<Unit>, parts: &[&'static str]) -> Head {
+        let unit = unit.map_or("", suffix);
+        let unit_of = |part: &&'static str| match INTERVAL.contains(part) {
+            true => (*part, unit),
+            false => (*part, ""),
+        };
+        Head { parts: parts.iter().map(unit_of).collect(), ..self }
     }
 
     /// A column that has this name for programs, word for word.

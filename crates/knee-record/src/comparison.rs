@@ -2,7 +2,7 @@
 
 use crate::Summary;
 use crate::repeat::equal_but_for_the_seed;
-use knee_statistics::{Advice, LEVEL, Paired, holm};
+use knee_statistics::{Advice, Better, Judgement, LEVEL, Paired, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,8 +62,8 @@ pub struct Difference {
     /// Comparison of the pairs; null with one run each.
     #[serde(default)]
     pub compared: Option<Paired>,
-    /// Repeats with which a difference of 5 % would be found in 80 % of cases;
-    /// null if there is a difference, or if the spread is unknown.
+    /// Repeats that would decide a difference of the size seen in 80 % of cases;
+    /// null if it is decided, or if that is unknown.
     #[serde(default)]
     pub repeats_advised: Option<u64>,
 }
@@ -118,9 +118,10 @@ impl Comparison {
         whole.comparisons = holm(compared);
         let advice = Advice::new(LEVEL / whole.comparisons.max(1) as f64);
         for difference in &mut whole.differences {
-            let open = difference.compared.filter(|pairs| !pairs.differs() && !pairs.is_same());
+            let open =
+                difference.compared.filter(|_| difference.word() == Some(Judgement::Undecided));
             difference.repeats_advised =
-                open.and_then(|pairs| advice.repeats(pairs.spread?, pairs.pairs));
+                open.and_then(|pairs| advice.to_decide(&pairs, WORTH_NAMING));
         }
         Some(whole)
     }
@@ -155,6 +156,11 @@ impl RunIdentity {
 }
 
 impl Difference {
+    /// Returns how the pairs compare, more being better; `None` with one run each.
+    pub fn word(&self) -> Option<Judgement> {
+        self.compared.map(|pairs| pairs.judge(Better::More, WORTH_NAMING))
+    }
+
     /// Replaces both values with their means over all pairs.
     fn gather(&mut self, values: &[(f64, f64)]) {
         let mean = |of: fn(&(f64, f64)) -> f64| {

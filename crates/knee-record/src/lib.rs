@@ -55,8 +55,7 @@ pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
 pub use compared::{
-    ComparedWord, MeasureCompared, Side, SideAgainst, SideRun, TwoCompared, compare_sides,
-    compared_in_words,
+    MeasureCompared, Side, SideAgainst, SideRun, TwoCompared, compare_sides, compared_in_words,
 };
 pub use comparison::{Comparison, Difference, RunIdentity};
 pub use conclusion::fill_conclusion;
@@ -80,7 +79,7 @@ pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
 pub use host::{Host, Meter, Usage, rfc3339};
 pub use knee_cc::intern_phase;
 pub use knee_statistics::{
-    Distribution, Interval, Paired, PairedScale, RatioInterval, bootstrap_ratio,
+    Better, Distribution, Interval, Judgement, Paired, PairedScale, RatioInterval, bootstrap_ratio,
     bootstrap_ratio_of_pairs,
 };
 pub use manifest::{Brought, Manifest, Program, sha256_hex, sha256_of};
@@ -94,8 +93,8 @@ pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
 pub use part::{PART, Part};
 pub use print::Unit;
 pub use rank::{
-    Company, RankEntry, RankFigures, RankPlace, RankRun, RankScenario, RankSummary, RankTrace,
-    RankWord, Ranking, read_rank, write_rank,
+    Company, RankEntry, RankFigure, RankFigures, RankPlace, RankRun, RankScenario, RankSummary,
+    RankTrace, RankWorst, Ranking, read_rank, write_rank,
 };
 pub use rates::Rates;
 pub use recording::{Recording, SampleSink, write_run};
@@ -119,7 +118,7 @@ pub use summary::{
     FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict, lockstep_in_words,
 };
 pub use sweep::{
-    Better, GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
+    GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,
     SweepPlace, SweepPoint, SweepRow, SweepRun, SweepRunAt, SweepSummary, SweepVerdict,
     group_measures, read_sweep, read_sweep_runs, sweep_columns, sweep_measures, write_sweep,
 };

@@ -15,7 +15,7 @@ use crate::scatter::{Mark, Words, scatter};
 use crate::words;
 use knee_present::words::{NONE, rate, time_us};
 use knee_present::{Table, text};
-use knee_record::{ComparedWord, MeasureCompared, PointMeasure, SideAgainst, Unit};
+use knee_record::{Judgement, MeasureCompared, PointMeasure, SideAgainst, Unit};
 use minijinja::Value;
 use serde::Serialize;
 
@@ -237,11 +237,11 @@ fn cell(unit: Unit, value: Option<&PointMeasure>, against: Option<&SideAgainst>)
     }
 }
 
-fn class(word: ComparedWord) -> &'static str {
+fn class(word: Judgement) -> &'static str {
     match word {
-        ComparedWord::Better => "better",
-        ComparedWord::Worse => "worse",
-        ComparedWord::NoDifference | ComparedWord::OneRun => "",
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        _ => "",
     }
 }
 

@@ -36,7 +36,7 @@ const BETWEEN: f64 = 34.0;
 struct First {
     /// The one that most points have.
     measure: usize,
-    /// All flows, where there are several groups; else the last one.
+    /// The one that is varied; else all flows, where there are several groups.
     group: usize,
     /// To the right: numbers, if some key has them.
     x: usize,
@@ -203,12 +203,14 @@ fn first(readings: &Readings<'_>) -> First {
             .filter(|one| one.group == *group)
             .any(|one| name.is_some_and(|name| one.measures.contains_key(name)))
     };
+    let named = |name: &str| summary.groups.iter().position(|group| group == name && has_it(group));
+    let varied = summary.varied_group().and_then(named);
     // All flows together have no page load time: then a group that has one.
     let all = summary.groups.iter().position(|group| group == "*" && has_it(group));
     let last = || summary.groups.iter().rposition(has_it);
     First {
         measure,
-        group: all.or_else(last).unwrap_or(summary.groups.len().saturating_sub(1)),
+        group: varied.or(all).or_else(last).unwrap_or(summary.groups.len().saturating_sub(1)),
         x,
         y: if x == compare { other(x) } else { Some(compare) },
         compare,
@@ -371,8 +373,7 @@ fn legend(
     parts.push(format!("<span>{less} is better{relative}</span>"));
     if is_compared(readings, view.compare) {
         parts.push(format!(
-            "<span>★ best {}, everything else being equal; no star: no difference beyond \
-             chance</span>",
+            "<span>★ best {}, everything else being equal; no star: tied or undecided</span>",
             escaped(&readings.summary.keys[view.compare].name)
         ));
     }

@@ -31,6 +31,22 @@ impl Interval {
     /// values on the log scale, `m exp(± t e / m)`, otherwise `m ± t e`. Returns `None` if there
     /// are no values.
     pub fn new(values: &[f64]) -> Option<Interval> {
+        Interval::with_ends(values, ends)
+    }
+
+    /// Like [`Interval::new`], for values between 0 and 1, such as shares and Jain's index: the
+    /// interval is within these bounds. It is `g(m) ± t e g'(m)` on the scale `g(m) = (1 - m)^-1/3 -
+    /// m^-1/3`, which makes the distribution of `m` nearly symmetric near the bounds: the inverse
+    /// cube root cancels the skewness of a mean of gamma-distributed values, which is what is left
+    /// of a value near a bound. It comes closer to 95 % than the logit, and much closer than `m ± t
+    /// e`; the tests have the figures. Values outside the bounds are treated as by
+    /// [`Interval::new`].
+    pub fn of_parts(values: &[f64]) -> Option<Interval> {
+        let bounded = values.iter().all(|value| (0.0..=1.0).contains(value));
+        Interval::with_ends(values, if bounded { ends_within } else { ends })
+    }
+
+    fn with_ends(values: &[f64], ends: fn(f64, f64, f64) -> (f64, f64)) -> Option<Interval> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
@@ -59,6 +75,32 @@ fn ends(mean: f64, half: f64, min: f64) -> (f64, f64) {
     }
     let floor = if min < 0.0 { f64::NEG_INFINITY } else { 0.0 };
     ((mean - half).max(floor), mean + half)
+}
+
+/// Returns the ends of an interval between 0 and 1.
+fn ends_within(mean: f64, half: f64, _min: f64) -> (f64, f64) {
+    if mean <= 0.0 || mean >= 1.0 {
+        return (mean, mean);
+    }
+    let third = 1.0 / 3.0;
+    let scale = |part: f64| (1.0 - part).powf(-third) - part.powf(-third);
+    let slope = third * ((1.0 - mean).powf(-1.0 - third) + mean.powf(-1.0 - third));
+    let back = |wanted: f64| {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            match scale(middle) < wanted {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        0.5 * (low + high)
+    };
+    // Rounding must not move the ends of equal values.
+    match half * slope {
+        far if far < 1e-12 => (mean, mean),
+        far => (back(scale(mean) - far).min(mean), back(scale(mean) + far).max(mean)),
+    }
 }
 
 /// Returns the mean and the sample standard deviation (divisor n - 1; zero for a single value).

@@ -10,6 +10,7 @@ mod bootstrap;
 mod distribution;
 mod integers;
 mod interval;
+mod judgement;
 mod pairs;
 mod power;
 mod sketch;
@@ -22,6 +23,7 @@ pub use bootstrap::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 pub use distribution::{Distribution, Weighted};
 pub use integers::{SortedIntegers, WeightedIntegers, cumulative, minima};
 pub use interval::Interval;
+pub use judgement::{Better, Judgement, undecided};
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;
 pub use sketch::Sketch;
@@ -30,8 +32,8 @@ pub use thin::Thinning;
 
 /// Significance level: a difference this unlikely by chance counts as real.
 pub const LEVEL: f64 = 0.05;
-/// Smallest relative difference worth naming, however certain it is: no two implementations of one
-/// controller are closer.
+/// Relative differences below this count as none, however certain they are: no two implementations
+/// of one controller are closer.
 pub const WORTH_NAMING: f64 = 0.01;
 /// Relative differences below this are rounding errors.
 const ROUNDING: f64 = 1e-9;

@@ -33,7 +33,8 @@ pub struct Paired {
     /// Geometric mean of the ratios, first over second, or mean of the
     /// differences, first minus second; null if only the order is known.
     pub estimate: Option<f64>,
-    /// Lower end of its 95 % interval; null below two pairs.
+    /// Lower end of its 95 % interval, or of the wider one that agrees with
+    /// `p_corrected`; null below two pairs.
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
@@ -41,6 +42,10 @@ pub struct Paired {
     /// ratios, or that of the differences over the mean of all values; null
     /// below two pairs, without spread, and if only the order is known.
     pub spread: Option<f64>,
+    /// Mean of all values of both kinds, which differences are relative to; null
+    /// if only the order is known.
+    #[serde(default)]
+    pub mean: Option<f64>,
     /// Probability that chance alone causes such a difference (p-value); null
     /// below two pairs.
     pub p_value: Option<f64>,
@@ -71,10 +76,13 @@ impl Paired {
             low: None,
             high: None,
             spread: None,
+            mean: None,
             p_value: None,
             p_corrected: None,
         };
         let mean_of_all = values.sum::<f64>() / (2 * pairs.len().max(1)) as f64;
+        let mean = (scale != PairedScale::Order).then_some(mean_of_all);
+        let compared = Paired { mean, ..compared };
         (!pairs.is_empty()).then(|| match scale {
             PairedScale::Order => compared.by_order(),
             PairedScale::Ratio => {
@@ -194,6 +202,26 @@ fn same(a: f64, b: f64) -> bool {
     a == b || a.is_finite() && b.is_finite() && (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
 }
 
+impl Paired {
+    /// Multiplies the probability by the `factor` that corrects it for several comparisons, and
+    /// widens the interval to match: it excludes equality if and only if the corrected probability
+    /// is below 5 %.
+    fn correct(&mut self, factor: f64) {
+        self.p_corrected = self.p_value.map(|p| (p * factor).min(1.0));
+        let (Some(spread), Some(estimate), Some(mean)) = (self.spread, self.estimate, self.mean)
+        else {
+            return;
+        };
+        let error = spread / (self.pairs as f64).sqrt();
+        let half = quantile(LEVEL / factor.max(1.0), self.pairs - 1) * error;
+        let ends = match self.scale {
+            PairedScale::Ratio => (estimate * (-half).exp(), estimate * half.exp()),
+            _ => (estimate - half * mean, estimate + half * mean),
+        };
+        (self.low, self.high) = (Some(ends.0), Some(ends.1));
+    }
+}
+
 /// Corrects comparisons that are made together, so that intervals and probabilities agree: n times
 /// the probability, and the interval for the n-th part of 5 % (Bonferroni; Dunn, "Multiple
 /// comparisons among means", Journal of the American Statistical Association 56, 1961). Comparisons
@@ -202,22 +230,16 @@ pub fn simultaneous<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -
     let all: Vec<&mut Paired> = comparisons.into_iter().collect();
     let count = all.iter().filter(|compared| !compared.is_same()).count();
     for compared in all {
-        compared.p_corrected = compared.p_value.map(|p| (p * count.max(1) as f64).min(1.0));
-        let Some((spread, ratio)) = compared.spread.zip(compared.estimate) else { continue };
-        if compared.scale == PairedScale::Ratio {
-            let error = spread / (compared.pairs as f64).sqrt();
-            let half = quantile(LEVEL / count.max(1) as f64, compared.pairs - 1) * error;
-            compared.low = Some(ratio * (-half).exp());
-            compared.high = Some(ratio * half.exp());
-        }
+        compared.correct(count.max(1) as f64);
     }
     count
 }
 
 /// Corrects comparisons that are made together (Holm, "A simple sequentially rejective multiple
 /// test procedure", Scandinavian Journal of Statistics 6, 1979): the k-th smallest of n p-values is
-/// multiplied by `n + 1 - k`, and never below a smaller one. Comparisons in which nothing differs
-/// do not count. Returns the number of comparisons.
+/// multiplied by `n + 1 - k`, and never below a smaller one. Each interval is widened until it
+/// agrees with its probability. Comparisons in which nothing differs do not count. Returns the
+/// number of comparisons.
 pub fn holm<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -> usize {
     let (same, mut others): (Vec<_>, Vec<_>) =
         comparisons.into_iter().partition(|compared| compared.is_same());
@@ -229,9 +251,9 @@ pub fn holm<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>) -> usize 
     let count = others.len();
     let mut largest: f64 = 0.0;
     for (rank, compared) in others.into_iter().enumerate() {
-        let corrected = compared.p_value.unwrap_or(1.0) * (count - rank) as f64;
-        largest = largest.max(corrected.min(1.0));
-        compared.p_corrected = Some(largest);
+        let p = compared.p_value.unwrap_or(1.0);
+        largest = largest.max(p * (count - rank) as f64);
+        compared.correct(if p > 0.0 { largest / p } else { (count - rank) as f64 });
     }
     count
 }

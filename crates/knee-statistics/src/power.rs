@@ -1,19 +1,19 @@
 //! The number of repeats that a comparison needs.
 
 use crate::student::quantile;
+use crate::{Paired, PairedScale};
 
-/// Relative difference for which repeats are advised.
-pub const WORTH_SEEING: f64 = 0.05;
 /// Largest number of repeats advised.
 const REPEATS_MAX: u64 = 10_000;
-/// Probability of finding such a difference.
+/// Probability of deciding.
 const POWER: f64 = 0.8;
 
-/// Advises how many repeats find a relative difference of [`WORTH_SEEING`] in 80 % of cases, by a
-/// test of a given level.
+/// Advises how many repeats decide a comparison in 80 % of cases, by a test of a given level.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// Numbers of repeats, ascending, each with the largest spread of pairs for which it suffices.
+    level: f64,
+    /// Numbers of repeats, ascending, each with the largest spread of pairs, over the size of the
+    /// difference, for which it suffices.
     spreads: Vec<(u64, f64)>,
 }
 
@@ -26,15 +26,40 @@ impl Advice {
         let spread = |repeats: u64| {
             let freedom = (repeats - 1) as usize;
             let both = quantile(level, freedom) + quantile(2.0 * (1.0 - POWER), freedom);
-            (1.0 + WORTH_SEEING).ln() * (repeats as f64).sqrt() / both
+            (repeats as f64).sqrt() / both
         };
         let numbers = numbers.take_while(|repeats| *repeats <= REPEATS_MAX);
-        Advice { spreads: numbers.map(|repeats| (repeats, spread(repeats))).collect() }
+        Advice { level, spreads: numbers.map(|repeats| (repeats, spread(repeats))).collect() }
+    }
+
+    /// Returns the repeats that decide a comparison if the difference is as large as it seems: they
+    /// show that there is one, or, if it seems smaller than `margin`, that any difference is
+    /// smaller. `None` if more than 10,000 are needed, or if that is unknown.
+    pub fn to_decide(&self, compared: &Paired, margin: f64) -> Option<u64> {
+        if compared.pairs < 2 {
+            return None;
+        }
+        match (compared.scale, compared.spread) {
+            (PairedScale::Order, _) => self.unanimous(compared),
+            (_, None) => (2..=REPEATS_MAX).find(|pairs| 2.0 * power(0.25, *pairs) < self.level),
+            (_, Some(spread)) => {
+                let size = compared.relative(compared.estimate)?.abs();
+                let margin = compared.on_scale(margin);
+                let size = if size > margin { size } else { margin - size };
+                self.repeats(spread / size, compared.pairs)
+            }
+        }
+    }
+
+    /// Returns the repeats for a sign test if all pairs point in one direction.
+    fn unanimous(&self, compared: &Paired) -> Option<u64> {
+        let one_way = compared.more.min(compared.less) == 0 && !compared.is_same();
+        one_way.then(|| (2..=REPEATS_MAX).find(|pairs| 2.0 * power(0.5, *pairs) < self.level))?
     }
 
     /// Returns the repeats needed if `pairs` pairs of runs have the spread `spread`, the standard
-    /// deviation of the logarithm of their ratio. `None` if nothing is known of the spread, or if
-    /// more than 10,000 are needed.
+    /// deviation of their differences over the size of the difference to decide. `None` if nothing
+    /// is known of the spread, or if more than 10,000 are needed.
     ///
     /// The spread of a few pairs is itself uncertain, so the upper end of its one-sided 80 %
     /// interval is used (Browne, "On the use of a pilot sample for sample size determination",
@@ -45,6 +70,10 @@ impl Advice {
         let enough = self.spreads.iter().find(|(_, most)| spread <= *most);
         enough.map(|(repeats, _)| *repeats)
     }
+}
+
+fn power(of: f64, exponent: u64) -> f64 {
+    of.powi(i32::try_from(exponent).unwrap_or(i32::MAX))
 }
 
 /// Returns the 0.2 quantile of the chi-squared distribution by Wilson and Hilferty's cube. It is
@@ -73,7 +102,7 @@ mod tests {
     fn a_known_spread_needs_the_number_of_the_textbooks() {
         let advice = Advice::new(0.05);
         for (spread, normal) in [(0.05, 9), (0.10, 33), (0.20, 132), (0.40, 528)] {
-            let found = advice.repeats(spread, 1_000_001).unwrap();
+            let found = advice.repeats(spread / 1.05_f64.ln(), 1_000_001).unwrap();
             assert!((normal..=normal * 21 / 20 + 3).contains(&found), "{spread}: {found}");
         }
         assert_eq!(advice.repeats(0.0, 3), Some(2));
@@ -81,10 +110,40 @@ mod tests {
 
     #[test]
     fn few_pairs_and_strict_levels_ask_for_more() {
-        let needed = |pairs, level| Advice::new(level).repeats(0.05, pairs).unwrap();
+        let needed = |pairs, level| Advice::new(level).repeats(1.0, pairs).unwrap();
         assert!(needed(3, 0.05) > needed(10, 0.05));
         assert!(needed(10, 0.001) > needed(10, 0.05));
-        assert_eq!(Advice::new(0.05).repeats(0.05, 1), None);
-        assert_eq!(Advice::new(0.05).repeats(50.0, 5), None);
+        assert_eq!(Advice::new(0.05).repeats(1.0, 1), None);
+        assert_eq!(Advice::new(0.05).repeats(1000.0, 5), None);
+    }
+
+    /// Five pairs, 10 % apart with a spread of 20 %; and 0.2 % apart with one of 1 %, which are
+    /// alike once the interval is within 0.8 %.
+    #[test]
+    fn repeats_depend_on_the_size_seen() {
+        let advice = Advice::new(0.05);
+        let noise = [1.0_f64, -1.0, 0.5, -0.5, 0.0];
+        let deviation = (2.5_f64 / 4.0).sqrt();
+        let pairs = |ratio: f64, spread: f64| {
+            let pair = |noise: f64| (ratio * (spread * noise / deviation).exp(), 1.0);
+            Paired::new(&noise.map(pair)).unwrap()
+        };
+        let needed = |ratio: f64, spread: f64| advice.to_decide(&pairs(ratio, spread), 0.01);
+        assert_eq!(needed(1.1, 0.2), advice.repeats(0.2 / 1.1_f64.ln(), 5));
+        let none = 1.01_f64.ln() - 1.002_f64.ln();
+        assert_eq!(needed(1.002, 0.01), advice.repeats(0.01 / none, 5));
+        assert!(needed(1.2, 0.2) < needed(1.1, 0.2));
+        assert_eq!(needed(1.0099, 0.2), None, "close to the margin nothing decides");
+    }
+
+    /// `2 / 2^6` and `2 / 4^3` are the first below 5 %.
+    #[test]
+    fn orders_and_equal_differences_need_enough_pairs() {
+        let advice = Advice::new(0.05);
+        let never = Paired::new(&[(f64::INFINITY, 1.0); 3]).unwrap();
+        assert_eq!(advice.to_decide(&never, 0.01), Some(6));
+        let equal = Paired::new(&[(4.0, 3.0); 2]).unwrap();
+        assert_eq!(advice.to_decide(&equal, 0.01), Some(3));
+        assert_eq!(advice.to_decide(&Paired::new(&[(4.0, 3.0)]).unwrap(), 0.01), None);
     }
 }

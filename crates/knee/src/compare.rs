@@ -7,10 +7,11 @@ use crate::sweep;
 use knee_lab::directory::REPORT;
 use knee_lab::words::{change, figure, is_part, named};
 use knee_lab::{Lab, RunsCompared};
-use knee_present::words::NONE;
+use knee_present::words::{NONE, listed};
 use knee_present::{Cell, Document, Table, number, text};
 use knee_record::{
-    Comparison, Difference, Paired, PairedScale, RunIdentity, SideAgainst, TwoCompared, Unit,
+    Comparison, Difference, Judgement, Paired, PairedScale, RunIdentity, SideAgainst, TwoCompared,
+    Unit,
 };
 
 /// Prints differences between runs: inputs, the measures that matter and, with `--all`, every
@@ -50,18 +51,33 @@ pub fn document(compared: &RunsCompared, all: bool) -> Document {
     let note = match compared.runs.iter().any(|runs| *runs > 1) {
         true => {
             "Means with their 95 % intervals; compared with the first in pairs of the same seed, \
-             all comparisons corrected together (Holm). A difference below 1 % does not count."
+             all comparisons corrected together (Holm), intervals of ratios too. Alike: the \
+             interval lies within 1 %. Undecided: it does not, and no difference is significant."
         }
         false => "One run each: differences may be due to chance. Run all with --repeat 5.",
     };
-    document.words("\n").table(measures(compared, all)).said(note)
+    let document = document.words("\n").table(measures(compared, all)).said(note);
+    undecided(compared).into_iter().fold(document, Document::said)
 }
 
 /// One row for each measure and side.
 fn measures(compared: &RunsCompared, all: bool) -> Table {
     let of_one_group = compared.measures.iter().all(|one| one.group == compared.measures[0].group);
     let flows = (!of_one_group).then(|| text("flows")).into_iter();
-    let figures = ["value", "against the first"].map(number);
+    let figures = [
+        number("value").holds(None, &["", "low", "high", "never"]),
+        number("against the first").holds(
+            None,
+            &[
+                "ratio",
+                "ratio_low",
+                "ratio_high",
+                "difference",
+                "difference_low",
+                "difference_high",
+            ],
+        ),
+    ];
     let heads = flows.chain(["measure", "run"].map(text)).chain(figures).chain([text("outcome")]);
     let mut table = Table::new(heads).called("workload");
     for one in compared.measures.iter().filter(|one| all || one.first) {
@@ -72,13 +88,30 @@ fn measures(compared: &RunsCompared, all: bool) -> Table {
             let value = sweep::text::value(one.measure.unit, value.as_ref());
             let (ratio, word) = against.as_ref().map_or_else(
                 || (Cell::from(NONE), Cell::from("")),
-                |against| (size(one.measure.unit, against), Cell::from(against.word.to_string())),
+                |against| (size(one.measure.unit, against), Cell::from(against.word.word())),
             );
             let row = group.into_iter().chain(measure).chain([value, ratio, word]);
             table.row(row);
         }
     }
     table
+}
+
+/// Says how many repeats would decide what is undecided among the measures shown first.
+fn undecided(compared: &RunsCompared) -> Option<String> {
+    let mut needed: Vec<(&str, u64)> = Vec::new();
+    for one in compared.measures.iter().filter(|one| one.first) {
+        let advised = one.against.iter().flatten().filter_map(|against| against.repeats_advised);
+        let Some(repeats) = advised.max() else { continue };
+        match needed.iter_mut().find(|(title, _)| *title == one.measure.title) {
+            Some((_, most)) => *most = repeats.max(*most),
+            None => needed.push((&one.measure.title, repeats)),
+        }
+    }
+    let named: Vec<String> =
+        needed.iter().map(|(title, repeats)| format!("{title} with --repeat {repeats}")).collect();
+    (!named.is_empty())
+        .then(|| format!("Differences of the sizes seen would be decided for {}.", listed(&named)))
 }
 
 /// Ratio of a side to the first, or their difference, with its interval.
@@ -142,11 +175,16 @@ fn several(compared: &RunsCompared) -> Document {
         pairs => format!(
             "In brackets: the ratio to the first, or for fractions the difference in percentage \
              points, if the difference is significant: {pairs} pairs of runs with the same seed, \
-             the comparisons with each run corrected together (Holm). Without brackets: no \
-             significant difference."
+             the comparisons with each run corrected together (Holm). Without brackets: alike \
+             within 1 %, or undecided."
         ),
     };
     Document::default().table(table).said(note)
+}
+
+/// Returns whether the pairs differ, and by enough to count.
+fn is_different(difference: &Difference) -> bool {
+    difference.word().is_some_and(Judgement::differs)
 }
 
 /// A value with its difference from the first run.
@@ -155,7 +193,7 @@ fn cell(difference: &Difference) -> Cell {
     let by = || format!("{value} ({})", change(&difference.measure, difference.absolute));
     let is_part = is_part(&difference.measure);
     let shown = match (&difference.compared, difference.relative) {
-        (Some(pairs), _) if pairs.differs() => match (pairs.scale, pairs.estimate) {
+        (Some(pairs), _) if is_different(difference) => match (pairs.scale, pairs.estimate) {
             (PairedScale::Ratio, Some(ratio)) if !is_part => format!("{value} (× {ratio:.2})"),
             _ => by(),
         },
@@ -253,15 +291,13 @@ fn paired_row(difference: &Difference) -> [Cell; 5] {
             format!("{} ({} to {})", show_ratio(estimate), show_ratio(low), show_ratio(high));
         Some(Cell::shown(shown, estimate).with("low", low).with("high", high))
     });
-    let verdict = match (pairs, difference.repeats_advised) {
-        (Some(pairs), _) if pairs.is_same() => "the same".to_string(),
-        (Some(pairs), _) if pairs.differs() && pairs.first_is_more() => "more".to_string(),
-        (Some(pairs), _) if pairs.differs() => "less".to_string(),
-        (Some(pairs), Some(needed)) if needed > pairs.pairs as u64 => {
-            format!("none seen; --repeat {needed} would show 5 %")
-        }
-        (Some(_), Some(_)) => "none of 5 %".to_string(),
-        _ => "none seen".to_string(),
+    // More or less, since not every number has a better direction.
+    let verdict = match (difference.word(), difference.repeats_advised) {
+        (Some(Judgement::Better), _) => "more".to_string(),
+        (Some(Judgement::Worse), _) => "less".to_string(),
+        (Some(word), Some(needed)) => format!("{word}; --repeat {needed} would decide"),
+        (Some(word), None) => word.to_string(),
+        (None, _) => String::new(),
     };
     let ratio = ratio.unwrap_or_else(|| NONE.into());
     let measure = Cell::from(&difference.measure);

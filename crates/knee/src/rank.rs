@@ -5,6 +5,7 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::print::Print;
 use crate::screen;
+use knee_lab::command::quoted;
 use knee_lab::directory::{DEFAULT, RANK_TABLE, REPORT};
 use knee_lab::report::rank_table;
 use knee_lab::{Candidates, Error, Rank, RankSettings, Ranked, SIMULATOR};
@@ -66,6 +67,11 @@ fn print(arguments: &arguments::Rank, ranked: &Ranked, directory: &Path) -> Resu
         shown(RANK_TABLE),
         summary.ranking.command,
     );
+    let cases = summary.worst.iter().filter_map(|worst| {
+        let file = shown(worst.file.as_ref()?);
+        Some(format!("worst    knee run {}  ({})\n", quoted(&file), worst.candidate))
+    });
+    let end = end + &cases.collect::<String>();
     document(summary).words(end).print(arguments.print.format(), summary)
 }
 

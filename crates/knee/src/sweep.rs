@@ -77,9 +77,8 @@ fn tell_speed(swept: &Swept) {
         return;
     }
     let speed = (cpu_s >= 0.2).then(|| {
-        let a_minute = runs as f64 / wall_s * 60.0;
-        let thousands = packets as f64 / cpu_s / 1e3;
-        format!(": {a_minute:.0} runs per minute, {thousands:.0} thousand packets per CPU second")
+        let millions = packets as f64 / cpu_s / 1e6;
+        format!(": {millions:.1} million packets per CPU second")
     });
     let plural = if runs == 1 { "" } else { "s" };
     screen::say(&format!("{runs} run{plural} in {wall_s:.1} s{}.", speed.unwrap_or_default()));

@@ -11,7 +11,7 @@ use crate::sweep::{VaryError, list_of_values};
 use crate::text::{ScenarioText, all_or_every_error};
 use knee_cc::Selection;
 use knee_link::RateModel;
-use knee_record::{Company, RankScenario, Ranking};
+use knee_record::{Company, INPUTS, RankScenario, Ranking};
 use knee_scenario::{Flow, Override, Scenario};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -44,6 +44,17 @@ impl Candidates {
             std::iter::once(entry.name).chain(presets)
         });
         Candidates(names.map(str::to_string).collect())
+    }
+
+    /// Those that are neither a controller of this version nor one of its presets.
+    fn own(&self) -> Vec<String> {
+        let known = |name: &String| {
+            let mut entries = knee_cc::controllers().iter();
+            entries.any(|entry| {
+                entry.name == name || entry.presets.iter().any(|preset| preset.name == name)
+            })
+        };
+        self.0.iter().filter(|name| !known(name)).cloned().collect()
     }
 }
 
@@ -164,6 +175,7 @@ impl<'g> Rank<'g> {
             rivals: settings.rivals.0.clone(),
             scenarios,
             repeats: settings.repeat,
+            own: settings.candidates.own(),
             runs_planned: 0,
         };
         let (on, sources) = (settings.on, sources(texts, &all));
@@ -229,6 +241,51 @@ impl<'g> Rank<'g> {
         Scenario { flows, seed: run.seed, ..stage.scenario.clone() }
     }
 
+    /// The scenario of a case as a file for `knee run`, in the folder of inputs: the ranked flow under
+    /// the candidate, and its competitor. `None` if the candidate cannot be named in a file.
+    pub(super) fn case_file(&self, run: &PlannedRank) -> Option<String> {
+        let Ranking { candidates, rivals, scenarios, .. } = &self.ranking;
+        let stage = &self.stages[run.scenario];
+        let mut file: toml::Table = stage.scenario.resolved.parse().ok()?;
+        let flows = file.get("flow")?.as_array()?;
+        let wanted = &scenarios[run.scenario].flow;
+        let named =
+            |flow: &&toml::Value| flow.get("name").and_then(toml::Value::as_str) == Some(wanted);
+        let ranked = flows.iter().find(named)?.as_table()?.clone();
+        let candidate = &candidates[run.candidate];
+        let other = match run.company {
+            Company::Alone => None,
+            Company::Itself => Some(candidate),
+            Company::Rival(rival) => Some(&rivals[rival]),
+        };
+        let flow = |name: &str, cc: &String| {
+            let mut flow = ranked.clone();
+            flow.remove("count");
+            flow.insert("name".to_string(), name.into());
+            flow.insert("cc".to_string(), value_of(cc));
+            toml::Value::Table(flow)
+        };
+        let flows = std::iter::once(flow(CANDIDATE, candidate));
+        let flows = flows.chain(other.map(|other| flow(RIVAL, other)));
+        file.insert("flow".to_string(), toml::Value::Array(flows.collect()));
+        file.remove("claim");
+        file.insert("seed".to_string(), toml::Value::Integer(i64::try_from(run.seed).ok()?));
+        let text = toml::to_string(&file).ok()?;
+        let kept = stage.scenario.files.iter();
+        let kept = kept.map(|file| (format!("{INPUTS}/{}", file.name), file.bytes.clone()));
+        let kept = ScenarioText::new("case.toml", &text).with_files(kept.collect());
+        let is_python = candidate.contains(".py:");
+        if !is_python {
+            let same = kept.scenario(&[]).ok()?.flows;
+            (same == self.scenario(run).flows).then_some(())?;
+        }
+        // The file is kept beside those that it names.
+        Some(stage.scenario.files.iter().fold(text, |text, file| {
+            let name = &file.name;
+            text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""))
+        }))
+    }
+
     /// Label of a run, for messages.
     pub(super) fn label(&self, run: &PlannedRank) -> String {
         let Ranking { scenarios, candidates, rivals, .. } = &self.ranking;
@@ -283,6 +340,12 @@ impl Stage {
             RankScenario { name: scenario.name.clone(), file, flow: flow.name.clone(), left_out };
         Ok((Stage { scenario, flow, candidates, rivals }, described))
     }
+}
+
+/// A controller as typed, as a value of a scenario file: a table, or else its name.
+fn value_of(cc: &str) -> toml::Value {
+    let read = || format!("cc = {cc}").parse::<toml::Table>().ok()?.remove("cc");
+    read().filter(toml::Value::is_table).unwrap_or_else(|| cc.into())
 }
 
 /// The texts, each with the files it names.

@@ -1,6 +1,6 @@
 //! Rankings with a known answer.
 
-use knee_lab::record::{RankEntry, RankSummary, RankWord};
+use knee_lab::record::{Judgement, RankEntry, RankSummary};
 use knee_lab::{Candidates, Lab, Rank, RankSettings, Ranked, ScenarioText};
 use std::fs;
 
@@ -54,8 +54,8 @@ fn a_window_of_one_bdp_is_best() {
     assert!(!summary.seeds_matter, "nothing is random: two runs are certain");
     assert!((power(HALF) - 0.5).abs() < 0.03, "{}", power(HALF));
     assert!((power(TWO) - 0.5).abs() < 0.03, "{}", power(TWO));
-    assert_eq!(summary.entries[0].word, RankWord::Best);
-    assert_eq!(entry(&summary, TWO).word, RankWord::Worse);
+    assert_eq!(summary.entries[0].word, Judgement::Better);
+    assert_eq!(entry(&summary, TWO).word, Judgement::Worse);
     let stretch = |name: &str| entry(&summary, name).stretch.unwrap().mean;
     assert!((stretch(HALF) - 1.0).abs() < 0.03 && (stretch(TWO) - 2.0).abs() < 0.05);
     assert!((power(THREE) - 1.0 / 3.0).abs() < 0.03, "{}", power(THREE));
@@ -75,7 +75,7 @@ fn what_no_seed_changes_differs_whatever_others_do() {
     assert!(summary.seeds_matter, "BBR draws the phase in which it begins");
     assert_eq!(summary.entries[0].candidate, ONE, "{}", summary.says);
     for name in [TWO, THREE, HALF] {
-        assert_eq!(entry(&summary, name).word, RankWord::Worse, "{name}: {}", summary.says);
+        assert_eq!(entry(&summary, name).word, Judgement::Worse, "{name}: {}", summary.says);
     }
 }
 
@@ -96,10 +96,10 @@ fn one_controller_under_two_names_is_no_difference() {
     let text = path("buffer = \"1 BDP\"\nloss = \"0.05 %\"");
     let Ranked { summary, .. } = ranked(&text, &format!("cubic,{twin}"), "bbr", 6);
     assert!(summary.seeds_matter);
-    assert!(summary.entries.iter().all(|entry| entry.word == RankWord::NoDifference));
+    assert!(summary.entries.iter().all(|entry| entry.word == Judgement::Alike));
     let fronts: Vec<bool> = summary.entries.iter().map(|entry| entry.on_front).collect();
     assert_eq!(fronts, [true, true]);
-    assert!(summary.says.contains("No significant difference from"), "{}", summary.says);
+    assert!(summary.says.contains("Alike within 1 %: "), "{}", summary.says);
 }
 
 /// At 1 % random loss a loss-based controller is limited to MSS / RTT · 1.22 / sqrt(p), 2.4 Mbit/s
@@ -108,8 +108,11 @@ fn one_controller_under_two_names_is_no_difference() {
 fn bbr_wins_where_loss_is_random_and_reno_is_behind() {
     let text = path("buffer = \"4 BDP\"\nloss = \"1 %\"");
     let Ranked { summary, .. } = ranked(&text, "reno,bbr", "cubic", 5);
-    assert_eq!((&*summary.entries[0].candidate, summary.entries[0].word), ("bbr", RankWord::Best));
-    assert_eq!(entry(&summary, "reno").word, RankWord::Worse);
+    assert_eq!(
+        (&*summary.entries[0].candidate, summary.entries[0].word),
+        ("bbr", Judgement::Better)
+    );
+    assert_eq!(entry(&summary, "reno").word, Judgement::Worse);
     let used = entry(&summary, "reno").used.unwrap().mean;
     assert!((0.12..0.36).contains(&used), "{used}");
 }
@@ -118,7 +121,7 @@ fn bbr_wins_where_loss_is_random_and_reno_is_behind() {
 #[test]
 fn one_run_cannot_tell() {
     let Ranked { summary, .. } = ranked(&path("loss = \"0.1 %\""), "cubic,reno,bbr", "cubic", 1);
-    assert!(summary.entries.iter().all(|entry| entry.word == RankWord::Unknown));
+    assert!(summary.entries.iter().all(|entry| entry.word == Judgement::Undecided));
     assert!(summary.says.contains("--repeat"), "{}", summary.says);
 }
 

@@ -92,7 +92,7 @@ def _over_time(ax: Any, lines: dict[str, list[tuple[float, float]]], label: str)
 def _plane(ax: Any, entries: list[dict[str, Any]]) -> None:
     """Plots the candidates' means with 95 % intervals; fills those on the Pareto front."""
     for number, entry in enumerate(entries):
-        (x, across), (y, up) = (_interval(entry[key]) for key in ("stretch", "used"))
+        (x, across), (y, up) = (_interval(entry[key]) for key in ("delay", "used"))
         colour = COLOURS[number % len(COLOURS)]
         ax.errorbar(
             x,
@@ -106,7 +106,7 @@ def _plane(ax: Any, entries: list[dict[str, Any]]) -> None:
             linestyle="none",
         )
     ax.set_xlim(left=1)
-    ax.set_xlabel("RTT, 95th percentile, over that of the empty path")
+    ax.set_xlabel("mean RTT over that of the empty path")
     ax.set_ylabel("part of the path used (%)")
     ax.legend(frameon=False)
 

@@ -3,12 +3,11 @@
 
 mod words;
 
-use crate::sweep::{Better, GroupMeasures, PointMeasure, SweepMeasure, sweep_measures};
-use crate::{Comparison, Interval, Paired};
-use knee_statistics::{Advice, LEVEL, holm};
+use crate::sweep::{GroupMeasures, PointMeasure, SweepMeasure, sweep_measures};
+use crate::{Comparison, Judgement, Paired};
+use knee_statistics::{Advice, LEVEL, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 pub use words::compared_in_words;
 
@@ -85,39 +84,14 @@ pub struct MeasureCompared {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideAgainst {
     /// The result in one word.
-    pub word: ComparedWord,
+    pub word: Judgement,
     /// In pairs of the same seed: this side divided by the first, or minus the
     /// first.
     #[serde(flatten)]
     pub compared: Paired,
-    /// Repeats with which a difference of 5 % would be found in 80 % of cases; null
-    /// if there is a difference, or if the spread is unknown.
+    /// Repeats that would decide a difference of the size seen in 80 % of cases; null
+    /// unless the word is undecided, or if that is unknown.
     pub repeats_advised: Option<u64>,
-}
-
-/// How a side compares with the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ComparedWord {
-    /// Significantly better, by 1 % or more.
-    Better,
-    /// Significantly worse, by 1 % or more.
-    Worse,
-    /// No significant difference, or one below 1 %.
-    NoDifference,
-    /// One run each: a difference may be due to chance.
-    OneRun,
-}
-
-impl fmt::Display for ComparedWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ComparedWord::Better => "better",
-            ComparedWord::Worse => "worse",
-            ComparedWord::NoDifference => "no difference",
-            ComparedWord::OneRun => "one run",
-        })
-    }
 }
 
 /// Compares each side with the first, measure by measure. All comparisons are corrected together
@@ -133,13 +107,10 @@ pub fn compare_sides(sides: &[Side]) -> Vec<MeasureCompared> {
     for one in &mut all {
         let better = one.measure.better;
         for against in one.against.iter_mut().flatten() {
-            against.word = word(&against.compared, better);
-            let pairs = against.compared;
-            let open = !pairs.differs() && !pairs.is_same();
-            against.repeats_advised = pairs
-                .spread
-                .filter(|_| open)
-                .and_then(|spread| advice.repeats(spread, pairs.pairs));
+            against.word = against.compared.judge(better, WORTH_NAMING);
+            let open = against.word == Judgement::Undecided;
+            against.repeats_advised =
+                open.then(|| advice.to_decide(&against.compared, WORTH_NAMING)).flatten();
         }
     }
     all
@@ -171,13 +142,13 @@ fn groups(sides: &[Side]) -> Vec<String> {
 fn of(sides: &[Side], group: &str, measure: SweepMeasure) -> Option<MeasureCompared> {
     let (first, _) = sides.split_first()?;
     let values: Vec<Option<PointMeasure>> =
-        sides.iter().map(|side| over_runs(side, group, &measure.name)).collect();
+        sides.iter().map(|side| over_runs(side, group, &measure)).collect();
     if values.iter().all(Option::is_none) {
         return None;
     }
     let against = sides.iter().enumerate().map(|(number, side)| {
         let compared = (number > 0).then(|| paired(side, first, group, &measure.name))??;
-        Some(SideAgainst { word: ComparedWord::OneRun, compared, repeats_advised: None })
+        Some(SideAgainst { word: Judgement::Undecided, compared, repeats_advised: None })
     });
     let by_run = |side: &Side| -> Vec<Option<f64>> {
         let values = side.runs.iter().map(|run| value(run, group, &measure.name));
@@ -203,11 +174,12 @@ fn value(run: &SideRun, group: &str, measure: &str) -> Option<f64> {
     found.measures.get(measure).copied().or_else(never)
 }
 
-fn over_runs(side: &Side, group: &str, measure: &str) -> Option<PointMeasure> {
-    let values: Vec<f64> = side.runs.iter().filter_map(|run| value(run, group, measure)).collect();
+fn over_runs(side: &Side, group: &str, measure: &SweepMeasure) -> Option<PointMeasure> {
+    let values = side.runs.iter().filter_map(|run| value(run, group, &measure.name));
+    let values: Vec<f64> = values.collect();
     let never = values.iter().filter(|value| value.is_infinite()).count();
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    (!values.is_empty()).then(|| PointMeasure { interval: Interval::new(&finite), never })
+    (!values.is_empty()).then(|| PointMeasure { interval: measure.interval(&finite), never })
 }
 
 /// Pairs runs by seed; single runs form a pair whatever their seeds.
@@ -234,19 +206,6 @@ fn paired(side: &Side, first: &Side, group: &str, measure: &str) -> Option<Paire
 /// Returns whether the seed changes none of the measured values.
 fn nothing_is_random(side: &Side) -> bool {
     side.runs.len() > 1 && side.runs.windows(2).all(|pair| pair[0].groups == pair[1].groups)
-}
-
-fn word(compared: &Paired, better: Better) -> ComparedWord {
-    let better = |more: bool| match more == (better == Better::More) {
-        true => ComparedWord::Better,
-        false => ComparedWord::Worse,
-    };
-    match compared.p_corrected {
-        _ if compared.is_same() && compared.pairs > 1 => ComparedWord::NoDifference,
-        None => ComparedWord::OneRun,
-        Some(_) if !compared.differs() || compared.is_small() => ComparedWord::NoDifference,
-        Some(_) => better(compared.first_is_more()),
-    }
 }
 
 #[cfg(test)]
@@ -281,7 +240,7 @@ mod tests {
         let more = side("more", &[11.0e6, 15.5e6, 21.9e6, 13.2e6]);
         let compared = only(&[first, more]);
         let against = compared.against[1].unwrap();
-        assert_eq!((against.word, against.compared.pairs), (ComparedWord::Better, 4));
+        assert_eq!((against.word, against.compared.pairs), (Judgement::Better, 4));
         let (low, high) = (against.compared.low.unwrap(), against.compared.high.unwrap());
         assert!(1.08 < low && low < 1.10 && 1.10 < high && high < 1.12, "{low} to {high}");
         assert!(compared.against[0].is_none() && compared.first);
@@ -298,24 +257,24 @@ mod tests {
     }
 
     /// Values that do not depend on the seed on either side differ with certainty; less than 1 %
-    /// still counts as no difference.
+    /// counts as none.
     #[test]
     fn nothing_random_is_certain() {
         let first = side("first", &[10e6; 2]);
         let word = |other: f64| {
             only(&[first.clone(), side("other", &[other; 2])]).against[1].unwrap().word
         };
-        assert_eq!(word(5e6), ComparedWord::Worse);
-        assert_eq!(word(10.05e6), ComparedWord::NoDifference);
-        assert_eq!(word(10e6), ComparedWord::NoDifference);
-        assert_eq!(word(20e6), ComparedWord::Better);
+        assert_eq!(word(5e6), Judgement::Worse);
+        assert_eq!(word(10.05e6), Judgement::Alike);
+        assert_eq!(word(10e6), Judgement::Alike);
+        assert_eq!(word(20e6), Judgement::Better);
     }
 
     #[test]
     fn one_run_each_decides_nothing() {
         let compared = only(&[side("a", &[1e6]), side("b", &[5e6])]);
         let against = compared.against[1].unwrap();
-        assert_eq!(against.word, ComparedWord::OneRun);
+        assert_eq!(against.word, Judgement::Undecided);
         assert!((against.compared.estimate.unwrap() - 5.0).abs() < 1e-12);
     }
 

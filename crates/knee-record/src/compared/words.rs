@@ -1,6 +1,6 @@
 //! A comparison described in sentences.
 
-use super::{ComparedWord, MeasureCompared, SideAgainst};
+use super::{MeasureCompared, SideAgainst};
 use crate::Unit;
 use knee_statistics::PairedScale;
 
@@ -56,11 +56,8 @@ fn groups(measures: &[MeasureCompared]) -> Vec<&str> {
 
 /// Whether two values differ beyond chance, or in the one run of each.
 fn may_differ(against: &SideAgainst) -> bool {
-    match against.word {
-        ComparedWord::Better | ComparedWord::Worse => true,
-        ComparedWord::NoDifference => false,
-        ComparedWord::OneRun => !against.compared.is_same(),
-    }
+    let one_run = against.compared.pairs < 2 && !against.compared.is_same();
+    against.word.differs() || one_run
 }
 
 /// Formats a comparison: `goodput 1.1 times (1.05 to 1.15), better`.
@@ -74,9 +71,10 @@ fn said(one: &MeasureCompared, against: &SideAgainst) -> String {
         }
         _ => format!("{title} {size}"),
     };
-    match against.word {
-        ComparedWord::OneRun => sized,
-        word => format!("{sized}, {word}"),
+    match against.compared.pairs {
+        // The note says that one run each decides nothing.
+        0 | 1 => sized,
+        _ => format!("{sized}, {}", against.word),
     }
 }
 

@@ -132,10 +132,11 @@ impl Flows<'_, '_> {
         }
     }
 
-    /// RTT divided by the base RTT, distribution over time.
+    /// RTT divided by the base RTT, distribution over time. At least 1: packets smaller than the full
+    /// segments of the base RTT can return sooner.
     pub(crate) fn relative_rtt(&self) -> Result<Distribution, NotMeasurable> {
         self.each_over_one_path()?;
-        self.of_rtts(|rtt, record| Some(in_seconds(rtt) / seconds(record.base_rtt_ns)?))
+        self.of_rtts(|rtt, record| Some((in_seconds(rtt) / seconds(record.base_rtt_ns)?).max(1.0)))
     }
 
     /// Standing queue, seconds: mean over one-second windows of the smallest queueing delay in

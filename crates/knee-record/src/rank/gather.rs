@@ -44,17 +44,6 @@ impl<'r> Runs<'r> {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         values.into_iter().map(|(repeat, values)| (repeat, mean(values))).collect()
     }
-
-    /// Returns the finite values, and the number of infinite ones.
-    pub fn finite(
-        self,
-        company: Company,
-        value: impl Fn(&RankFigures) -> Option<f64>,
-    ) -> (Vec<f64>, usize) {
-        let values: Vec<f64> = self.with(company).filter_map(|run| value(&run.figures)).collect();
-        let never = values.iter().filter(|value| value.is_infinite()).count();
-        (values.into_iter().filter(|value| value.is_finite()).collect(), never)
-    }
 }
 
 impl Runs<'_> {

@@ -6,21 +6,13 @@ mod gather;
 mod summary;
 mod table;
 mod words;
+mod worst;
 
-pub use summary::{
-    RankEntry, RankPlace, RankScenario, RankSummary, RankTrace, RankWord, Ranking, read_rank,
-};
+pub use summary::{RankEntry, RankPlace, RankScenario, RankSummary, RankTrace, Ranking, read_rank};
 pub use table::write_rank;
+pub use worst::{RankFigure, RankWorst};
 
-use crate::measures::measure;
-use crate::view::{RunView, Window};
-use crate::{Records, Summary};
-use knee_scenario::{Measure, Scenario};
-use knee_units::Time;
-
-/// Convergence of two flows: each stays within a quarter of its fair share for two seconds. Band
-/// and hold time are those of the fidelity grid.
-const CONVERGED: Measure = Measure::ConvergenceTime { band: 0.25, hold: Time::from_millis(2000) };
+use crate::Summary;
 
 /// What shares the path with a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,20 +68,15 @@ pub struct RankFigures {
     pub share: Option<f64>,
     /// Jain's index of both flows.
     pub jain: Option<f64>,
-    /// Time until both flows stay near their fair share, seconds; infinite if they never do.
-    pub convergence_s: Option<f64>,
 }
 
 impl RankFigures {
     /// Measures a run in which the candidate's flow is the first, alone or beside one other flow.
-    pub fn of(scenario: &Scenario, records: &Records, summary: &Summary) -> RankFigures {
+    pub fn of(summary: &Summary) -> RankFigures {
         let Some(flow) = summary.flows.first() else { return RankFigures::default() };
         let both: Option<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
         let two = summary.flows.len() > 1;
         let share = flow.goodput_bps.zip(both).filter(|(_, both)| two && *both > 0.0);
-        let view = two.then(|| RunView::new(records, scenario.warmup));
-        let converged =
-            view.and_then(|view| measure(&view, &CONVERGED, "*", Window::default()).ok());
         RankFigures {
             goodput_bps: flow.goodput_bps,
             capacity_bps: flow.capacity_bps,
@@ -101,8 +88,12 @@ impl RankFigures {
             retransmit_ratio: flow.retransmit_ratio,
             share: share.map(|(own, both)| own / both),
             jain: summary.measures.jain.filter(|_| two),
-            convergence_s: converged,
         }
+    }
+
+    /// Returns the mean RTT over that of the empty path, which power divides by.
+    pub(crate) fn delay(&self) -> Option<f64> {
+        Some(self.capacity_share? / self.power.filter(|power| *power > 0.0)?)
     }
 
     /// Returns the 95th percentile of the RTT over the RTT of the empty path.

@@ -1,14 +1,17 @@
 //! `rank.json`: the result of a ranking.
 
 use super::gather::{ByRepeat, Runs, seeds_matter};
-use super::{Company, RankRun, words};
-use crate::{Error, Interval, Paired};
-use knee_statistics::{WORTH_NAMING, holm};
+use super::worst::{RankWorst, worst};
+use super::{Company, RankFigures, RankRun, words};
+use crate::{Error, Interval, Judgement, Paired};
+use knee_statistics::{Advice, Better, LEVEL, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::path::Path;
 
+/// Largest number of the user's own candidates that get sentences of their own.
+pub(super) const OWN_MAX: usize = 3;
 /// Schema name of `rank.json`.
 pub(crate) const SCHEMA: &str = "knee-rank/1";
 
@@ -25,6 +28,10 @@ pub struct Ranking {
     pub scenarios: Vec<RankScenario>,
     /// Seeds of each run.
     pub repeats: u64,
+    /// Those of the candidates that Knee has not under such a name: written by the
+    /// user, or with settings.
+    #[serde(default)]
+    pub own: Vec<String>,
     /// Runs planned.
     pub runs_planned: usize,
 }
@@ -59,25 +66,14 @@ pub struct RankSummary {
     /// Number of comparisons of all candidates with each other, for which the
     /// probabilities are corrected together: the first is chosen by the same runs.
     pub comparisons: usize,
+    /// In what each of the user's own candidates is worst.
+    #[serde(default)]
+    pub worst: Vec<RankWorst>,
     /// One entry per candidate, the one with the most power first.
     pub entries: Vec<RankEntry>,
     /// Recorded links: capacity and throughput of each candidate alone, with
     /// the first seed.
     pub traces: Vec<RankTrace>,
-}
-
-/// How the power of a candidate compares with that of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RankWord {
-    /// It has more power than any other candidate.
-    Best,
-    /// No other candidate has more, but one may have as much.
-    NoDifference,
-    /// Another candidate has more.
-    Worse,
-    /// Unknown: one run is not enough.
-    Unknown,
 }
 
 /// Result of a candidate. Means over all scenarios, with their intervals over
@@ -88,32 +84,39 @@ pub struct RankEntry {
     pub candidate: String,
     /// Power alone, geometric mean over the scenarios; 1 at the knee.
     pub power: Option<Interval>,
-    /// How it compares with the others.
-    pub word: RankWord,
+    /// How its power compares with that of the first. The first itself is better if
+    /// it is better than each other one, undecided if it is against one of them, and
+    /// alike otherwise.
+    pub word: Judgement,
+    /// Repeats that would decide a difference of the size seen in 80 % of cases;
+    /// null unless its word is undecided, or if that is unknown.
+    #[serde(default)]
+    pub repeats_advised: Option<u64>,
     /// Its power compared with that of the first, in pairs of the same seed;
     /// null for the first.
     pub against_first: Option<Paired>,
-    /// Alone: fraction of the path's capacity that was delivered, `0..=1`.
+    /// Alone: fraction of the path's capacity that was delivered, `0..=1`,
+    /// geometric mean over the scenarios.
     pub used: Option<Interval>,
+    /// Alone: mean RTT over that of the empty path, geometric mean over the
+    /// scenarios. Power is `used` over this.
+    #[serde(default)]
+    pub delay: Option<Interval>,
     /// Alone: 95th percentile of the RTT over the RTT of the empty path,
     /// geometric mean over the scenarios.
     pub stretch: Option<Interval>,
-    /// Whether no candidate uses more of the path with less delay.
+    /// Whether no candidate uses more of the path at a smaller mean RTT.
     pub on_front: bool,
+    /// Whether the seed changes anything in its runs alone.
+    #[serde(default = "yes")]
+    pub random: bool,
     /// Alone: bytes retransmitted over bytes sent.
     pub retransmit_ratio: Option<Interval>,
     /// Beside itself: Jain's index.
     pub jain: Option<Interval>,
-    /// Beside itself: time until both stay within a quarter of their fair share
-    /// for two seconds, over the runs in which they do.
-    pub convergence_s: Option<Interval>,
-    /// Number of runs beside itself in which they never do.
-    pub never_converged: usize,
-    /// Number of runs beside itself.
-    pub runs_beside_itself: usize,
     /// Its share beside each rival; a half is fair.
     pub takes: Vec<Option<Interval>>,
-    /// For each seed, `used` and `stretch` over all scenarios, for the chart.
+    /// For each seed, `used` and `delay` over all scenarios, for the chart.
     pub overall: Vec<[f64; 2]>,
     /// Results in each scenario.
     pub places: Vec<RankPlace>,
@@ -122,10 +125,16 @@ pub struct RankEntry {
 /// A candidate alone in one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankPlace {
-    /// For each seed goodput, bit/s, and 95th percentile of the RTT, seconds.
+    /// For each seed goodput, bit/s, and mean RTT, seconds.
     pub points: Vec<[f64; 2]>,
     /// Power; 1 at the knee.
     pub power: Option<Interval>,
+    /// Fraction of the path's capacity that was delivered, `0..=1`.
+    #[serde(default)]
+    pub used: Option<Interval>,
+    /// Mean RTT over that of the empty path.
+    #[serde(default)]
+    pub delay: Option<Interval>,
     /// Payload rate that the path allowed, bit/s.
     pub capacity_bps: Option<f64>,
     /// RTT of the empty path, seconds.
@@ -166,18 +175,12 @@ impl RankSummary {
             .collect();
         all.sort_by(|(a, _), (b, _)| by_power(b).total_cmp(&by_power(a)));
         let seeds_matter = seeds_matter(runs);
-        let runs_of = |candidate: &str| {
-            let candidate = ranking.candidates.iter().position(|name| name == candidate);
-            let scenarios = ranking.scenarios.len();
-            candidate.map(|candidate| Runs { all: runs, candidate, scenarios })
-        };
-        let certain = |candidate: &str| {
-            runs_of(candidate).is_some_and(|runs| runs.nothing_is_random(Company::Alone))
-        };
-        let comparisons = compare(&mut all, certain);
+        let comparisons = compare(&mut all);
         let mut entries: Vec<RankEntry> = all.into_iter().map(|(entry, _)| entry).collect();
-        judge(&mut entries);
+        judge(&mut entries, &Advice::new(LEVEL / comparisons.max(1) as f64));
         front(&mut entries);
+        let own = ranking.own.iter().take(OWN_MAX);
+        let worst = own.filter_map(|own| worst(&ranking, &entries, own)).collect();
         let mut summary = RankSummary {
             schema: SCHEMA.to_string(),
             ranking,
@@ -185,6 +188,7 @@ impl RankSummary {
             says: String::new(),
             seeds_matter,
             comparisons,
+            worst,
             entries,
             traces,
         };
@@ -201,27 +205,35 @@ fn over(values: &ByRepeat) -> Option<Interval> {
     Interval::new(&values.values().copied().collect::<Vec<_>>())
 }
 
+/// Condenses shares and Jain's index.
+fn over_parts(values: &ByRepeat) -> Option<Interval> {
+    Interval::of_parts(&values.values().copied().collect::<Vec<_>>())
+}
+
+fn yes() -> bool {
+    true
+}
+
 fn entry(ranking: &Ranking, all: &[RankRun], candidate: usize) -> RankEntry {
     let runs = Runs { all, candidate, scenarios: ranking.scenarios.len() };
     let (alone, itself) = (Company::Alone, Company::Itself);
-    let used = runs.mean(alone, |figures| figures.capacity_share);
-    let stretch = runs.geometric(alone, |figures| figures.stretch());
-    let (times, never_converged) = runs.finite(itself, |figures| figures.convergence_s);
-    let both = used.iter().filter_map(|(repeat, used)| Some([*used, *stretch.get(repeat)?]));
+    let used = runs.geometric(alone, |figures| figures.capacity_share);
+    let delay = runs.geometric(alone, RankFigures::delay);
+    let both = used.iter().filter_map(|(repeat, used)| Some([*used, *delay.get(repeat)?]));
     RankEntry {
         candidate: ranking.candidates[candidate].clone(),
         power: over(&runs.geometric(alone, |figures| figures.power)),
-        word: RankWord::Unknown,
+        word: Judgement::Undecided,
+        repeats_advised: None,
         against_first: None,
         overall: both.collect(),
-        used: over(&used),
-        stretch: over(&stretch),
+        used: over_parts(&used),
+        delay: over(&delay),
+        stretch: over(&runs.geometric(alone, RankFigures::stretch)),
         on_front: false,
-        retransmit_ratio: over(&runs.mean(alone, |figures| figures.retransmit_ratio)),
-        jain: over(&runs.mean(itself, |figures| figures.jain)),
-        convergence_s: Interval::new(&times),
-        never_converged,
-        runs_beside_itself: times.len() + never_converged,
+        random: !runs.nothing_is_random(alone),
+        retransmit_ratio: over_parts(&runs.mean(alone, |figures| figures.retransmit_ratio)),
+        jain: over_parts(&runs.mean(itself, |figures| figures.jain)),
         takes: takes(runs, ranking),
         places: (0..ranking.scenarios.len()).map(|at| place(ranking, all, candidate, at)).collect(),
     }
@@ -229,7 +241,7 @@ fn entry(ranking: &Ranking, all: &[RankRun], candidate: usize) -> RankEntry {
 
 fn takes(runs: Runs<'_>, ranking: &Ranking) -> Vec<Option<Interval>> {
     let rivals = (0..ranking.rivals.len()).map(Company::Rival);
-    rivals.map(|rival| over(&runs.mean(rival, |figures| figures.share))).collect()
+    rivals.map(|rival| over_parts(&runs.mean(rival, |figures| figures.share))).collect()
 }
 
 fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> RankPlace {
@@ -237,23 +249,26 @@ fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> Ran
     let runs = Runs { all: &here, candidate, scenarios: 1 };
     let alone = || runs.with(Company::Alone).map(|run| run.figures);
     RankPlace {
-        points: alone().filter_map(|f| Some([f.goodput_bps?, f.rtt_p95_s?])).collect(),
+        points: alone().filter_map(|f| Some([f.goodput_bps?, f.delay()? * f.base_rtt_s])).collect(),
         power: over(&runs.mean(Company::Alone, |figures| figures.power)),
+        used: over_parts(&runs.mean(Company::Alone, |figures| figures.capacity_share)),
+        delay: over(&runs.mean(Company::Alone, RankFigures::delay)),
         capacity_bps: alone().find_map(|figures| figures.capacity_bps),
         base_rtt_s: alone().next().map(|figures| figures.base_rtt_s),
-        retransmit_ratio: over(&runs.mean(Company::Alone, |figures| figures.retransmit_ratio)),
-        jain: over(&runs.mean(Company::Itself, |figures| figures.jain)),
+        retransmit_ratio: over_parts(
+            &runs.mean(Company::Alone, |figures| figures.retransmit_ratio),
+        ),
+        jain: over_parts(&runs.mean(Company::Itself, |figures| figures.jain)),
         takes: takes(runs, ranking),
     }
 }
 
 /// Compares each candidate with the first, in pairs of the same seed. The first is the one with the
 /// most power in these very runs, so the probabilities are corrected for the comparisons of all
-/// candidates with each other. `certain` returns whether the
-/// runs of a candidate alone do not depend on the seed: a difference between two such candidates is
-/// not due to chance.
-fn compare(all: &mut [(RankEntry, ByRepeat)], certain: impl Fn(&str) -> bool) -> usize {
-    let certain: Vec<bool> = all.iter().map(|(entry, _)| certain(&entry.candidate)).collect();
+/// candidates with each other. A difference between two candidates whose runs alone do not depend on
+/// the seed is not due to chance.
+fn compare(all: &mut [(RankEntry, ByRepeat)]) -> usize {
+    let certain: Vec<bool> = all.iter().map(|(entry, _)| !entry.random).collect();
     let mut compared: Vec<(usize, usize, Paired)> = Vec::new();
     for (other, (_, power)) in all.iter().enumerate() {
         for (first, (_, more)) in all[..other].iter().enumerate() {
@@ -271,32 +286,29 @@ fn compare(all: &mut [(RankEntry, ByRepeat)], certain: impl Fn(&str) -> bool) ->
     comparisons
 }
 
-/// Judges each candidate. One that may lead only by chance is not called best.
-fn judge(entries: &mut [RankEntry]) {
-    for entry in entries.iter_mut().skip(1) {
-        entry.word = match &entry.against_first {
-            Some(paired) if paired.is_same() || paired.is_small() => RankWord::NoDifference,
-            Some(paired) if paired.differs() => RankWord::Worse,
-            Some(paired) if paired.p_corrected.is_some() => RankWord::NoDifference,
-            _ => RankWord::Unknown,
-        };
+/// Judges each candidate. One that may lead only by chance is not called better.
+fn judge(entries: &mut [RankEntry], advice: &Advice) {
+    let Some((first, others)) = entries.split_first_mut() else { return };
+    for entry in others.iter_mut() {
+        let Some(paired) = &entry.against_first else { continue };
+        entry.word = paired.judge(Better::More, WORTH_NAMING);
+        if entry.word == Judgement::Undecided {
+            entry.repeats_advised = advice.to_decide(paired, WORTH_NAMING);
+        }
     }
-    let any = |word: RankWord| entries.iter().skip(1).any(|entry| entry.word == word);
-    let word = match () {
-        () if any(RankWord::NoDifference) => RankWord::NoDifference,
-        () if any(RankWord::Worse) => RankWord::Best,
-        () => RankWord::Unknown,
+    let any = |word: Judgement| others.iter().any(|entry| entry.word == word);
+    first.word = match () {
+        () if others.is_empty() || any(Judgement::Undecided) => Judgement::Undecided,
+        () if any(Judgement::Alike) => Judgement::Alike,
+        () => Judgement::Better,
     };
-    if let Some(first) = entries.first_mut() {
-        first.word = word;
-    }
 }
 
 /// Marks the candidates that no other dominates. A candidate dominates another if it uses at least
 /// as much of the path at no more delay, and at least one of the two is better by a relevant
 /// amount.
 fn front(entries: &mut [RankEntry]) {
-    let at = |entry: &RankEntry| Some((entry.used?.mean, entry.stretch?.mean));
+    let at = |entry: &RankEntry| Some((entry.used?.mean, entry.delay?.mean));
     let points: Vec<Option<(f64, f64)>> = entries.iter().map(at).collect();
     for (entry, own) in entries.iter_mut().zip(&points) {
         let others = points.iter().flatten();
@@ -304,10 +316,10 @@ fn front(entries: &mut [RankEntry]) {
     }
 }
 
-fn dominates((used, stretch): (f64, f64), own: (f64, f64)) -> bool {
+fn dominates((used, delay): (f64, f64), own: (f64, f64)) -> bool {
     let more = used.partial_cmp(&own.0) != Some(Ordering::Less);
-    let sooner = stretch.partial_cmp(&own.1) != Some(Ordering::Greater);
-    let clearly = used > own.0 * (1.0 + WORTH_NAMING) || stretch < own.1 * (1.0 - WORTH_NAMING);
+    let sooner = delay.partial_cmp(&own.1) != Some(Ordering::Greater);
+    let clearly = used > own.0 * (1.0 + WORTH_NAMING) || delay < own.1 * (1.0 - WORTH_NAMING);
     more && sooner && clearly
 }
 

@@ -13,7 +13,7 @@ const SCHEMA: &str = "knee-rank/1";
 /// A column of figures: its name and the function that reads its value.
 type Figure = (&'static str, fn(&RankFigures) -> Option<f64>);
 
-const FIGURES: [Figure; 11] = [
+const FIGURES: [Figure; 10] = [
     ("goodput_bps", |run| run.goodput_bps),
     ("capacity_bps", |run| run.capacity_bps),
     ("capacity_share", |run| run.capacity_share),
@@ -24,7 +24,6 @@ const FIGURES: [Figure; 11] = [
     ("retransmit_ratio", |run| run.retransmit_ratio),
     ("share", |run| run.share),
     ("jain", |run| run.jain),
-    ("convergence_s", |run| run.convergence_s),
 ];
 
 /// Writes the table. The file appears whole or not at all, and the same runs give the same bytes.

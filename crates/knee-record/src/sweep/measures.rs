@@ -3,22 +3,13 @@
 use super::GroupMeasures;
 use crate::measures::{Column, columns, measure};
 use crate::view::{RunView, Window};
-use crate::{Records, Summary, Unit};
+use crate::{Interval, Records, Summary, Unit};
 use knee_scenario::{Measure, measure};
+use knee_statistics::Better;
 use knee_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Which of two values is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// The larger one.
-    More,
-    /// The smaller one.
-    Less,
-}
 
 /// A measure of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +22,16 @@ pub struct SweepMeasure {
     pub unit: Unit,
     /// Which value is better.
     pub better: Better,
+}
+
+impl SweepMeasure {
+    /// Returns the statistics of several values, with an interval within the bounds of the measure.
+    pub(crate) fn interval(&self, values: &[f64]) -> Option<Interval> {
+        match self.unit == Unit::Fraction || self.name == "jain" {
+            true => Interval::of_parts(values),
+            false => Interval::new(values),
+        }
+    }
 }
 
 /// Returns all measures of a sweep, in the order of the table's columns.

@@ -7,7 +7,7 @@ mod table;
 mod verdict;
 mod words;
 
-pub use measures::{Better, SweepMeasure, group_measures, sweep_measures};
+pub use measures::{SweepMeasure, group_measures, sweep_measures};
 pub use summary::{
     LeftOut, PointGroup, PointMeasure, SweepKey, SweepPoint, SweepSummary, read_sweep,
 };

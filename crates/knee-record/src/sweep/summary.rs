@@ -21,6 +21,14 @@ pub struct SweepKey {
     pub values: Vec<String>,
 }
 
+impl SweepKey {
+    /// Returns whether its values are names, such as those of controllers, rather than numbers.
+    pub fn is_of_names(&self) -> bool {
+        let number = |value: &String| value.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        !self.values.iter().all(number)
+    }
+}
+
 /// Result of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepSummary {
@@ -124,11 +132,12 @@ impl SweepPoint {
 
 fn over_runs(runs: &[&GroupMeasures]) -> BTreeMap<String, PointMeasure> {
     let mut measures = BTreeMap::new();
-    for SweepMeasure { name, .. } in sweep_measures() {
+    for measure in sweep_measures() {
+        let name = measure.name.clone();
         let values: Vec<f64> =
             runs.iter().filter_map(|run| run.measures.get(&name)).copied().collect();
         let never = runs.iter().filter(|run| run.never.contains(&name)).count();
-        let interval = Interval::new(&values);
+        let interval = measure.interval(&values);
         if interval.is_some() || never > 0 {
             measures.insert(name, PointMeasure { interval, never });
         }
@@ -147,6 +156,19 @@ impl SweepSummary {
             (None, false) => &[],
         };
         keys.iter().filter_map(too_many).collect()
+    }
+
+    /// Returns the group of flows that the settings are about: the one of which the headline key, or
+    /// else another key with several values, is a setting.
+    pub fn varied_group(&self) -> Option<&str> {
+        let about = self.about.and_then(|key| self.keys.get(key));
+        let several = self.keys.iter().filter(|key| key.values.len() > 1);
+        let of = |key: &SweepKey| {
+            let named =
+                self.groups.iter().find(|group| key.name.starts_with(&format!("flow.{group}.")));
+            named.map(String::as_str)
+        };
+        about.into_iter().chain(several).find_map(of)
     }
 
     /// Summarises the finished runs of all points.

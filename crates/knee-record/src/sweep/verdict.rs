@@ -2,8 +2,8 @@
 //! of runs that share a seed, and a value that may lead only by chance is not called best.
 
 use super::words::{never, sentence};
-use super::{Better, SweepKey, SweepMeasure, SweepRun, sweep_measures};
-use knee_statistics::{Advice, LEVEL, Paired, holm};
+use super::{SweepKey, SweepMeasure, SweepRun, sweep_measures};
+use knee_statistics::{Advice, Judgement, LEVEL, Paired, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,8 +25,8 @@ pub struct SweepVerdict {
     /// Comparisons along this key, of all groups and measures, for which the
     /// probabilities are corrected together.
     pub comparisons: usize,
-    /// Repeats with which a difference of 5 % would be found in 80 % of cases,
-    /// at every place without a best value; null if the spread is unknown.
+    /// Repeats that would decide differences of the size seen in 80 % of cases, at
+    /// every undecided place; null if that is unknown.
     pub repeats_advised: Option<u64>,
     /// One entry per combination of the other keys at which at least two of
     /// the values have this measure.
@@ -43,11 +43,18 @@ pub struct SweepPlace {
     pub best: Option<usize>,
     /// Values that no other value beats.
     pub leading: Vec<usize>,
-    /// Repeats with which a difference of 5 % would be found in 80 % of cases;
-    /// null if the spread is unknown, or if nothing differs.
+    /// Smallest and largest mean of the leading values, in the measure's unit;
+    /// null if one of them has none.
+    #[serde(default)]
+    pub leading_means: Option<[f64; 2]>,
+    /// Repeats that would decide a difference of the size seen between two leading
+    /// values in 80 % of cases; null if they are alike, or if that is unknown.
     pub repeats_advised: Option<u64>,
     /// Each pair of values.
     pub pairs: Vec<SweepPair>,
+    /// Mean of each value over its runs.
+    #[serde(skip)]
+    pub(super) means: BTreeMap<usize, f64>,
 }
 
 /// Comparison of two values of a key.
@@ -57,6 +64,9 @@ pub struct SweepPair {
     pub value: usize,
     /// Index of the value with which it is compared.
     pub against: usize,
+    /// How the first compares with the other.
+    #[serde(default = "undecided")]
+    pub word: Judgement,
     /// Result of their runs.
     #[serde(flatten)]
     pub compared: Paired,
@@ -72,11 +82,30 @@ impl SweepPlace {
         found(value, against).or_else(|| Some(found(against, value)?.reversed()))
     }
 
-    /// Returns whether a value is significantly better than another one.
-    pub(super) fn beats(&self, value: usize, other: usize, better: Better) -> bool {
-        let pair = self.pair(value, other).filter(Paired::differs);
-        pair.is_some_and(|pair| pair.first_is_more() == (better == Better::More))
+    /// Returns whether a value is better than another one.
+    pub(super) fn beats(&self, value: usize, other: usize) -> bool {
+        self.pairs.iter().any(|pair| match pair.word {
+            Judgement::Better => (pair.value, pair.against) == (value, other),
+            Judgement::Worse => (pair.against, pair.value) == (value, other),
+            _ => false,
+        })
     }
+
+    /// Returns the pairs of leading values.
+    pub(super) fn leading_pairs(&self) -> impl Iterator<Item = &SweepPair> {
+        let leads = |value: &usize| self.leading.contains(value);
+        self.pairs.iter().filter(move |pair| leads(&pair.value) && leads(&pair.against))
+    }
+
+    /// Returns whether the leading values are all alike.
+    pub(super) fn is_tied(&self) -> bool {
+        self.best.is_none() && self.leading_pairs().all(|pair| pair.word == Judgement::Alike)
+    }
+}
+
+/// What the pairs of files without words are.
+fn undecided() -> Judgement {
+    Judgement::Undecided
 }
 
 /// The runs of a point: the index of each key's value, and the values kept of its runs.
@@ -147,17 +176,29 @@ fn place(
     for (number, (value, runs)) in values.iter().enumerate() {
         for (against, others) in &values[number + 1..] {
             if let Some(compared) = compare(runs, others, group, measure) {
-                pairs.push(SweepPair { value: *value, against: *against, compared });
+                let word = Judgement::Undecided;
+                pairs.push(SweepPair { value: *value, against: *against, word, compared });
             }
         }
     }
+    let means =
+        values.iter().filter_map(|(value, runs)| Some((*value, mean(runs, group, measure)?)));
     (!pairs.is_empty()).then(|| SweepPlace {
         at: at.to_vec(),
         best: None,
         leading: Vec::new(),
+        leading_means: None,
         repeats_advised: None,
+        means: means.collect(),
         pairs,
     })
+}
+
+/// Returns the mean over runs; `None` if one of them has no finite value.
+fn mean(runs: &[SweepRun], group: &str, measure: &str) -> Option<f64> {
+    let values: Option<Vec<f64>> = runs.iter().map(|run| value(run, group, measure)).collect();
+    let values = values.filter(|values| !values.is_empty())?;
+    Some(values.iter().sum::<f64>() / values.len() as f64).filter(|mean| mean.is_finite())
 }
 
 fn compare(runs: &[SweepRun], others: &[SweepRun], group: &str, measure: &str) -> Option<Paired> {
@@ -197,11 +238,14 @@ fn decide(verdicts: &mut [SweepVerdict], key: (&[SweepKey], usize), measures: &[
         let Some(measure) = measures.iter().find(|m| m.name == verdict.measure) else { continue };
         verdict.comparisons = comparisons;
         for place in &mut verdict.places {
-            rank(place, measure.better);
+            for pair in &mut place.pairs {
+                pair.word = pair.compared.judge(measure.better, WORTH_NAMING);
+            }
+            rank(place);
             place.repeats_advised = advised(place, &advice);
         }
-        let undecided = verdict.places.iter().filter(|place| place.best.is_none());
-        verdict.repeats_advised = undecided.filter_map(|place| place.repeats_advised).max();
+        verdict.repeats_advised =
+            verdict.places.iter().filter_map(|place| place.repeats_advised).max();
         verdict.says = sentence(verdict, key, measure);
         verdict.places.iter_mut().for_each(mirror);
     }
@@ -212,13 +256,14 @@ fn mirror(place: &mut SweepPlace) {
     let turned = |pair: &SweepPair| SweepPair {
         value: pair.against,
         against: pair.value,
+        word: pair.word.reversed(),
         compared: pair.compared.reversed(),
     };
     let turned: Vec<SweepPair> = place.pairs.iter().map(turned).collect();
     place.pairs.extend(turned);
 }
 
-fn rank(place: &mut SweepPlace, better: Better) {
+fn rank(place: &mut SweepPlace) {
     let mut values: Vec<usize> = Vec::new();
     for value in place.pairs.iter().flat_map(|pair| [pair.value, pair.against]) {
         if !values.contains(&value) {
@@ -226,22 +271,24 @@ fn rank(place: &mut SweepPlace, better: Better) {
         }
     }
     values.sort_unstable();
-    let beats = |a: usize, b: usize| place.beats(a, b, better);
     let others = |value: usize| values.iter().copied().filter(move |other| *other != value);
     let best =
-        values.iter().copied().find(|value| others(*value).all(|other| beats(*value, other)));
-    let beaten = |value: &usize| others(*value).any(|other| beats(other, *value));
-    let leading = values.iter().copied().filter(|value| !beaten(value)).collect();
-    (place.best, place.leading) = (best, leading);
+        values.iter().copied().find(|value| others(*value).all(|other| place.beats(*value, other)));
+    let beaten = |value: &usize| others(*value).any(|other| place.beats(other, *value));
+    let leading: Vec<usize> = values.iter().copied().filter(|value| !beaten(value)).collect();
+    let means: Option<Vec<f64>> =
+        leading.iter().map(|value| place.means.get(value).copied()).collect();
+    let ends = means.map(|means| {
+        let (low, high) = (f64::INFINITY, f64::NEG_INFINITY);
+        [means.iter().copied().fold(low, f64::min), means.iter().copied().fold(high, f64::max)]
+    });
+    (place.best, place.leading, place.leading_means) = (best, leading, ends);
 }
 
-/// Returns the repeats advised for the pair of leading values with the largest spread.
+/// Returns the repeats that decide the largest undecided difference between leading values.
 fn advised(place: &SweepPlace, advice: &Advice) -> Option<u64> {
-    let leads = |pair: &&SweepPair| {
-        place.leading.contains(&pair.value) && place.leading.contains(&pair.against)
-    };
-    let open = place.pairs.iter().filter(leads).map(|pair| pair.compared);
-    let open: Vec<Paired> = open.filter(|pair| !pair.is_same()).collect();
-    let needed = |pair: &Paired| advice.repeats(pair.spread?, pair.pairs);
-    open.iter().map(needed).collect::<Option<Vec<u64>>>()?.into_iter().max()
+    let open = place.leading_pairs().filter(|pair| pair.word == Judgement::Undecided);
+    let size = |pair: &&SweepPair| pair.compared.size().unwrap_or(f64::INFINITY);
+    let largest = open.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    advice.to_decide(&largest.compared, WORTH_NAMING)
 }

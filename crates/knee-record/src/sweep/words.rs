@@ -3,7 +3,7 @@
 use super::verdict::VALUES_MAX;
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::Unit;
-use knee_statistics::{Paired, PairedScale};
+use knee_statistics::{Judgement, Paired, PairedScale};
 use std::collections::BTreeSet;
 
 /// Largest number of combinations of the other settings that are listed; more are counted.
@@ -17,9 +17,11 @@ pub(super) fn sentence(
 ) -> String {
     let key = &keys[at];
     let title = capital(&measure.title);
+    let pairs = || verdict.places.iter().flat_map(|place| &place.pairs);
     let said = match verdict.places.as_slice() {
+        _ if pairs().all(|pair| pair.compared.p_value.is_none()) => "undecided".to_string(),
         [place] => of_one_place(place, key, measure),
-        places => of_places(places, keys, at),
+        places => of_places(places, (keys, at), measure),
     };
     format!("{title}: {said}{}.", advice(verdict))
 }
@@ -75,86 +77,112 @@ fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> S
         let by = by.map(|(other, pair)| format!(", {}", against(&pair, name(other), measure)));
         return format!("best with {} = {}{}", key.name, name(best), by.unwrap_or_default());
     }
-    let leading: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
-    let mut pairs = place.pairs.iter();
-    let known = pairs.clone().any(|pair| pair.compared.p_value.is_some());
-    if pairs.all(|pair| pair.compared.is_same()) {
-        return format!("the same with {} = {}", key.name, list(&leading));
-    }
-    if !known {
-        return format!(
-            "one run with each {} cannot distinguish a difference from chance",
-            key.name
-        );
-    }
-    let beaten: BTreeSet<usize> = place
-        .pairs
-        .iter()
-        .flat_map(|pair| [pair.value, pair.against])
-        .filter(|value| !place.leading.contains(value))
-        .collect();
-    let all = beaten.is_empty();
-    let beats = |a: usize, b: usize| place.beats(a, b, measure.better);
-    let ahead = place.leading.iter().all(|a| beaten.iter().all(|b| beats(*a, *b)));
-    let behind = match (all, ahead) {
-        (true, _) => "",
-        (false, true) => ", which are ahead of the rest",
-        (false, false) => ", not all of which are ahead of the rest",
-    };
-    let by = match (all, place.pairs.as_slice()) {
-        (true, [pair]) => {
-            format!(" ({})", against(&pair.compared, name(pair.against), measure))
-        }
-        _ => String::new(),
-    };
-    format!("no difference between {} = {}{by}{behind}", key.name, list(&leading))
+    let rest = rest(place, &name);
+    format!("{}{rest}", leading(place, &key.name, &name, measure))
 }
 
-fn of_places(places: &[SweepPlace], keys: &[SweepKey], at: usize) -> String {
-    let key = &keys[at];
-    if places.iter().flat_map(|place| &place.pairs).all(|pair| pair.compared.p_value.is_none()) {
-        return format!(
-            "one run with each {} cannot distinguish a difference from chance",
-            key.name
-        );
+/// Describes the leading values of a place without a best one: `undecided between cc = a and b (9.1
+/// to 9.4 Mbit/s, 3 % apart)`.
+fn leading<'k>(
+    place: &SweepPlace,
+    key: &str,
+    name: &dyn Fn(usize) -> &'k str,
+    measure: &SweepMeasure,
+) -> String {
+    let names: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
+    let of = format!("{key} = {}", list(&names));
+    let same = place.leading_pairs().all(|pair| pair.compared.is_same());
+    let means = place.leading_means.map(|ends| ends.map(|mean| measure.unit.show(mean)));
+    let shown = match &means {
+        Some([low, high]) if low == high => format!(" ({low})"),
+        Some([low, high]) => format!(" ({low} to {high}{})", apart(place.leading_means)),
+        None => String::new(),
+    };
+    match (place.is_tied(), place.pairs.len() > place.leading_pairs().count()) {
+        (true, true) => format!("tied for best, within 1 %: {of}{shown}"),
+        (true, false) if same => format!("the same with {of}{shown}"),
+        (true, false) => format!("alike within 1 % with {of}{shown}"),
+        (false, _) => format!("undecided between {of}{shown}"),
     }
+}
+
+/// Says how far apart the leading values are: `, 36 % apart`.
+fn apart(means: Option<[f64; 2]>) -> String {
+    match means {
+        Some([low, high]) if low > 0.0 && high / low >= 2.0 => {
+            format!(", a factor of {} apart", Unit::Number.show((high / low * 10.0).round() / 10.0))
+        }
+        Some([low, high]) if low > 0.0 && high / low >= 1.0005 => {
+            let digits = usize::from(high / low < 1.0995);
+            format!(", {:.digits$} % apart", (high / low - 1.0) * 100.0)
+        }
+        _ => String::new(),
+    }
+}
+
+/// Says how the values that are beaten compare with the leading ones.
+fn rest<'k>(place: &SweepPlace, name: &dyn Fn(usize) -> &'k str) -> String {
+    let all = place.pairs.iter().flat_map(|pair| [pair.value, pair.against]);
+    let beaten: BTreeSet<usize> = all.filter(|value| !place.leading.contains(value)).collect();
+    let unbeaten = |value: &&usize| !place.leading.iter().all(|best| place.beats(*best, **value));
+    let open: Vec<&str> = beaten.iter().filter(unbeaten).map(|value| name(*value)).collect();
+    match (beaten.is_empty(), open.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => ", better than the rest".to_string(),
+        (false, false) => format!("; {} cannot be told from all of them", list(&open)),
+    }
+}
+
+fn of_places(
+    places: &[SweepPlace],
+    (keys, at): (&[SweepKey], usize),
+    measure: &SweepMeasure,
+) -> String {
+    let key = &keys[at];
+    let name = |value: usize| key.values[value].as_str();
     let all = places.len();
-    let won = |value: Option<usize>| -> Vec<&SweepPlace> {
-        places.iter().filter(|place| place.best == value).collect()
+    let won = |value: usize| -> Vec<&SweepPlace> {
+        places.iter().filter(|place| place.best == Some(value)).collect()
     };
     let mut winners: Vec<(usize, Vec<&SweepPlace>)> =
-        (0..key.values.len()).map(|value| (value, won(Some(value)))).collect();
+        (0..key.values.len()).map(|value| (value, won(value))).collect();
     winners.retain(|(_, places)| !places.is_empty());
     winners.sort_by_key(|(value, places)| (usize::MAX - places.len(), *value));
-    let open = won(None);
-    if winners.is_empty() {
-        let what = "no value is better than each other one at any of";
-        return format!("{what} {all} combinations of the other settings");
-    }
+    let open: Vec<&SweepPlace> = places.iter().filter(|place| place.best.is_none()).collect();
     if winners.len() == 1 && open.is_empty() {
-        let (value, _) = winners[0];
+        let best = name(winners[0].0);
         return format!(
-            "best with {} = {} at all {all} combinations of the other settings",
-            key.name, key.values[value]
+            "best with {} = {best} at all {all} combinations of the other settings",
+            key.name
         );
     }
     if all <= NAMED_MAX {
-        let with = |places: &[&SweepPlace]| with(places, keys, at);
         let named = winners.iter().map(|(value, places)| {
-            format!("best with {} = {} at {}", key.name, key.values[*value], with(places))
+            format!("best with {} = {} at {}", key.name, name(*value), with(places, keys, at))
         });
-        let none = (!open.is_empty()).then(|| format!("no difference at {}", with(&open)));
-        return named.chain(none).collect::<Vec<_>>().join("; ");
+        let others = open.iter().map(|place| {
+            let said = leading(place, &key.name, &name, measure);
+            format!("{said} at {}", with(&[*place], keys, at))
+        });
+        return named.chain(others).collect::<Vec<_>>().join("; ");
     }
-    let named = winners.iter().map(|(value, places)| {
-        format!("{} = {} at {}", key.name, key.values[*value], places.len())
-    });
-    let named: Vec<String> = named.collect();
-    let rest = match open.len() {
-        0 => String::new(),
-        open => format!("; no difference at {open}"),
+    let (tied, undecided): (Vec<&SweepPlace>, Vec<&SweepPlace>) =
+        open.into_iter().partition(|place| place.is_tied());
+    let count = |what: &str, places: &[&SweepPlace]| {
+        (!places.is_empty()).then(|| format!("{what} at {}", places.len()))
     };
-    format!("of {all} combinations of the other settings, best with {}{rest}", named.join(", "))
+    let open = [count("tied", &tied), count("undecided", &undecided)];
+    let open: Vec<String> = open.into_iter().flatten().collect();
+    if winners.is_empty() {
+        let what = format!("no value of {} is best at any of", key.name);
+        return format!("{what} {all} combinations of the other settings ({})", open.join(", "));
+    }
+    let named = winners
+        .iter()
+        .map(|(value, places)| format!("{} = {} at {}", key.name, name(*value), places.len()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let said = format!("of {all} combinations of the other settings, best with {named}");
+    std::iter::once(said).chain(open).collect::<Vec<_>>().join("; ")
 }
 
 /// Lists the other settings of some places: `link.a.buffer = 1 BDP and link.a.buffer = 4 BDP`.
@@ -194,21 +222,22 @@ fn against(pair: &Paired, other: &str, measure: &SweepMeasure) -> String {
     format!("{times} {other}{}", ends.unwrap_or_default())
 }
 
-/// Returns the advice how to find a difference.
+/// Returns the advice how to decide what is undecided.
 fn advice(verdict: &SweepVerdict) -> String {
-    let open = verdict.places.iter().filter(|place| place.best.is_none());
-    let differs = |place: &&SweepPlace| place.pairs.iter().any(|pair| !pair.compared.is_same());
-    let open: Vec<&SweepPlace> = open.filter(differs).collect();
-    let pairs = || open.iter().flat_map(|place| &place.pairs);
-    if pairs().next().is_none() {
-        return String::new();
-    }
-    let runs = pairs().map(|pair| pair.compared.pairs).max().unwrap_or(0) as u64;
-    match verdict.repeats_advised {
-        _ if runs < 2 => "; add --repeat 5".to_string(),
-        Some(needed) if needed <= runs => "; a difference of 5 % would have been found".to_string(),
-        Some(needed) => format!("; --repeat {needed} would find a difference of 5 %"),
-        None => String::new(),
+    let is_open = |place: &&SweepPlace| place.best.is_none() && !place.is_tied();
+    let open: Vec<&SweepPlace> = verdict.places.iter().filter(is_open).collect();
+    let undecided = open.iter().flat_map(|place| &place.pairs);
+    let undecided = undecided.filter(|pair| pair.word == Judgement::Undecided);
+    let runs = undecided.map(|pair| pair.compared.pairs).max();
+    match (runs, verdict.repeats_advised) {
+        (None, _) => String::new(),
+        (Some(0 | 1), _) => " with one run each; add --repeat 5".to_string(),
+        (Some(runs), Some(needed)) => {
+            let sizes =
+                if open.len() == 1 { "a difference of this size" } else { "such differences" };
+            format!(", with {runs} repeats; --repeat {needed} would decide {sizes}")
+        }
+        (Some(runs), None) => format!(", with {runs} repeats"),
     }
 }
 
@@ -227,9 +256,19 @@ mod tests {
 
     fn place(buffer: usize, best: Option<usize>) -> SweepPlace {
         let compared = Paired::new(&[(1.0, 2.0), (1.1, 2.3)]).expect("two pairs");
-        let pair = crate::SweepPair { value: 0, against: 1, compared };
-        let at = vec![0, buffer];
-        SweepPlace { at, best, leading: vec![0, 1], repeats_advised: None, pairs: vec![pair] }
+        let word = best.map_or(Judgement::Undecided, |best| match best {
+            0 => Judgement::Better,
+            _ => Judgement::Worse,
+        });
+        SweepPlace {
+            at: vec![0, buffer],
+            best,
+            leading: best.map_or(vec![0, 1], |best| vec![best]),
+            leading_means: Some([5.92e6, 8.05e6]),
+            repeats_advised: None,
+            pairs: vec![crate::SweepPair { value: 0, against: 1, word, compared }],
+            means: Default::default(),
+        }
     }
 
     fn says(places: Vec<SweepPlace>) -> String {
@@ -263,11 +302,12 @@ mod tests {
     fn the_headline_says_where_a_value_is_best() {
         let said = says(vec![place(0, Some(1)), place(1, None)]);
         let first = "Goodput: best with flow.a.cc = reno at link.b.buffer = 1 BDP; \
-                     no difference at link.b.buffer = 2 BDP";
+                     undecided between flow.a.cc = bbr and reno (5.92 Mbit/s to 8.05 Mbit/s, 36 % \
+                     apart) at link.b.buffer = 2 BDP, with 2 repeats";
         assert!(said.starts_with(first), "{said}");
         let said = says((0..5).map(|at| place(at, [Some(1), Some(0), None][at % 3])).collect());
         let counted = "of 5 combinations of the other settings, best with flow.a.cc = bbr at 2, \
-                       flow.a.cc = reno at 2; no difference at 1";
+                       flow.a.cc = reno at 2; undecided at 1, with 2 repeats";
         assert!(said.contains(counted), "{said}");
         let said = says((0..3).map(|at| place(at, Some(0))).collect());
         assert!(said.contains("best with flow.a.cc = bbr at all 3 combinations"), "{said}");

@@ -283,6 +283,11 @@ fn power_is_one_at_the_knee() {
         row.rtt_ns *= 2;
     });
     close(value(&records, &Measure::Power, "a"), 0.5);
+    // Small packets that return sooner than full segments.
+    change(&mut records.samples, |row| {
+        row.rtt_ns /= 4;
+    });
+    close(value(&records, &Measure::Power, "a"), 1.0);
     records.rates = rates(&["delay = \"1 ms\""], &[&[0]]);
     assert!(reason(&records, &Measure::Power, "a").contains("no rate"));
 }

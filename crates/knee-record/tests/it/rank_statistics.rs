@@ -3,7 +3,7 @@
 //!
 //! `KNEE_RANKINGS=2000` raises the number of rankings tried.
 
-use knee_record::{Company, RankFigures, RankRun, RankScenario, RankSummary, RankWord, Ranking};
+use knee_record::{Company, Judgement, RankFigures, RankRun, RankScenario, RankSummary, Ranking};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -42,7 +42,7 @@ fn ranking(number: u64, candidates: usize, repeats: u64, factor: f64) -> RankSum
 }
 
 fn calls_any_worse(summary: &RankSummary) -> bool {
-    summary.entries.iter().any(|entry| entry.word == RankWord::Worse)
+    summary.entries.iter().any(|entry| entry.word == Judgement::Worse)
 }
 
 /// The first is chosen by the same runs that the others are compared in: at most 5 % of the
@@ -66,7 +66,7 @@ fn a_worse_candidate_is_found() {
     let finds = |number: &u64| {
         let summary = ranking(*number, 10, 10, 0.8);
         let last = summary.entries.last().unwrap();
-        (last.candidate.as_str(), last.word) == ("candidate-9", RankWord::Worse)
+        (last.candidate.as_str(), last.word) == ("candidate-9", Judgement::Worse)
     };
     let found = (0..100).filter(finds).count();
     assert!(found >= 95, "{found} of 100");

@@ -82,10 +82,11 @@ fn the_same_controller_under_two_names_rarely_wins() {
     }
 }
 
-/// With a few repeats, then as many as the sweep advises, a true difference of 5 % is found in at
-/// least 80 % of sweeps.
+/// With a few repeats, then as many as the sweep advises for a difference of the size seen, a true
+/// difference of 20 % is found in at least 80 % of sweeps. What the pilot runs show may by chance be
+/// larger, but so may what they show of the spread.
 #[test]
-fn a_difference_of_five_per_cent_is_found_with_the_repeats_advised() {
+fn a_difference_is_found_with_the_repeats_advised() {
     let sweeps = sweeps();
     let goodput = |summary: &SweepSummary| {
         summary.verdicts.iter().find(|verdict| verdict.measure == "goodput_bps").unwrap().clone()
@@ -93,17 +94,17 @@ fn a_difference_of_five_per_cent_is_found_with_the_repeats_advised() {
     for (pilot, spread) in [(3, 0.04), (5, 0.06), (10, 0.10)] {
         let mut found = 0;
         for number in 0..sweeps as u64 {
-            let first = goodput(&sweep(number, 2, pilot, spread, 1.05));
-            let best = match first.places[0].best {
-                None => {
-                    let advised = first.repeats_advised.expect("the spread is known");
-                    goodput(&sweep(number, 2, advised.max(pilot), spread, 1.05)).places[0].best
+            let first = goodput(&sweep(number, 2, pilot, spread, 1.2));
+            let best = match (first.places[0].best, first.repeats_advised) {
+                (None, Some(advised)) => {
+                    goodput(&sweep(number, 2, advised.max(pilot), spread, 1.2)).places[0].best
                 }
-                best => best,
+                (best, _) => best,
             };
             found += usize::from(best == Some(0));
         }
         let part = found as f64 / sweeps as f64;
+        println!("{pilot} repeats at first, spread {spread}: {part}");
         assert!(part >= 0.8, "{pilot} repeats at first, spread {spread}: {part}");
     }
 }
@@ -119,13 +120,15 @@ fn verdicts_say_what_was_found() {
     assert!(twice.starts_with("Goodput: best with flow.main.cc = name-0, "), "{twice}");
     assert!(twice.contains("times name-1, "), "{twice}");
     let same = &says(sweep(7, 2, 5, 0.05, 1.0))["goodput_bps"];
-    assert!(same.starts_with("Goodput: no difference between"), "{same}");
-    assert!(
-        same.contains("--repeat ") && same.ends_with("would find a difference of 5 %."),
-        "{same}"
-    );
+    let between = "Goodput: undecided between flow.main.cc = name-0 and name-1 (";
+    assert!(same.starts_with(between) && same.contains(" % apart), with 5 repeats; "), "{same}");
+    let advice = "would decide a difference of this size.";
+    assert!(same.contains("--repeat ") && same.ends_with(advice), "{same}");
+    let alike = &says(sweep(7, 2, 40, 0.005, 1.0))["goodput_bps"];
+    let between = "Goodput: alike within 1 % with flow.main.cc = name-0 and name-1 (";
+    assert!(alike.starts_with(between) && alike.ends_with(")."), "{alike}");
     let one = &says(sweep(7, 2, 1, 0.05, 2.0))["goodput_bps"];
-    assert!(one.contains("one run with each") && one.ends_with("add --repeat 5."), "{one}");
+    assert_eq!(one, "Goodput: undecided with one run each; add --repeat 5.");
 }
 
 /// A sweep over values of one key, each with its goodput by seed.
@@ -164,13 +167,27 @@ fn values_are_ahead_of_those_that_they_beat() {
     let less: Vec<f64> = a.iter().zip(noise).map(|(a, noise)| 0.8 * a * noise).collect();
     let unsteady = [2e6, 20e6, 5e6, 14e6, 3e6, 19e6, 4e6, 16e6];
     let all = says(&["a", "b", "c"], &[&a, &like_a, &less]);
-    assert!(all.contains("between cc = a and b, which are ahead of the rest"), "{all}");
+    assert!(all.contains("cc = a and b (") && all.contains("), better than the rest"), "{all}");
     let missing = says(&["a", "b", "c"], &[&a, &like_a]);
-    assert!(missing.contains("between cc = a and b (") && !missing.contains("rest"), "{missing}");
+    assert!(missing.contains("cc = a and b (") && !missing.contains("rest"), "{missing}");
     let some = says(&["a", "b", "c"], &[&a, &unsteady, &less]);
-    assert!(
-        some.contains("between cc = a and b, not all of which are ahead of the rest"),
-        "{some}"
+    assert!(some.contains("; c cannot be told from all of them, with 8 repeats"), "{some}");
+}
+
+/// Values that are alike and better than the others are tied; 0.5 % is no difference, however
+/// certain.
+#[test]
+fn values_within_the_margin_are_tied() {
+    let said = |goodputs: &[&[f64]]| {
+        let verdicts = by_goodput(&["a", "b", "c"], goodputs).verdicts;
+        verdicts.into_iter().find(|one| one.measure == "goodput_bps").unwrap().says
+    };
+    let noise = [1.0, 1.001, 0.999, 1.0, 1.002, 0.998, 1.0, 1.001];
+    let of = |goodput: f64| noise.map(|noise| goodput * noise);
+    assert_eq!(
+        said(&[&of(9.05e6), &of(9e6), &of(8e6)]),
+        "Goodput: tied for best, within 1 %: cc = a and b (9 Mbit/s to 9.05 Mbit/s, 0.6 % apart), \
+         better than the rest."
     );
 }
 
@@ -236,7 +253,7 @@ fn verdicts_say_if_no_run_got_there() {
         "Page load time: not finished within the run with cc = cubic, bbr or reno."
     );
     let same = says(&["cubic", "bbr"], &[Some(2.0), Some(2.0)]);
-    assert_eq!(same, "Page load time: the same with cc = cubic and bbr.");
+    assert_eq!(same, "Page load time: the same with cc = cubic and bbr (2 s).");
     let one = says(&["cubic", "bbr"], &[None, Some(2.0)]);
     assert!(!one.contains("not finished"), "{one}");
 }

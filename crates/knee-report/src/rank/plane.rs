@@ -13,28 +13,30 @@ pub(super) const NARROW: [f64; 2] = [400.0, 360.0];
 pub(super) fn caption(summary: &RankSummary) -> &'static str {
     match summary.ranking.repeats {
         1 => {
-            "Each controller alone: best is up and to the left. Dashed: the Pareto front. One run \
+            "Each controller alone: best is up and to the left. Dotted: the Pareto front; dashed: a \
+             full path with empty queues. One run \
              each has no ellipses: use --repeat."
         }
         _ => {
             "Each controller alone: best is up and to the left. Dot: mean; ellipse: one standard \
-             deviation over the seeds. Dashed: the Pareto front."
+             deviation over the seeds. Dotted: the Pareto front; dashed: a full path with empty \
+             queues."
         }
     }
 }
 
-/// Draws the plane over all scenarios: the fraction of the path that is used, over the RTT relative
-/// to the empty path.
+/// Draws the plane over all scenarios: the fraction of the path that is used, over the mean RTT
+/// relative to the empty path.
 pub(super) fn overall(summary: &RankSummary, size: [f64; 2]) -> Option<Drawing> {
     let points = |entry: &RankEntry| {
-        entry.overall.iter().map(|[used, stretch]| (*stretch, *used * 100.0)).collect()
+        entry.overall.iter().map(|[used, delay]| (*delay, *used * 100.0)).collect()
     };
     let narrow = size[0] < WIDTH;
     let words = Words {
-        label: "share of the path used over RTT, each controller alone".to_string(),
+        label: "share of the path used over mean RTT, each controller alone".to_string(),
         x: match narrow {
-            true => "RTT, 95th percentile, times the empty RTT".to_string(),
-            false => "RTT, 95th percentile, over the RTT of the empty path".to_string(),
+            true => "mean RTT, times the empty RTT".to_string(),
+            false => "mean RTT over the RTT of the empty path".to_string(),
         },
         y: "share of the path that is used (%)".to_string(),
         title: &|name, (x, y)| {
@@ -54,8 +56,8 @@ pub(super) fn of_scenario(summary: &RankSummary, at: usize, size: [f64; 2]) -> O
     let base_rtt = first.clone().find_map(|place| place.base_rtt_s)?;
     let scenario = &summary.ranking.scenarios[at].name;
     let words = Words {
-        label: format!("goodput over RTT, each controller alone: {scenario}"),
-        x: "RTT, 95th percentile (ms)".to_string(),
+        label: format!("goodput over mean RTT, each controller alone: {scenario}"),
+        x: "mean RTT (ms)".to_string(),
         y: "goodput (Mbit/s)".to_string(),
         title: &|name, (x, y)| {
             format!("{name}: {} at {}", rate(Some(y * 1e6)), time_us(Some(x * 1e3)))

@@ -3,26 +3,27 @@
 use crate::scatter::colour;
 use knee_present::words::NONE;
 use knee_present::{Cell, Head, Table, number, text};
-use knee_record::{Interval, PairedScale, RankEntry, RankSummary, RankWord};
+use knee_record::{Interval, PairedScale, RankEntry, RankSummary};
 
 /// Returns one row per candidate, the one with the most power first; for programs every mean and
 /// interval in full.
 pub fn rank_table(summary: &RankSummary) -> Table {
-    let takes = summary.ranking.rivals.iter().map(|rival| number(format!("takes of {rival}")));
+    let takes = summary.ranking.rivals.iter().map(|rival| number(format!("share beside {rival}")));
     let figures =
-        ["power", "of the first (95 %)", "used", "RTT", "again", "Jain", "converges"].map(number);
-    let heads = [text("controller"), text("answer")].into_iter().chain(figures).chain(takes);
+        ["power", "over the first", "used", "mean RTT", "RTT p95", "retransmitted", "Jain"]
+            .map(number);
+    let heads = [text("controller"), text("outcome")].into_iter().chain(figures).chain(takes);
     let rows = summary.entries.iter().map(|entry| {
         let mut row = vec![
             named(entry),
-            word(entry.word).to_string(),
+            entry.word.to_string(),
             mean(&entry.power, plain),
             against(entry),
             mean(&entry.used, part),
+            mean(&entry.delay, |times| format!("× {times:.2}")),
             mean(&entry.stretch, |times| format!("× {times:.2}")),
             mean(&entry.retransmit_ratio, part),
             mean(&entry.jain, plain),
-            converges(entry),
         ];
         row.extend(entry.takes.iter().map(|takes| mean(takes, part)));
         row
@@ -35,11 +36,12 @@ pub fn rank_table(summary: &RankSummary) -> Table {
         .with_data(rank_data(summary))
 }
 
-const NOTE: &str = "Each controller alone: power; power relative to the first, in pairs of the \
-                    same seed; share of the path that is used; 95th percentile of the RTT over \
-                    the empty path's; bytes retransmitted. Beside itself: Jain's index, \
-                    convergence. Beside a rival: its share; 50 % is fair. * on the Pareto front \
-                    of rate and delay.";
+const NOTE: &str = "Outcome: power against the first; of the first, against all others. Each controller \
+                    alone: power, which is the share of the path that is used over the mean RTT; \
+                    its ratio to the first, in pairs of the same seed, with its interval; mean and \
+                    95th percentile of the RTT over the empty path's; bytes retransmitted. Beside \
+                    itself: Jain's index. Beside a rival: its share; 50 % is fair. * on the Pareto \
+                    front of use and mean RTT.";
 
 fn named(entry: &RankEntry) -> String {
     entry.candidate.clone() + if entry.on_front { " *" } else { "" }
@@ -49,11 +51,10 @@ fn named(entry: &RankEntry) -> String {
 /// which the names of the columns end; empty if there is no value.
 pub fn rank_data(summary: &RankSummary) -> Table {
     let spread = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
-    let mut heads = vec!["controller".to_string(), "answer".to_string(), "on_front".to_string()];
-    let names = ["power", "power_over_first", "used", "rtt_p95_over_empty"];
-    let names = names.into_iter().chain(["retransmit_ratio", "jain", "convergence_s"]);
+    let mut heads = vec!["controller".to_string(), "outcome".to_string(), "on_front".to_string()];
+    let names = ["power", "power_over_first", "used", "rtt_mean_over_empty"];
+    let names = names.into_iter().chain(["rtt_p95_over_empty", "retransmit_ratio", "jain"]);
     heads.extend(names.flat_map(spread));
-    heads.extend(["never_converged", "runs_beside_itself"].map(str::to_string));
     heads.extend(
         summary.ranking.rivals.iter().flat_map(|rival| spread(&format!("share_beside_{rival}"))),
     );
@@ -66,18 +67,12 @@ pub fn rank_data(summary: &RankSummary) -> Table {
         let ratio = ratio.map_or([None; 3], |paired| [paired.estimate, paired.low, paired.high]);
         let mut row: Vec<Cell> = vec![
             (&entry.candidate).into(),
-            word(entry.word).into(),
+            entry.word.to_string().into(),
             entry.on_front.to_string().into(),
         ];
         row.extend(three(&entry.power).into_iter().chain(ratio.map(Cell::plain)));
-        for of in [&entry.used, &entry.stretch, &entry.retransmit_ratio, &entry.jain] {
-            row.extend(three(of));
-        }
-        row.extend(three(&entry.convergence_s));
-        row.extend(
-            [entry.never_converged, entry.runs_beside_itself]
-                .map(|count| Cell::count(count as u64)),
-        );
+        let RankEntry { used, delay, stretch, retransmit_ratio, jain, .. } = entry;
+        row.extend([used, delay, stretch, retransmit_ratio, jain].into_iter().flat_map(three));
         row.extend(entry.takes.iter().flat_map(three));
         row
     };
@@ -88,18 +83,9 @@ pub fn rank_data(summary: &RankSummary) -> Table {
 /// Returns colour, name, power and result of each candidate, for the list beside the plane.
 pub(super) fn brief(summary: &RankSummary) -> Vec<[String; 4]> {
     let row = |(place, entry): (usize, &RankEntry)| {
-        [colour(place), named(entry), shown(&entry.power, plain), word(entry.word).to_string()]
+        [colour(place), named(entry), shown(&entry.power, plain), entry.word.to_string()]
     };
     summary.entries.iter().enumerate().map(row).collect()
-}
-
-fn word(word: RankWord) -> &'static str {
-    match word {
-        RankWord::Best => "best",
-        RankWord::NoDifference => "no difference",
-        RankWord::Worse => "worse",
-        RankWord::Unknown => "one run",
-    }
 }
 
 /// Formats per cent with one decimal.
@@ -133,18 +119,4 @@ fn against(entry: &RankEntry) -> String {
         Some((low, high)) => format!("{ratio:.2} ({low:.2} to {high:.2})"),
         None => format!("{ratio:.2}"),
     }
-}
-
-fn converges(entry: &RankEntry) -> String {
-    let (never, runs) = (entry.never_converged, entry.runs_beside_itself);
-    match &entry.convergence_s {
-        None if runs > 0 => "never".to_string(),
-        None => NONE.to_string(),
-        Some(time) if never == 0 => seconds(time.mean),
-        Some(time) => format!("{} in {} of {runs}", seconds(time.mean), runs - never),
-    }
-}
-
-fn seconds(value: f64) -> String {
-    format!("{value:.1} s")
 }

@@ -121,7 +121,8 @@ macro_rules! measures {
                     within [] Tolerance::Part(0.05);
                 }
                 /// `u / d`: u is `Σ h (D(e) - D(b))` over the capacity `C + Σ h N(b)` of the
-                /// flows' paths, d the time-weighted mean of RTT over base RTT. 1 at the knee;
+                /// flows' paths, d the time-weighted mean of RTT over base RTT, each at least 1:
+                /// packets smaller than a full segment can return sooner. 1 at the knee;
                 /// half a link, or twice the delay, gives 0.5. Only of flows over one path
                 /// each. (Kleinrock 1979)
                 Power = "power", Number, More, Balance,

@@ -36,7 +36,10 @@ fn points(summary: &SweepSummary) -> Table {
     let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
     let keys = summary.keys.iter().map(|key| text(&key.name));
     let heads = keys.chain((groups.len() > 1).then(|| text("flows")));
-    let heads = heads.chain(measures.iter().map(|measure| number(short(measure))));
+    let figures = measures.iter().map(|measure| {
+        number(short(measure)).holds(Some(measure.unit), &["", "low", "high", "never"])
+    });
+    let heads = heads.chain(figures);
     let mut table = Table::new(heads).called("points");
     for point in &summary.points {
         let at = summary.keys.iter().zip(&point.at);
@@ -56,13 +59,19 @@ fn short(measure: &SweepMeasure) -> String {
     name.replace("rtt", "RTT").replace("retransmit_ratio", "retransmitted").replace('_', " ")
 }
 
-/// Measures that some group in the table has; groups of one flow have no fairness.
+/// Measures that some group in the table has, those of the varied group first; groups of one flow
+/// have no fairness.
 fn shown(summary: &SweepSummary) -> Vec<&SweepMeasure> {
     let groups = || summary.points.iter().flat_map(|point| &point.groups);
-    let has =
-        |name: &str| groups().any(|group| group.group != "*" && group.measures.contains_key(name));
-    let found = SHOWN.iter().filter(|name| has(name));
-    let found = found.filter_map(|name| summary.measures.iter().find(|m| m.name == *name));
+    let has = |name: &str, wanted: &dyn Fn(&str) -> bool| {
+        groups().any(|group| wanted(&group.group) && group.measures.contains_key(name))
+    };
+    let varied = summary.varied_group();
+    let (first, others): (Vec<&str>, Vec<&str>) =
+        SHOWN.iter().partition(|name| has(name, &|group| Some(group) == varied));
+    let others = others.into_iter().filter(|name| has(name, &|group| group != "*"));
+    let found = first.into_iter().chain(others);
+    let found = found.filter_map(|name| summary.measures.iter().find(|m| m.name == name));
     found.take(COLUMNS_MAX).collect()
 }
 
@@ -94,7 +103,8 @@ fn verdicts(summary: &SweepSummary) -> Vec<String> {
     let about = summary.about.filter(|key| compared.contains(key));
     let mut said = summary.not_compared();
     let Some(key) = about.or(compared.last().copied()) else { return said };
-    let groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
+    let mut groups: Vec<&String> = summary.groups.iter().filter(|group| *group != "*").collect();
+    groups.sort_by_key(|group| Some(group.as_str()) != summary.varied_group());
     for measure in shown(summary) {
         for group in &groups {
             let mut verdicts = summary.verdicts.iter();

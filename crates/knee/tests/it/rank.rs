@@ -135,7 +135,7 @@ fn a_recorded_link_is_used_up_to_the_whole() {
     let power = |entry: &serde_json::Value| entry["power"]["mean"].as_f64().unwrap();
     let reno = entries.iter().find(|entry| entry["candidate"] == "reno").unwrap();
     assert!(power(&entries[0]) > 1.5 * power(reno));
-    assert_eq!((&entries[0]["word"], &reno["word"]), (&"best".into(), &"worse".into()));
+    assert_eq!((&entries[0]["word"], &reno["word"]), (&"better".into(), &"worse".into()));
 }
 
 /// Finished runs are kept, and the result is marked as partial.
