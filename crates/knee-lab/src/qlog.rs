@@ -19,7 +19,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// First line of a supported packet log.
-const FORMAT: &str = "# knee-packet-log/2";
+const FORMAT: &str = "# knee-packet-log/3";
 /// Longest line of a packet log, bytes; an ACK of many ranges has some thousand.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 

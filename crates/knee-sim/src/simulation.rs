@@ -447,8 +447,9 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let multipath = self.slots[index].ends == MULTIPATH;
         let detailed = extra.as_ref().filter(|extra| extra.has_details || !multipath);
         let blocks = detailed.map_or(&[][..], |extra| extra.details.blocks());
+        let marked = detailed.map(|extra| extra.details.ecn.ce).filter(|marked| *marked > 0);
         let data = extra.as_ref().filter(|_| multipath).map(|extra| extra.data);
-        self.note(packet.flow, Event::AckSend { packet, blocks, data });
+        self.note(packet.flow, Event::AckSend { packet, blocks, marked, data });
     }
 
     #[inline(never)]

@@ -49,7 +49,7 @@ fn reverse_links(scenario: &Scenario, path: usize, links: &mut Vec<Link>) -> Vec
 
 /// Writes the topology as the header of a packet log.
 pub fn describe(out: &mut impl Write, scenario: &Scenario) -> io::Result<()> {
-    writeln!(out, "# knee-packet-log/2")?;
+    writeln!(out, "# knee-packet-log/3")?;
     let mut links = scenario.links.clone();
     let reverse: Vec<Vec<usize>> =
         (0..scenario.paths.len()).map(|path| reverse_links(scenario, path, &mut links)).collect();

@@ -112,9 +112,7 @@ impl Checker {
                     connection.deliver(*offset, *bytes, faults);
                 });
             }
-            Event::AckSend { flow, id, number, blocks, data } => {
-                self.ack_send(*flow, *id, (*number, blocks), *data);
-            }
+            Event::AckSend(ack) => self.ack_send(ack),
             Event::AckReceive { packet, number, in_flight } => {
                 self.ack_receive(packet, *number, *in_flight);
             }
@@ -210,12 +208,14 @@ impl Checker {
         if self.connections.contains_key(&number) {
             self.on_connection(number, |connection, faults| {
                 connection.check_delivered(faults);
+                connection.check_complete(faults);
             });
             self.connections.remove(&number);
             return;
         }
         self.on_flow(number, |flow, faults| {
             flow.check_delivered(faults);
+            flow.check_complete(faults);
             flow.end();
         });
         self.senders.remove(&number);

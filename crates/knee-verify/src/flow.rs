@@ -1,6 +1,6 @@
 //! Both ends of a flow.
 
-use crate::parse::{self, Repeat};
+use crate::parse::{self, AckSend, Repeat};
 use crate::ranges::Ranges;
 use crate::report::Rule;
 use std::collections::VecDeque;
@@ -18,8 +18,9 @@ pub type Fault = (Rule, String);
 #[derive(Clone, Copy)]
 struct Segment {
     bytes: u64,
-    /// Time of the last transmission.
+    /// Time of the last transmission, and its number within the flow.
     sent_at: u64,
+    order: u64,
     resent: bool,
     /// When the packet that brought it first had left.
     arrived: Option<u64>,
@@ -53,6 +54,15 @@ pub struct Flow {
     pub under_way: u64,
     /// Whether its ends are gone.
     pub has_ended: bool,
+    /// Whether all data was said to be acknowledged.
+    is_complete: bool,
+    /// Number of transmissions.
+    transmissions: u64,
+    /// Number of them before the last retransmission timeout.
+    timed_out: u64,
+    /// Number of the latest transmission that an ACK reported to have arrived, as far as the
+    /// sender can tell: plus one, zero for none.
+    overtaken: u64,
     /// Segments from `first` on.
     segments: VecDeque<Segment>,
     first: u64,
@@ -78,6 +88,10 @@ pub struct Flow {
     delivered_bytes: u64,
     /// Highest cumulative acknowledgement that the receiver sent.
     promised: u64,
+    /// Payload bytes that arrived with Congestion Experienced, and how many of them the ACKs have
+    /// counted.
+    marked: u64,
+    marked_counted: u64,
 }
 
 impl Flow {
@@ -86,6 +100,10 @@ impl Flow {
             head,
             under_way: 0,
             has_ended: false,
+            is_complete: false,
+            transmissions: 0,
+            timed_out: 0,
+            overtaken: 0,
             segments: VecDeque::new(),
             first: 0,
             acknowledged: 0,
@@ -100,6 +118,8 @@ impl Flow {
             delivered: 0,
             delivered_bytes: 0,
             promised: 0,
+            marked: 0,
+            marked_counted: 0,
         }
     }
 
@@ -125,6 +145,7 @@ impl Flow {
         }
         self.repeated |= matches!(send.repeat, Repeat::Again | Repeat::Probe);
         self.disturbed |= self.repeated;
+        self.check_repetition(send, faults);
         if send.repeat == Repeat::New && number < self.next() {
             let text = format!("segment {number} is sent as new, the next is {}", self.next());
             faults.push((Rule::SendOrder, text));
@@ -141,7 +162,27 @@ impl Flow {
         } else {
             self.send_new(time, send, faults);
         }
+        self.transmissions += 1;
         self.check_window(faults);
+    }
+
+    /// Checks that a retransmission was sent before, and that a transmission after its last one
+    /// was reported (RFC 8985, section 6.2), or the timeout has expired since.
+    fn check_repetition(&mut self, send: &parse::Send, faults: &mut Vec<Fault>) {
+        let number = send.number;
+        if send.repeat != Repeat::Again || number < self.acknowledged {
+            return;
+        }
+        let text = if number >= self.next() {
+            format!("segment {number} is sent again, but was never sent")
+        } else {
+            let order = self.segment(number).order;
+            if order < self.timed_out || order + 1 < self.overtaken {
+                return;
+            }
+            format!("segment {number} is sent again without a timeout or a report of a later one")
+        };
+        faults.push((Rule::Retransmission, text));
     }
 
     fn resend(&mut self, time: u64, send: &parse::Send, faults: &mut Vec<Fault>) {
@@ -152,9 +193,11 @@ impl Flow {
             let text = format!("segment {number} carries other data than before");
             faults.push((Rule::Mapping, text));
         }
+        let order = self.transmissions;
         let segment = self.segment(number);
         segment.resent = true;
         segment.sent_at = time;
+        segment.order = order;
         if !resent {
             self.resent += before;
         }
@@ -184,6 +227,7 @@ impl Flow {
             self.segments.push_back(Segment {
                 bytes,
                 sent_at: time,
+                order: self.transmissions,
                 resent: false,
                 arrived: None,
                 reported: false,
@@ -221,10 +265,12 @@ impl Flow {
     /// Notes a retransmission timeout: outstanding segments may be lost.
     pub fn on_timeout(&mut self) {
         self.disturbed = true;
+        self.timed_out = self.transmissions;
     }
 
     /// Checks the end of a flow whose data is said to be acknowledged.
-    pub fn complete(&self, bytes: u64, faults: &mut Vec<Fault>) {
+    pub fn complete(&mut self, bytes: u64, faults: &mut Vec<Fault>) {
+        self.is_complete = true;
         let whole = self.delivered_bytes == bytes;
         if self.outstanding > 0 || !(whole || self.head.conceals) {
             let text = format!(
@@ -257,7 +303,8 @@ impl Flow {
         }
         while self.acknowledged < number.min(self.next()) {
             let segment = *self.segment(self.acknowledged);
-            let Segment { bytes, resent, .. } = segment;
+            let Segment { bytes, resent, order, .. } = segment;
+            self.overtaken = self.overtaken.max(order + 1);
             if !segment.reported {
                 news.measure(time - segment.arrived.unwrap_or(segment.sent_at));
             }
@@ -277,6 +324,8 @@ impl Flow {
         let first_sent_at = self.first_sent_at().unwrap_or(0);
         for &(from, until) in blocks {
             for number in from.max(self.acknowledged)..until.min(self.next()) {
+                let order = self.segment(number).order;
+                self.overtaken = self.overtaken.max(order + 1);
                 let segment = self.segment(number);
                 if std::mem::replace(&mut segment.reported, true) || segment.resent {
                     continue;
@@ -291,6 +340,11 @@ impl Flow {
     /// Whether anything is outstanding.
     pub fn is_waiting(&self) -> bool {
         self.acknowledged < self.next()
+    }
+
+    /// Whether a segment was not sent before.
+    pub fn is_new(&self, number: u64) -> bool {
+        number >= self.next()
     }
 
     /// Whether a segment is the first outstanding one.
@@ -311,9 +365,11 @@ impl Flow {
         if self.reported || self.repeated { self.first_sent_at() } else { None }
     }
 
-    /// Notes a segment with payload that reached the receiver; `sent_at` is when it had left.
-    pub fn receive(&mut self, number: u64, sent_at: u64) {
+    /// Notes a segment with payload that reached the receiver: its number, payload and mark.
+    /// `sent_at` is when it had left.
+    pub fn receive(&mut self, (number, bytes, marked): (u64, u64, bool), sent_at: u64) {
         self.newest = self.newest.max(sent_at);
+        self.marked += if marked { bytes } else { 0 };
         // A segment that was never sent is reported elsewhere.
         if number < self.next() {
             if number >= self.first {
@@ -375,13 +431,18 @@ impl Flow {
     }
 
     /// Checks an ACK that the receiver sends.
-    pub fn ack_send(&mut self, number: u64, blocks: &[(u64, u64)], faults: &mut Vec<Fault>) {
+    pub fn ack_send(&mut self, ack: &AckSend, faults: &mut Vec<Fault>) {
+        let (number, blocks) = (ack.number, &ack.blocks);
         let mut wrong = |text| faults.push((Rule::Acknowledgement, text));
         let received = self.received.next();
+        // An ACK of a part of a segment acknowledges what the one before did, and tells no more.
+        let is_part = self.head.divides_acks && number == self.promised && blocks.is_empty();
         if number > received + self.head.ack_ahead {
             wrong(format!("acknowledges {number}, received are those below {received}"));
         } else if number < self.promised {
             wrong(format!("acknowledges {number}, earlier {}", self.promised));
+        } else if number < received && !is_part {
+            wrong(format!("acknowledges {number}, received are all below {received}"));
         }
         for &(from, until) in blocks {
             if from >= until || !self.received.holds(from, until) {
@@ -391,6 +452,30 @@ impl Flow {
         // An optimistic receiver may retract what it acknowledged before it arrived.
         let promised = if self.head.ack_ahead > 0 { number.min(received) } else { number };
         self.promised = self.promised.max(promised);
+        if !is_part {
+            self.check_marks(ack.marked, faults);
+        }
+    }
+
+    /// Checks the bytes that an ACK says arrived marked, modulo 2^32: all of them. One that says
+    /// nothing must have nothing new to say.
+    fn check_marks(&mut self, counted: Option<u32>, faults: &mut Vec<Fault>) {
+        let known = counted.unwrap_or(self.marked_counted as u32);
+        if known != self.marked as u32 {
+            let text =
+                format!("counts {known} marked bytes, {} arrived with a mark", self.marked as u32);
+            faults.push((Rule::Mark, text));
+            // Continue from what the log says, so that a fault is reported once.
+            self.marked = counted.map_or(self.marked, u64::from);
+        }
+        self.marked_counted = self.marked;
+    }
+
+    /// Checks that a connection which ends is complete. A subflow may end before.
+    pub fn check_complete(&self, faults: &mut Vec<Fault>) {
+        if !self.is_complete && self.head.connection.is_none() {
+            faults.push((Rule::Completion, "it ends and is not complete".to_string()));
+        }
     }
 
     /// Checks, before time moves on, that no segments in order are held back.

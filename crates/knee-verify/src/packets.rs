@@ -4,7 +4,7 @@ use crate::checker::Checker;
 use crate::flow::News;
 use crate::journey::{Blocks, Packet, Place};
 use crate::link::{Ecn, Offered};
-use crate::parse::{DataAck, Kind, Reason, Repeat, Seen, Send};
+use crate::parse::{AckSend, Kind, Reason, Repeat, Seen, Send};
 use crate::report::Rule;
 
 impl Checker {
@@ -27,10 +27,11 @@ impl Checker {
             data: None,
         };
         self.begin(send.id, packet);
-        let (mut first, time) = (None, self.time);
+        let (mut first, mut is_new, time) = (None, false, self.time);
         self.check_alive(send.flow);
         self.on_flow(send.flow, |flow, faults| {
             first = flow.first_sent_at();
+            is_new = flow.is_new(send.number);
             // A handshake has no payload, and its number does not count.
             if send.repeat != Repeat::Syn {
                 flow.send(time, send, faults);
@@ -49,19 +50,14 @@ impl Checker {
         let connection = self.flows.get(&send.flow).and_then(|flow| flow.head.connection);
         if let (Some(connection), Some(offset)) = (connection, send.offset) {
             let act = |books: &mut crate::connection::Connection, faults: &mut _| {
-                books.send(offset, send.bytes, faults);
+                books.send(offset, send.bytes, is_new, faults);
             };
             self.on_connection(connection, act);
         }
     }
 
-    pub(crate) fn ack_send(
-        &mut self,
-        flow: u64,
-        id: u64,
-        (number, blocks): (u64, &[(u64, u64)]),
-        data: Option<DataAck>,
-    ) {
+    pub(crate) fn ack_send(&mut self, ack: &AckSend) {
+        let AckSend { flow, id, number, ref blocks, data, .. } = *ack;
         self.report.acks_sent += 1;
         let kept = blocks.len().min(Blocks::default().len());
         let packet = Packet {
@@ -83,7 +79,7 @@ impl Checker {
         let mut connection = None;
         self.on_flow(flow, |flow, faults| {
             connection = flow.head.connection;
-            flow.ack_send(number, blocks, faults);
+            flow.ack_send(ack, faults);
         });
         if let (Some(connection), Some(data)) = (connection, data) {
             self.on_connection(connection, |books, faults| books.ack_send(data, faults));
@@ -179,7 +175,7 @@ impl Checker {
             if old {
                 flow.discard(packet.sent_at, faults);
             } else if packet.payload > 0 {
-                flow.receive(packet.number, packet.sent_at);
+                flow.receive((packet.number, packet.payload, packet.marked), packet.sent_at);
             } else {
                 flow.opened.get_or_insert(packet.sent_at);
             }

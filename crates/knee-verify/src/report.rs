@@ -110,20 +110,25 @@ pub enum Rule {
     /// A packet is dropped if loss model, policer, outage, buffer or AQM call for it, and only
     /// then.
     Drop,
-    /// A packet is marked only if it is ECN-capable and the AQM had cause, and it keeps its mark.
+    /// A packet is marked only if it is ECN-capable and the AQM had cause, and it keeps its mark;
+    /// ACKs count the payload bytes that arrived marked, no more and no fewer.
     Mark,
     /// New segments are sent in the order of their numbers, and a cumulatively acknowledged segment
     /// is not sent again.
     SendOrder,
     /// A segment has the same payload each time, at most the MSS.
     SegmentLength,
-    /// A segment of a subflow carries the same data of its connection each time.
+    /// Only what was sent before is retransmitted, and only after a later transmission was
+    /// reported or the timeout expired.
+    Retransmission,
+    /// A segment of a subflow carries the same data of its connection each time: data that no other
+    /// segment carries, or all that one carries, and none that is acknowledged.
     Mapping,
     /// Bytes are delivered once, in order, without a gap, only after they arrived and then
     /// immediately; over several paths too.
     Delivery,
-    /// An ACK acknowledges only what was received, and never takes back what
-    /// an earlier one acknowledged.
+    /// An ACK names the first segment that is missing, reports only what was received, and never
+    /// takes back what an earlier one acknowledged.
     Acknowledgement,
     /// Bytes in flight were sent and not yet acknowledged cumulatively; a segment counts once, and
     /// once more if it was retransmitted.
@@ -133,10 +138,13 @@ pub enum Rule {
     Window,
     /// A burst begins only when pacing allows it.
     Pacing,
-    /// A timer expires no sooner than its standard allows, and a probe is sent only by its timer.
+    /// A timer expires no sooner than its standard allows; only by its timer is a probe sent or a
+    /// handshake repeated.
     Timeout,
     /// Outstanding data is acknowledged, sent again or times out within the timeout in force.
     Liveness,
+    /// A connection ends only when it is complete.
+    Completion,
     /// What has ended neither sends nor receives.
     Ended,
 }
@@ -159,6 +167,7 @@ impl Rule {
             Rule::Mark => "mark",
             Rule::SendOrder => "send_order",
             Rule::SegmentLength => "segment_length",
+            Rule::Retransmission => "retransmission",
             Rule::Mapping => "mapping",
             Rule::Delivery => "delivery",
             Rule::Acknowledgement => "acknowledgement",
@@ -167,6 +176,7 @@ impl Rule {
             Rule::Pacing => "pacing",
             Rule::Timeout => "timeout",
             Rule::Liveness => "liveness",
+            Rule::Completion => "completion",
             Rule::Ended => "ended",
         }
     }

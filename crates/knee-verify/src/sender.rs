@@ -31,8 +31,9 @@ pub struct Sender {
     burst_left: u64,
     /// Lateness of the burst that has not been credited yet.
     credit: u64,
-    /// When the SYN was last sent.
+    /// When the SYN was last sent, and whether another may follow.
     syn_at: u64,
+    syn_due: bool,
     /// Timeouts since an ACK made progress.
     timeouts: u32,
     /// Latest time at which the retransmission timer was restarted.
@@ -66,6 +67,7 @@ impl Sender {
             burst_left: 0,
             credit: 0,
             syn_at: 0,
+            syn_due: true,
             timeouts: 0,
             restarted: 0,
             timed_out: 0,
@@ -88,6 +90,9 @@ impl Sender {
     pub fn send(&mut self, time: u64, send: &Send, first: Option<u64>, faults: &mut Vec<Fault>) {
         if send.repeat == Repeat::Syn {
             self.syn_at = time;
+            if !std::mem::take(&mut self.syn_due) {
+                faults.push((Rule::Timeout, "a second handshake without a timeout".to_string()));
+            }
             return;
         }
         if first.is_none() {
@@ -209,6 +214,7 @@ impl Sender {
             self.restarted = time;
             self.timed_out = time;
             self.first_due = what == Timeout::Retransmission;
+            self.syn_due = what == Timeout::Syn;
         }
     }
 }

@@ -67,8 +67,8 @@ impl<W: Write> CsvLog<W> {
             Event::DeliverData { offset, bytes } => {
                 writeln!(out, "{at},deliver_data,,{flow},,,,{bytes},,,,,{offset},,")
             }
-            Event::AckSend { packet, blocks, data } => {
-                ack_send(out, (at, flow), packet, blocks, data)
+            Event::AckSend { packet, blocks, marked, data } => {
+                ack_send(out, (at, flow), packet, blocks, (marked, data))
             }
             Event::AckReceive { packet: p, in_flight } => {
                 let (id, number) = (p.id, p.number);
@@ -128,14 +128,15 @@ fn ack_send(
     (at, flow): (u64, u32),
     packet: &Packet,
     blocks: &[(u32, u32)],
-    data: Option<DataAck>,
+    (marked, data): (Option<u32>, Option<DataAck>),
 ) -> io::Result<()> {
+    let marked = cell(marked.map(u64::from));
     let (id, number) = (packet.id, packet.number);
     let window = cell(data.map(|data| data.window_end - data.next));
     let offset = cell(data.map(|data| data.next));
     let blocks: Vec<String> = blocks.iter().map(|(a, b)| format!("{a}-{b}")).collect();
     let blocks = blocks.join(";");
-    writeln!(out, "{at},ack_send,,{flow},ack,{id},{number},,,{window},,,{offset},,{blocks}")
+    writeln!(out, "{at},ack_send,,{flow},ack,{id},{number},,,{window},,,{offset},{marked},{blocks}")
 }
 
 fn on_link(

@@ -134,6 +134,9 @@ pub fn describe_flow(
     if config.lies.ack_ahead > 0 {
         let _ = write!(line, ",ack_ahead={}", config.lies.ack_ahead);
     }
+    if config.lies.ack_division > 1 {
+        line += ",divides_acks=1";
+    }
     if send_jitter > Time::ZERO {
         let _ = write!(line, ",send_jitter_ns={}", send_jitter.as_nanos());
     }

@@ -78,8 +78,14 @@ pub enum Event<'a> {
     Deliver { first: u32, segments: u32, bytes: u64 },
     /// A multipath connection handed bytes to its application.
     DeliverData { offset: u64, bytes: u64 },
-    /// A receiver put an ACK on the wire.
-    AckSend { packet: &'a Packet, blocks: &'a [(u32, u32)], data: Option<DataAck> },
+    /// A receiver put an ACK on the wire. `marked` are the payload bytes that it says arrived with
+    /// Congestion Experienced.
+    AckSend {
+        packet: &'a Packet,
+        blocks: &'a [(u32, u32)],
+        marked: Option<u32>,
+        data: Option<DataAck>,
+    },
     /// An ACK reached its sender.
     AckReceive { packet: &'a Packet, in_flight: u64 },
     /// A sender's timer expired.

@@ -3,7 +3,7 @@
 use super::fields::{Fields, below, number, short};
 use std::collections::BTreeMap;
 
-const FORMAT: &str = "# knee-packet-log/2";
+const FORMAT: &str = "# knee-packet-log/3";
 const COLUMNS: &str = "time_ns,event,link,flow,kind,id,number,bytes,in_flight,window,\
                        pacing_bps,burst,offset,ecn,detail";
 
@@ -310,6 +310,8 @@ pub struct Flow {
     pub conceals: bool,
     /// Maximum number of segments that it acknowledges beyond the received ones.
     pub ack_ahead: u64,
+    /// Whether it also sends ACKs for parts of a segment.
+    pub divides_acks: bool,
     /// Largest delay of a packet before it enters its first link.
     pub send_jitter: u64,
 }
@@ -325,6 +327,7 @@ impl Flow {
             connection: fields.optional("connection")?,
             conceals: fields.flag("conceals")?,
             ack_ahead: fields.optional("ack_ahead")?.unwrap_or(0),
+            divides_acks: fields.flag("divides_acks")?,
             send_jitter: fields.optional("send_jitter_ns")?.unwrap_or(0),
         })
     }

@@ -5,7 +5,7 @@ mod head;
 mod row;
 
 pub use head::{Aqm, Breaker, Buffer, Connection, Flow, Head, Link, Loss, Opened, Policer, Rate};
-pub use row::{DataAck, Event, Kind, Reason, Repeat, Row, Seen, Send, Timeout};
+pub use row::{AckSend, DataAck, Event, Kind, Reason, Repeat, Row, Seen, Send, Timeout};
 
 use std::fmt;
 use std::io;

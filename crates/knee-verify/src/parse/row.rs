@@ -87,6 +87,20 @@ pub struct Send {
     pub repeat: Repeat,
 }
 
+/// An ACK that a receiver puts on the wire.
+#[derive(Debug)]
+pub struct AckSend {
+    pub flow: u64,
+    pub id: u64,
+    /// Next segment expected.
+    pub number: u64,
+    /// SACK blocks.
+    pub blocks: Vec<(u64, u64)>,
+    /// Payload bytes that arrived with Congestion Experienced, modulo 2^32, if it counts them.
+    pub marked: Option<u32>,
+    pub data: Option<DataAck>,
+}
+
 /// Event of a row.
 #[derive(Debug)]
 pub enum Event {
@@ -126,13 +140,7 @@ pub enum Event {
         offset: u64,
         bytes: u64,
     },
-    AckSend {
-        flow: u64,
-        id: u64,
-        number: u64,
-        blocks: Vec<(u64, u64)>,
-        data: Option<DataAck>,
-    },
+    AckSend(AckSend),
     AckReceive {
         packet: Seen,
         number: u64,
@@ -158,6 +166,7 @@ impl Event {
     pub fn flow(&self) -> u64 {
         match self {
             Event::Send(send) => send.flow,
+            Event::AckSend(ack) => ack.flow,
             Event::Enter { packet, .. }
             | Event::Drop { packet, .. }
             | Event::Leave { packet, .. }
@@ -165,7 +174,6 @@ impl Event {
             | Event::Discard { packet }
             | Event::AckReceive { packet, .. } => packet.flow,
             Event::Deliver { flow, .. }
-            | Event::AckSend { flow, .. }
             | Event::Timeout { flow, .. }
             | Event::Complete { flow, .. }
             | Event::End { flow } => *flow,
@@ -238,13 +246,14 @@ impl Cells<'_> {
                 offset: number("offset", self.fields[12])?,
                 bytes: self.bytes()?,
             },
-            "ack_send" => Event::AckSend {
+            "ack_send" => Event::AckSend(AckSend {
                 flow: self.flow()?,
                 id: self.id()?,
                 number: self.number()?,
                 blocks: self.blocks()?,
+                marked: optional("ecn", self.fields[13])?,
                 data: self.data_ack()?,
-            },
+            }),
             "ack_receive" => Event::AckReceive {
                 packet: self.seen()?,
                 number: self.number()?,

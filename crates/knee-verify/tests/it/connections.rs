@@ -6,7 +6,7 @@ use knee_verify::{Rule, check};
 /// Two pure delays of 10 and 20 ms; three packets of 1000 bytes, the second
 /// over the slower path, so that the third waits for it.
 const SOUND: &str = "\
-# knee-packet-log/2
+# knee-packet-log/3
 # link,0,fast,rate_bps=,delay_ns=10000000
 # link,1,slow,rate_bps=,delay_ns=20000000
 # link,2,back,rate_bps=,delay_ns=10000000
@@ -100,14 +100,46 @@ fn a_segment_carries_other_data_when_it_is_sent_again() {
                  20000000,enter,1,2,data,5,0,1052,,,,,,,\n20000000,send,,1,data,6,2";
     let log = edited("20000000,send,,1,data,5,2", again);
     let log = log.replace("0,1,data,5,2", "0,1,data,6,2");
-    finds(&log, &[]);
-    finds(&log.replace(",1,1000,,again", ",1,2000,,again"), &[Rule::Mapping]);
-    finds(&log.replace(",1,1000,,again", ",1,,,again"), &[Rule::Mapping]);
+    // Nothing calls for it, which is found as well.
+    finds(&log, &[Rule::Retransmission]);
+    let both = [Rule::Retransmission, Rule::Mapping];
+    finds(&log.replace(",1,1000,,again", ",1,2000,,again"), &both);
+    finds(&log.replace(",1,1000,,again", ",1,,,again"), &both);
 }
 
 #[test]
 fn a_subflow_sends_what_belongs_to_no_data() {
     finds(&edited("1,3000,,new", "1,,,new"), &[Rule::Mapping]);
+}
+
+/// The second segment of the connection, which the third and the first adjoin, and the third.
+#[test]
+fn the_offset_of_a_subflow_is_off_by_one() {
+    let second = ("0,send,,2,data,1,0", "1000,,new");
+    for ((row, cell), shifted, line) in [
+        (second, "1001,,new", 15),
+        (second, "999,,new", 13),
+        (("0,send,,1,data,2,1", "2000,,new"), "1999,,new", 15),
+        // It adjoins nothing, and leaves a byte out; the last one follows it.
+        (("0,send,,1,data,2,1", "2000,,new"), "2001,,new", 34),
+    ] {
+        let sound = SOUND.lines().find(|line| line.starts_with(row)).expect("the row is there");
+        let log = edited(sound, &sound.replace(cell, shifted));
+        let report = check(log.as_bytes()).expect("the log is well formed");
+        let found = report.violations.iter().find(|found| found.rule == Rule::Mapping);
+        assert_eq!(found.map(|found| found.line), Some(line), "{:?}", report.violations);
+    }
+}
+
+/// What is not acknowledged may be sent on the other subflow, by a segment of the same bytes.
+#[test]
+fn data_is_repeated_on_another_subflow_in_the_same_pieces() {
+    let again = "20000000,send,,1,data,5,2,1000,1000,9000,,1,2000,,new";
+    let log = edited("20000000,send,,1,data,5,2,1000,1000,9000,,1,3000,,new", again);
+    finds(&log, &[]);
+    for other in [",1,2001,,new", ",1,1999,,new", ",1,0,,new"] {
+        finds(&log.replace(again, &again.replace(",1,2000,,new", other)), &[Rule::Mapping]);
+    }
 }
 
 #[test]
@@ -133,7 +165,9 @@ fn a_late_packet_of_a_subflow_that_is_gone_is_discarded() {
 
 #[test]
 fn a_connection_that_is_gone_delivers_nothing() {
-    let log = format!("{SOUND}20000000,end,,0,,,,,,,,,,,\n");
+    let complete = "20000000,complete,,0,,,,3000,,,,,,,\n";
+    let log = format!("{SOUND}{complete}20000000,end,,0,,,,,,,,,,,\n");
     finds(&log, &[]);
+    finds(&log.replace(complete, ""), &[Rule::Completion]);
     finds(&(log + "20000000,deliver_data,,0,,,,1,,,,,3000,,\n"), &[Rule::Ended]);
 }

@@ -18,20 +18,20 @@ use Fate::{Dropped, Leaves};
 /// Packets over an unlimited link of a millisecond; they enter with this ECN field.
 fn log(link: &str, ecn: &str, packets: &[(u64, Fate)]) -> String {
     let mut text = format!(
-        "# knee-packet-log/2\n# link,0,only,rate_bps=,delay_ns={MS},{link}\n\
+        "# knee-packet-log/3\n# link,0,only,rate_bps=,delay_ns={MS},{link}\n\
          # path,0,forward=0,reverse=0\n# flow,0,path=0,mss=1448\n{COLUMNS}\n"
     );
     let mut rows: Vec<(u64, String)> = Vec::new();
     for (id, (at, fate)) in packets.iter().enumerate() {
-        rows.push((*at, format!("send,,0,data,{id},0,0,0,0,,10,,{ecn},syn")));
+        rows.push((*at, format!("send,,0,data,{id},{id},0,0,0,,10,,{ecn},new")));
         let row = |event: &str, ecn: &str, detail: &str| {
-            format!("{event},0,0,data,{id},0,1500,,,,,,{ecn},{detail}")
+            format!("{event},0,0,data,{id},{id},1500,,,,,,{ecn},{detail}")
         };
         rows.push((*at, row("enter", ecn, "")));
         match fate {
             Leaves(ecn) => {
                 rows.push((at + MS, row("leave", ecn, "")));
-                rows.push((at + MS, format!("receive,,0,data,{id},0,,,,,,,,")));
+                rows.push((at + MS, format!("receive,,0,data,{id},{id},,,,,,,,")));
             }
             Dropped(why) => rows.push((*at, row("drop", ecn, why))),
         }

@@ -12,7 +12,7 @@ const DELAY: u64 = 1000;
 /// Makes a log of packets that all enter one link at time zero and leave it at the given times.
 fn log(link: &str, leaves: impl Iterator<Item = u64>) -> String {
     let mut text = format!(
-        "# knee-packet-log/2\n# link,0,only,{link}\n# path,0,forward=0,reverse=0\n\
+        "# knee-packet-log/3\n# link,0,only,{link}\n# path,0,forward=0,reverse=0\n\
          # flow,0,path=0,mss=1448\n{COLUMNS}\n"
     );
     let leaves: Vec<u64> = leaves.collect();
@@ -86,7 +86,7 @@ fn a_small_packet_may_overtake_a_large_one_where_order_is_not_kept() {
     let both = exact(1) + 80_000 + DELAY;
     let log = |reorder: u8| {
         format!(
-            "# knee-packet-log/2\n\
+            "# knee-packet-log/3\n\
              # link,0,only,rate_bps=7000000,delay_ns=1000,jitter_ns=80000,reorder={reorder}\n\
              # path,0,forward=0,reverse=0\n# flow,0,path=0,mss=1448\n{COLUMNS}\n\
              0,send,,0,data,0,0,1448,1448,1448,,10,,,new\n0,enter,0,0,data,0,0,1500,,,,,,,\n\
@@ -167,7 +167,8 @@ fn a_packet_that_never_leaves_is_found() {
     log = log.lines().take(9).map(|line| format!("{line}\n")).collect();
     log += "9000000,end,,0,,,,,,,,,,,\n";
     let found = check(log.as_bytes()).expect("the log is well formed").violations;
-    assert_eq!(found.iter().map(|v| (v.rule, v.line)).collect::<Vec<_>>(), [(Rule::Late, 7)]);
+    let found: Vec<_> = found.iter().map(|v| (v.rule, v.line)).collect();
+    assert_eq!(found, [(Rule::Completion, 10), (Rule::Late, 7)]);
 }
 
 #[test]

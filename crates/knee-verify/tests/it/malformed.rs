@@ -13,14 +13,14 @@ fn refused(log: &str, expected: &str) {
 #[test]
 fn another_file() {
     refused("", "line 0: the log ends before its column names");
-    refused("time,rate\n", "line 1: expected `# knee-packet-log/2`, found `time,rate`");
+    refused("time,rate\n", "line 1: expected `# knee-packet-log/3`, found `time,rate`");
     refused(
         "# knee-packet-log/1\n",
-        "line 1: expected `# knee-packet-log/2`, found `# knee-packet-log/1`",
+        "line 1: expected `# knee-packet-log/3`, found `# knee-packet-log/1`",
     );
     let long = "x".repeat(1_000_000);
     let short = "x".repeat(60);
-    refused(&long, &format!("line 1: expected `# knee-packet-log/2`, found `{short}…`"));
+    refused(&long, &format!("line 1: expected `# knee-packet-log/3`, found `{short}…`"));
 }
 
 /// A file without an end of line is not read to the end.

@@ -371,3 +371,111 @@ fn in_flight_is_negative_or_has_wrapped() {
     let wrapped = ",1,,18446744073709550168";
     Log::sound().edit(53, ",1,,0", wrapped).breaks_only(Rule::InFlight, 53);
 }
+
+#[test]
+fn a_first_transmission_is_labelled_as_a_repetition() {
+    Log::sound().edit(24, ",new", ",again").breaks_only(Rule::Retransmission, 24);
+}
+
+#[test]
+fn a_retransmission_needs_a_timeout_or_a_report_of_a_later_segment() {
+    // Without the SACK blocks nothing says that segments 2 and 3 arrived.
+    let log = Log::sound().edit(42, "2-3", "").edit(46, "2-4", "").edit(51, "2448", "3896");
+    let log = log.edit(53, ",1,,0", ",1,,3896").edit(54, "1448,1448", "1448,5344");
+    log.breaks_only(Rule::Retransmission, 54);
+}
+
+#[test]
+fn an_ack_number_is_one_too_low() {
+    let log = |lines: &[usize], from: &str, to: &str| {
+        lines.iter().fold(Log::sound(), |log, line| log.edit(*line, from, to))
+    };
+    // The first ACK of data, and the last; the sender's bytes in flight tell as well.
+    let first = log(&[38, 39, 48, 49], ",6,1,", ",6,0,").violations();
+    assert_eq!(first[0], (Rule::Acknowledgement, 38));
+    let last = log(&[61, 62, 63, 64], ",10,4,", ",10,3,").edit(64, ",3,,0", ",3,,1000");
+    last.breaks_only(Rule::Acknowledgement, 61);
+}
+
+#[test]
+fn a_dividing_receiver_repeats_a_number_before_the_next() {
+    let part = "59734400,ack_send,,0,ack,10,1,,,,,,,,";
+    let mut log = Log::sound().edit(6, "mss=1448", "mss=1448,divides_acks=1");
+    for line in 61..=64 {
+        log = log.edit(line, ",10,4,", ",11,4,");
+    }
+    let log = log.insert(61, part).insert(62, "59734400,enter,2,0,ack,10,1,52,,,,,,,");
+    let log = log.insert(65, "70734400,leave,2,0,ack,10,1,52,,,,,,,");
+    let log = log.insert(66, "70734400,ack_receive,,0,ack,10,1,,1448,,,,,,");
+    assert_eq!(log.violations(), []);
+    log.edit(6, ",divides_acks=1", "").breaks_only(Rule::Acknowledgement, 61);
+}
+
+/// The sound log with ECN, in which the bottleneck, whose threshold is zero, marks segment 2.
+fn marked() -> Log {
+    let mut log = Log::sound().edit(3, "loss=random", "loss=random,aqm=threshold,target_ns=0");
+    for line in [18, 19, 20, 21, 22, 23, 24, 25, 54, 55, 56, 57, 58] {
+        let text = log.0[line - 1].clone();
+        let mut cells: Vec<&str> = text.split(',').collect();
+        cells[13] = "ect";
+        log.0[line - 1] = cells.join(",");
+    }
+    for line in (26..=35).chain([40, 44]) {
+        let text = log.0[line - 1].clone();
+        let mut cells: Vec<&str> = text.split(',').collect();
+        // Segments 2 and 3 wait behind another.
+        cells[13] = if matches!(line, 40 | 44) { "ce" } else { "ect" };
+        log.0[line - 1] = cells.join(",");
+    }
+    log.edit(42, ",,2-3", ",1448,2-3").edit(46, ",,2-4", ",2448,2-4")
+}
+
+#[test]
+fn acks_count_the_marked_bytes() {
+    assert_eq!(marked().violations(), []);
+    let too_few = marked().edit(42, ",1448,2-3", ",1447,2-3");
+    too_few.breaks(&[(Rule::Mark, 42), (Rule::Mark, 46)]);
+    // An ACK that does not count conceals what it does not report.
+    marked().edit(42, ",1448,2-3", ",,2-3").breaks_only(Rule::Mark, 42);
+}
+
+#[test]
+fn a_mark_is_removed_or_added() {
+    // Where an AQM may mark as it likes, only the count tells.
+    let red = |log: Log| {
+        let aqm = "aqm=red,min_bytes=-1,max_bytes=1,weight=0.000001,ecn=1";
+        log.edit(3, "aqm=threshold,target_ns=0", aqm)
+    };
+    assert_eq!(red(marked()).violations(), []);
+    red(marked().edit(40, ",ce,", ",ect,")).breaks_only(Rule::Mark, 42);
+    let all = marked().edit(40, ",ce,", ",ect,").edit(44, ",ce,", ",ect,");
+    assert_eq!(red(all).violations()[0], (Rule::Mark, 42));
+    red(marked().edit(58, ",ect,", ",ce,")).breaks_only(Rule::Mark, 61);
+}
+
+/// All but the first segment are lost, and the second is retransmitted after a timeout, which is line 44.
+fn timed_out() -> Log {
+    let sound = Log::sound();
+    let row = |line: usize| sound.0[line - 1].clone();
+    let mut rows: Vec<String> = (1..=39).map(row).collect();
+    rows.insert(34, "23496960,drop,1,0,data,5,3,1052,,,,,,,loss".to_string());
+    rows.insert(32, "23412800,drop,1,0,data,4,2,1500,,,,,,,loss".to_string());
+    rows.extend([row(48), row(49), "266372800,timeout,,0,,,,,,,,,,,rto".to_string()]);
+    rows.push("266372800,send,,0,data,9,1,1448,1448,14480,,10,,,again".to_string());
+    rows.push("266372800,enter,0,0,data,9,1,1500,,,,,,,".to_string());
+    Log(rows)
+}
+
+#[test]
+fn a_timeout_is_deleted() {
+    assert_eq!(timed_out().violations(), []);
+    timed_out().delete(44).breaks_only(Rule::Retransmission, 44);
+}
+
+#[test]
+fn a_connection_ends_only_when_it_is_complete() {
+    let complete = "70734400,complete,,0,,,,5344,,,,,,,";
+    let log = || Log::sound().insert(65, complete).insert(66, "70734400,end,,0,,,,,,,,,,,");
+    assert_eq!(log().violations(), []);
+    log().delete(65).breaks_only(Rule::Completion, 65);
+}

@@ -19,7 +19,7 @@ use Fate::{Dropped, Leaves, Marked};
 /// Makes the log of such packets; `ecn` says whether they are ECN-capable.
 fn log(link: &str, ecn: bool, packets: &[(u64, Fate)]) -> String {
     let mut text = format!(
-        "# knee-packet-log/2\n# link,0,only,rate_bps=12000000,delay_ns=0,{link}\n\
+        "# knee-packet-log/3\n# link,0,only,rate_bps=12000000,delay_ns=0,{link}\n\
          # path,0,forward=0,reverse=0\n# flow,0,path=0,mss=1448\n{COLUMNS}\n"
     );
     let ect = if ecn { "ect" } else { "" };
@@ -27,9 +27,9 @@ fn log(link: &str, ecn: bool, packets: &[(u64, Fate)]) -> String {
     let mut rows: Vec<(u64, u8, String)> = Vec::new();
     for (id, (entry, fate)) in packets.iter().enumerate() {
         let row = |event: &str, ecn: &str, detail: &str| {
-            format!("{event},0,0,data,{id},0,1500,,,,,,{ecn},{detail}\n")
+            format!("{event},0,0,data,{id},{id},1500,,,,,,{ecn},{detail}\n")
         };
-        let sent = format!("send,,0,data,{id},0,0,0,0,,10,,{ect},syn\n{entry},");
+        let sent = format!("send,,0,data,{id},{id},0,0,0,,10,,{ect},new\n{entry},");
         rows.push((*entry, 1, sent + &row("enter", ect, "")));
         let (at, event) = match fate {
             Leaves(at) => (*at, row("leave", ect, "")),
@@ -39,7 +39,7 @@ fn log(link: &str, ecn: bool, packets: &[(u64, Fate)]) -> String {
         let order = if matches!(fate, Dropped(..)) { 1 + u8::from(at > *entry) } else { 3 };
         rows.push((at, if at == *entry { 1 } else { order }, event));
         if !matches!(fate, Dropped(..)) {
-            rows.push((at, 3, format!("receive,,0,data,{id},0,,,,,,,,\n")));
+            rows.push((at, 3, format!("receive,,0,data,{id},{id},,,,,,,,\n")));
         }
     }
     rows.sort_by_key(|(at, order, _)| (*at, *order));

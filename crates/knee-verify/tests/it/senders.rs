@@ -9,7 +9,7 @@ const SOUND: &str = include_str!("../logs/sound.csv");
 /// Head of a log with pure delays of 10 ms in each direction.
 fn head(flow: &str) -> String {
     format!(
-        "# knee-packet-log/2\n# link,0,there,rate_bps=,delay_ns=10000000\n\
+        "# knee-packet-log/3\n# link,0,there,rate_bps=,delay_ns=10000000\n\
          # link,1,back,rate_bps=,delay_ns=10000000\n# path,0,forward=0,reverse=1\n\
          # flow,0,path=0,mss=1000,rto_min_ns=200000000{flow}\n{COLUMNS}\n"
     )
@@ -104,7 +104,7 @@ fn only_the_segment_that_timed_out_ignores_the_window() {
     finds(&(up_to(51) + timeout + &again(9, 1448)), &late);
     finds(&(up_to(51) + &again(9, 1448)), &[Rule::Window, Rule::Late]);
     let twice = up_to(51) + timeout + &again(9, 1448) + &again(10, 1448);
-    finds(&twice, &[Rule::Window, Rule::Late]);
+    finds(&twice, &[Rule::Retransmission, Rule::Window, Rule::Late]);
 }
 
 /// A log like the sound one, whose first missing segment, the second, is lost for good while the ACK
@@ -172,7 +172,12 @@ fn a_handshake_is_repeated_after_a_second_and_then_two() {
         }
         log
     };
-    finds(&log(1000 * MS, 3000 * MS), &[]);
+    let sound = log(1000 * MS, 3000 * MS);
+    finds(&sound, &[]);
+    // Without its timeout the handshake is not repeated.
+    let timeout = format!("{},timeout,,0,,,,,,,,,,,syn\n", 1000 * MS);
+    assert!(sound.contains(&timeout));
+    finds(&sound.replace(&timeout, ""), &[Rule::Timeout]);
     finds(&log(1000 * MS - 1, 3000 * MS), &[Rule::Timeout]);
     finds(&log(1000 * MS, 3000 * MS - 1), &[Rule::Timeout]);
 }
@@ -253,7 +258,8 @@ fn what_is_complete_was_delivered_and_acknowledged() {
 fn what_ends_as_it_receives_is_asked_for_nothing_more() {
     let lines: Vec<&str> = SOUND.lines().collect();
     let log = lines[..62].join("\n") + "\n59734400,end,,0,,,,,,,,,,,\n" + lines[62] + "\n";
-    finds(&(log + "70734400,discard,,0,ack,10,4,,,,,,,,\n"), &[]);
+    let gone = log + "70734400,discard,,0,ack,10,4,,,,,,,,\n";
+    finds(&gone, &[Rule::Completion]);
 }
 
 /// The flow ends while its second ACK is in flight: packets that arrive later are discarded.
@@ -262,11 +268,13 @@ fn what_is_gone_discards_and_does_nothing_else() {
     let lines: Vec<&str> = SOUND.lines().collect();
     let base = lines[..62].join("\n") + "\n60000000,end,,0,,,,,,,,,,,\n" + lines[62] + "\n";
     let log = |row: &str| format!("{base}{row}\n");
-    finds(&log("70734400,discard,,0,ack,10,4,,,,,,,,"), &[]);
-    finds(&log("70734400,ack_receive,,0,ack,10,4,,0,,,,,,"), &[Rule::Ended]);
-    finds(&log("70734400,timeout,,0,,,,,,,,,,,rto"), &[Rule::Ended, Rule::Path]);
+    // It is not complete either.
+    let early = Rule::Completion;
+    finds(&log("70734400,discard,,0,ack,10,4,,,,,,,,"), &[early]);
+    finds(&log("70734400,ack_receive,,0,ack,10,4,,0,,,,,,"), &[early, Rule::Ended]);
+    finds(&log("70734400,timeout,,0,,,,,,,,,,,rto"), &[early, Rule::Ended, Rule::Path]);
     let sends = "70734400,discard,,0,ack,10,4,,,,,,,,\n70734400,send,,0,data,11,4,1,1,9,,1,,,new";
-    finds(&log(sends), &[Rule::Ended]);
+    finds(&log(sends), &[early, Rule::Ended]);
     // A flow that has not ended may not discard.
     let alive =
         log("70734400,discard,,0,ack,10,4,,,,,,,,").replace("60000000,end,,0,,,,,,,,,,,\n", "");
