@@ -1,7 +1,7 @@
 //! Creates the row of a connection that has ended or is cut off.
 
 use crate::applications::Totals;
-use crate::connections::Ends;
+use crate::connections::{Connection, Ends};
 use crate::log::PacketLog;
 use crate::simulation::Simulation;
 use knee_cc::Decision;
@@ -10,18 +10,20 @@ use knee_transport::Sender;
 use knee_units::{Rate, Time};
 
 impl<L: PacketLog> Simulation<'_, L> {
-    /// Adds the row of a connection that still exists.
+    /// Adds the row of a connection whose counters change no more.
     pub(crate) fn note_closed(&mut self, connection: usize) {
         let row = self.connection_record(connection);
         self.closed.push(row);
     }
 
-    /// Adds the rows of connections cut off by the end of the run.
+    /// Adds the rows of connections cut off by the end of the run, and of those over several paths
+    /// that have ended since: a path goes on with what it sent and another delivered.
     pub(crate) fn note_cut_off(&mut self) {
         for flow in 0..self.flows.len() {
             let live: Vec<u32> = self.flows[flow].live.values().copied().collect();
             for index in live {
-                if self.connections[index as usize].completed.is_none() {
+                let Connection { completed, ends, .. } = &self.connections[index as usize];
+                if completed.is_none() || matches!(ends, Ends::Multipath(_)) {
                     self.note_closed(index as usize);
                 }
             }

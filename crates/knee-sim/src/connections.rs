@@ -415,8 +415,12 @@ impl<L: PacketLog> Simulation<'_, L> {
         if L::WRITES {
             self.log_complete(connection);
         }
-        self.note_closed(connection);
-        if self.flows[flow].transient {
+        let transient = self.flows[flow].transient;
+        let is_plain = matches!(self.connections[connection].ends, Ends::Plain(_));
+        if is_plain || transient {
+            self.note_closed(connection);
+        }
+        if transient {
             self.abandon(connection);
         }
         self.tell_closed(flow, number);

@@ -105,8 +105,9 @@ fn take(flows: &mut BTreeMap<u32, Flow>, under_way: &mut UnderWay, cells: &[&str
         under_way.complete.insert(serial);
     }
     let Some(flow) = flows.get_mut(&serial) else { return };
-    // Data that subflows repeat afterwards does not count for the connection.
-    if under_way.complete.contains(&flow.connection.unwrap_or(serial)) {
+    // Over one path nothing is sent any more; what arrives late does not count. Subflows repeat
+    // what another one delivered.
+    if flow.connection.is_none() && under_way.complete.contains(&serial) {
         return;
     }
     let of_data = cells[4] == "data";
