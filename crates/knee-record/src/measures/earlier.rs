@@ -12,6 +12,29 @@ pub(crate) fn objects_earlier(
     targets: [(&RunView<'_>, &str); 2],
     window: Window,
 ) -> Result<f64, NotMeasurable> {
+    earlier(targets, window, times)
+}
+
+/// Returns the fraction of ranks, `0..=1`, at which a page's objects, in the order of their arrival,
+/// came earlier after the flow's start than those of the other side in theirs; a tie counts half.
+/// It is the part of the one cumulative distribution that is ahead of the other.
+pub(crate) fn objects_earlier_by_rank(
+    targets: [(&RunView<'_>, &str); 2],
+    window: Window,
+) -> Result<f64, NotMeasurable> {
+    earlier(targets, window, |flow| {
+        let mut sorted: Vec<f64> = times(flow).into_values().collect();
+        sorted.sort_by(f64::total_cmp);
+        (0..).zip(sorted).collect()
+    })
+}
+
+/// Compares the times under the same numbers, flow by flow.
+fn earlier(
+    targets: [(&RunView<'_>, &str); 2],
+    window: Window,
+    times: impl Fn(&FlowView<'_>) -> BTreeMap<u32, f64>,
+) -> Result<f64, NotMeasurable> {
     let [(test, ours), (control, theirs)] = targets;
     let (test, control) = (Flows::find(test, ours, window)?, Flows::find(control, theirs, window)?);
     if test.members.len() != control.members.len() {

@@ -22,7 +22,7 @@ mod transfers;
 mod volume;
 mod window;
 
-use earlier::objects_earlier;
+use earlier::{objects_earlier, objects_earlier_by_rank};
 pub use fairness::jain_index;
 pub(crate) use objects::{is_burst, is_of_page, is_segment};
 pub use transfers::{TransferValue, transfer_ratio};

@@ -2,6 +2,10 @@
 
 use super::volume::ratio;
 use super::{Flows, NotMeasurable, because};
+use crate::view::Span;
+
+/// Intervals over whose means transit is billed by the 95th percentile.
+const BILLED_INTERVAL_NS: u64 = 300_000_000_000;
 
 impl Flows<'_, '_> {
     /// Useful ratio, `0..=1`: payload delivered in order over payload sent,
@@ -19,6 +23,32 @@ impl Flows<'_, '_> {
     /// paid for.
     pub(crate) fn effective_goodput(&self) -> Result<f64, NotMeasurable> {
         Ok(self.goodput()? * self.useful_ratio()?)
+    }
+
+    /// Rate by which a user of the 95th percentile is billed, bit/s: of the means of the IP bytes
+    /// sent in whole intervals of five minutes, from the first flow's start on, the smallest that
+    /// at least 95 % of them do not exceed.
+    pub(crate) fn billed_rate(&self) -> Result<f64, NotMeasurable> {
+        let active = self.active()?;
+        let begin = active.iter().map(|(_, span)| span.begin).min().unwrap_or(0);
+        let end = active.iter().map(|(_, span)| span.end).max().unwrap_or(0);
+        let intervals = (end - begin) / BILLED_INTERVAL_NS;
+        if intervals == 0 {
+            return because("it needs at least five minutes");
+        }
+        let mean = |index: u64| {
+            let from = begin + index * BILLED_INTERVAL_NS;
+            let until = from + BILLED_INTERVAL_NS;
+            let inside = active.iter().filter_map(|(flow, span)| {
+                let part = Span { begin: span.begin.max(from), end: span.end.min(until) };
+                (part.begin < part.end).then(|| flow.record.header_overhead * flow.sent_in(part))
+            });
+            8e9 * inside.sum::<f64>() / BILLED_INTERVAL_NS as f64
+        };
+        let mut means: Vec<f64> = (0..intervals).map(mean).collect();
+        means.sort_by(f64::total_cmp);
+        // Nearest rank.
+        Ok(means[(95 * means.len()).div_ceil(100) - 1])
     }
 
     /// Fraction of the retransmitted packets that no link dropped or lost, `0..=1`, from start to

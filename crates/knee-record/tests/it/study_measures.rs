@@ -28,6 +28,23 @@ fn each_byte_sent_has_its_price() {
     close(value(&records, &Measure::EffectiveGoodput).unwrap(), 8e6);
 }
 
+/// 20 intervals of five minutes at 1000 payload bytes per second, the first one or two of them at
+/// ten times as much: the most expensive one in twenty is free. The last, begun interval does not
+/// count.
+#[test]
+fn the_95th_percentile_of_five_minutes_is_billed() {
+    let billed = |delivered: fn(f64) -> f64, end_s: f64| {
+        let records = records(&[Flow { end_s, ..flow("a", 0, delivered) }]);
+        value(&records, &Measure::BilledRate)
+    };
+    let payload = |rate: f64| rate * 1448.0 / 1500.0 / 8.0;
+    let once: fn(f64) -> f64 = |t| 1000.0 * (t + 9.0 * t.min(300.0));
+    let twice: fn(f64) -> f64 = |t| 1000.0 * (t + 9.0 * t.min(600.0));
+    close(payload(billed(once, 6200.0).unwrap()), 1000.0);
+    close(payload(billed(twice, 6200.0).unwrap()), 10_000.0);
+    assert!(billed(once, 299.0).unwrap_err().contains("five minutes"));
+}
+
 #[test]
 fn no_more_is_useful_than_was_sent() {
     let mut records = records(&[flow("a", 0, |t| 1_250_000.0 * t)]);
@@ -131,13 +148,17 @@ fn page(start_s: u64, arrivals: &[Option<u64>]) -> Records {
 }
 
 fn earlier(test: &Records, control: &Records) -> ClaimOutcome {
+    compared(Measure::ObjectsEarlier, test, control)
+}
+
+fn compared(measure: Measure, test: &Records, control: &Records) -> ClaimOutcome {
     let views = [test, control].map(|records| RunView::new(records, Time::ZERO));
     let runs = [("test", &views[0]), ("control", &views[1])];
     let runs = runs.map(|(name, view)| NamedRun { name, view });
     let claim = Claim {
         relative_to: Some("control/a".to_string()),
         at_least: Some(0.9),
-        ..claim(Measure::ObjectsEarlier, "test/a")
+        ..claim(measure, "test/a")
     };
     evaluate_in_study(&claim, &runs)
 }
@@ -152,6 +173,18 @@ fn objects_are_compared_with_their_own_on_the_other_side() {
     assert_eq!(outcome.measured, Some(0.625));
     assert_eq!((outcome.unit, outcome.outcome), (Unit::Fraction, Outcome::Fails));
     close(earlier(&control, &test).measured.unwrap(), 0.375);
+}
+
+/// In order of arrival: 1, 3, 5 and 9 s against 2, 3, 4 s and never. One rank is earlier, one a tie,
+/// one later, and the last one earlier, whichever objects these are.
+#[test]
+fn by_rank_the_order_of_arrival_is_compared() {
+    let test = page(0, &[Some(9), Some(5), Some(3), Some(1)]);
+    let control = page(1, &[Some(2), Some(4), Some(3), None]);
+    let by_rank = |one, other| compared(Measure::ObjectsEarlierByRank, one, other).measured;
+    close(by_rank(&test, &control).unwrap(), 0.625);
+    close(by_rank(&control, &test).unwrap(), 0.375);
+    assert_eq!(by_rank(&test, &test), Some(0.5));
 }
 
 #[test]

@@ -103,6 +103,13 @@ macro_rules! measures {
                     "goodput times the useful ratio" => {
                     of Flows |flows| flows.effective_goodput();
                 }
+                /// of the means of the IP bytes sent in whole intervals of five minutes, the
+                /// smallest that at least 95 % of them do not exceed: what a user is billed for
+                /// who pays by bandwidth. Needs at least five minutes
+                BilledRate = "billed_rate", BitsPerSecond, Less, Cost,
+                    "95th percentile of the rate sent, over five minutes each" => {
+                    of Flows |flows| flows.billed_rate();
+                }
                 /// `max(0, P - L) / P`, from start to end and of all flows (`*`): P is the
                 /// number of packets retransmitted, in packets of their mean size, L the number
                 /// that all links dropped or lost, ACKs included. The rest was lost in a stack
@@ -352,6 +359,14 @@ macro_rules! measures {
                     "share of objects earlier than those of relative_to" => {
                     of Flows |_| because("it needs another page to compare with");
                     against |pair, window| objects_earlier(pair, window);
+                }
+                /// of a page, against that of `relative_to`: share of ranks at which the object
+                /// that arrived as the k-th came sooner after its flow's start than the k-th
+                /// there; a tie counts half. That part of the cumulative distribution is ahead
+                ObjectsEarlierByRank = "objects_earlier_by_rank", Fraction, More, Waiting,
+                    "share of ranks at which an object comes earlier than that of relative_to" => {
+                    of Flows |_| because("it needs another page to compare with");
+                    against |pair, window| objects_earlier_by_rank(pair, window);
                 }
                 /// `Σ 8 S / Σ m` over the segments that arrived, `m = 8 S / bitrate` being a
                 /// segment's media time
