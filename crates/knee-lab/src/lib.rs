@@ -79,7 +79,7 @@ pub use rank::{
     Candidates, NotRanked, PlannedRank, Rank, RankError, RankSettings, Ranked, scenario_files,
 };
 pub use rehearse::{RehearseError, RehearseSettings, Rehearsed, RehearsedClass};
-pub use reproduce::Reproduction;
+pub use reproduce::{Reproduction, Scope};
 pub use rerun::{Again, Changed, FileAgain, Rerun, RerunError, RerunPlan};
 pub use studies::{
     NamedStudy, STUDY, StudyError, built_in_scenario, built_in_studies, choose_studies,

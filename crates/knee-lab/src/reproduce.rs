@@ -22,10 +22,33 @@ use knee_scenario::{Claim, Measure, Scenario, Study, StudyRun};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Which claims of the studies are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that the conclusion of their study cites; all of a study whose conclusion cites none.
+    Conclusions,
+    /// All claims.
+    AllClaims,
+}
+
+impl Scope {
+    /// Whether a claim of the study is run.
+    fn includes(self, study: &Study, claim: &Claim) -> bool {
+        let cited = study.cited();
+        self == Scope::AllClaims || cited.is_empty() || cited.contains(claim.id.as_str())
+    }
+
+    /// The claims of the study that are run; those in the scenarios of its runs are not among them.
+    fn claims(self, study: &Study) -> impl Iterator<Item = &Claim> {
+        study.claims.iter().filter(move |claim| self.includes(study, claim))
+    }
+}
+
 /// The plan of a set of studies.
 #[derive(Debug)]
 pub struct Reproduction<'s> {
     studies: &'s [NamedStudy],
+    scope: Scope,
     on: Vec<&'s dyn Ground>,
     out: PathBuf,
     /// Runs by study and by ground.
@@ -74,13 +97,14 @@ impl Done<'_> {
 }
 
 impl<'s> Reproduction<'s> {
-    /// Plans studies on some grounds; results are stored below `out`. The simulator is required,
-    /// since recorded outcomes refer to it.
+    /// Plans the claims of studies that `scope` includes on some grounds; results are stored below
+    /// `out`. The simulator is required, since recorded outcomes refer to it.
     ///
     /// # Errors
     /// The simulator is missing, or the host does not support another ground.
     pub fn new(
         studies: &'s [NamedStudy],
+        scope: Scope,
         on: Vec<&'s dyn Ground>,
         out: PathBuf,
     ) -> Result<Reproduction<'s>, Error> {
@@ -88,8 +112,8 @@ impl<'s> Reproduction<'s> {
             return Err(StudyError::WithoutSimulator.into());
         }
         on.iter().try_for_each(|ground| ground.check_host())?;
-        let plans = studies.iter().map(|study| plan(study, &out, &on)).collect();
-        Ok(Reproduction { studies, on, out, plans })
+        let plans = studies.iter().map(|study| plan(study, scope, &out, &on)).collect();
+        Ok(Reproduction { studies, scope, on, out, plans })
     }
 
     /// Directories of the runs, the parent directory first.
@@ -120,15 +144,35 @@ impl<'s> Reproduction<'s> {
     fn command(&self) -> String {
         let all = self.studies.iter().map(|study| study.word.as_str()).eq(built_in_studies());
         let words = self.studies.iter().filter(|_| !all).map(|study| format!(" {}", study.word));
-        format!("knee reproduce{}{}", on(&names(&self.on)), words.collect::<String>())
+        format!("knee reproduce{}{}", self.options(), words.collect::<String>())
+    }
+
+    /// Options of that command.
+    fn options(&self) -> String {
+        let all = if self.scope == Scope::AllClaims { " --all" } else { "" };
+        let shift = match self.studies.first().map_or(0, |study| study.seed_shift) {
+            0 => String::new(),
+            shift => format!(" --seed-shift {shift}"),
+        };
+        format!("{}{all}{shift}", on(&names(&self.on)))
     }
 }
 
-fn plan<'s>(study: &'s NamedStudy, out: &Path, on: &[&'s dyn Ground]) -> Vec<Planned<'s>> {
+fn plan<'s>(
+    study: &'s NamedStudy,
+    scope: Scope,
+    out: &Path,
+    on: &[&'s dyn Ground],
+) -> Vec<Planned<'s>> {
+    let is_needed = |run: &&StudyRun| {
+        scope == Scope::AllClaims
+            || study.study.cited().is_empty()
+            || scope.claims(&study.study).any(|claim| concerns(claim, run))
+    };
     let of_ground = |ground: &&'s dyn Ground| {
         let ground = *ground;
         let (able, _) = ground::sorted(&study.study, ground);
-        let planned = able.into_iter().map(move |run| {
+        let planned = able.into_iter().filter(is_needed).map(move |run| {
             let mut below = format!("{}/{}", study.name, run.name);
             if on.len() > 1 {
                 below = format!("{below}/{}", ground.name());
@@ -143,13 +187,15 @@ fn plan<'s>(study: &'s NamedStudy, out: &Path, on: &[&'s dyn Ground]) -> Vec<Pla
 
 /// Whether a claim of the run, or a claim of the study about it, refers to a perfect scheduler.
 fn asks_for_perfect(study: &Study, run: &StudyRun) -> bool {
-    let concerns = |claim: &&Claim| {
-        let mut targets = std::iter::once(&claim.of).chain(&claim.relative_to);
-        targets.any(|target| target.split_once('/').is_some_and(|(name, _)| name == run.name))
-    };
-    let over_runs = study.claims.iter().filter(concerns);
+    let over_runs = study.claims.iter().filter(|claim| concerns(claim, run));
     let mut claims = over_runs.chain(&run.scenario.claims);
     claims.any(|claim| claim.measure == Measure::CompletionOverPerfect)
+}
+
+/// Whether a claim of a study is about a run.
+fn concerns(claim: &Claim, run: &StudyRun) -> bool {
+    let mut targets = std::iter::once(&claim.of).chain(&claim.relative_to);
+    targets.any(|target| target.split_once('/').is_some_and(|(name, _)| name == run.name))
 }
 
 impl Lab {
@@ -235,11 +281,14 @@ fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) 
         done.iter().filter(|done| done.ground.name() == name).collect()
     };
     let runs = on_ground(SIMULATOR);
-    let claims = evaluate(study, &runs);
+    let claims = evaluate(named, what.scope, &runs);
+    let mut told = claims.clone();
+    let others = study.claims.iter().filter(|claim| !what.scope.includes(study, claim));
+    told.extend(others.map(ClaimOutcome::from_record));
     let beside = what.on.iter().filter(|ground| ground.name() != SIMULATOR).map(|ground| {
         let not_run: Vec<NotRun> = ground::sorted(study, *ground).1;
-        let mut record = ground::record(study, &on_ground(ground.name()), not_run);
-        fill_findings(&mut record.claims, &claims);
+        let mut record = ground::record((study, what.scope), &on_ground(ground.name()), not_run);
+        fill_findings(&mut record.claims, &told);
         (ground.name().to_string(), record)
     });
     let mut grounds: BTreeMap<String, GroundRecord> = beside.collect();
@@ -248,13 +297,25 @@ fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) 
         title: study.name.clone(),
         source: study.source.clone(),
         about: study.summary.clone(),
-        conclusion: fill_conclusion(study.conclusion.trim(), &claims),
+        conclusion: fill_conclusion(study.conclusion.trim(), &in_order(study, &told)),
+        claims_in_all: Some(told.len()),
         runs: runs.iter().map(|done| run_record(done)).collect(),
         kernel: grounds.remove(KERNEL),
         grounds,
         claims,
-        command: format!("knee reproduce{} {}", on(&names(&what.on)), named.word),
+        command: format!("knee reproduce{} {}", what.options(), named.word),
     }
+}
+
+/// Claims in the order of the study, which the ids in a conclusion keep; those of scenarios last.
+fn in_order(study: &Study, claims: &[ClaimOutcome]) -> Vec<ClaimOutcome> {
+    let place = |outcome: &ClaimOutcome| {
+        let same = |claim: &Claim| (&claim.id, &claim.says) == (&outcome.id, &outcome.says);
+        study.claims.iter().position(same).unwrap_or(usize::MAX)
+    };
+    let mut ordered = claims.to_vec();
+    ordered.sort_by_key(place);
+    ordered
 }
 
 fn run_record(done: &Done<'_>) -> RunRecord {
@@ -271,24 +332,31 @@ fn source(done: Done<'_>) -> (String, RunSource) {
 }
 
 /// Evaluates the claims over the study's runs and models, then those in the scenarios of the runs,
-/// whose subjects get the run's name as a prefix.
-fn evaluate(study: &Study, runs: &[&Done<'_>]) -> Vec<ClaimOutcome> {
+/// whose subjects get the run's name as a prefix. Findings also cite claims that were not run: with
+/// their values on record. Values of other seeds than those on record may drift.
+fn evaluate(named_study: &NamedStudy, scope: Scope, runs: &[&Done<'_>]) -> Vec<ClaimOutcome> {
+    let study = &named_study.study;
+    let against_record = |outcome: ClaimOutcome, claim: &Claim| match named_study.seed_shift {
+        0 => outcome.against_record(claim),
+        _ => outcome,
+    };
     let views: Vec<Vec<RunView<'_>>> = runs.iter().map(|done| done.views()).collect();
     let named: Vec<NamedSeeds<'_, '_>> = runs
         .iter()
         .zip(&views)
         .map(|(done, views)| NamedSeeds { name: &done.run.name, views })
         .collect();
-    let over_all = study.claims.iter().map(|claim| {
+    let over_all = scope.claims(study).map(|claim| {
         let model = models::evaluate(claim, &study.models);
-        model.unwrap_or_else(|| evaluate_over_seeds(claim, &named)).against_record(claim)
+        against_record(model.unwrap_or_else(|| evaluate_over_seeds(claim, &named)), claim)
     });
     let of_runs = runs.iter().flat_map(|done| &done.run.scenario.claims);
     let of_runs = claims_of_runs(runs).zip(of_runs);
-    let of_runs = of_runs.map(|(outcome, claim)| outcome.against_record(claim));
-    let measured: Vec<ClaimOutcome> = over_all.chain(of_runs).collect();
-    let mut claims = measured.clone();
-    fill_findings(&mut claims, &measured);
+    let of_runs = of_runs.map(|(outcome, claim)| against_record(outcome, claim));
+    let mut claims: Vec<ClaimOutcome> = over_all.chain(of_runs).collect();
+    let mut told = claims.clone();
+    told.extend(study.claims.iter().map(ClaimOutcome::from_record));
+    fill_findings(&mut claims, &told);
     claims
 }
 

@@ -26,6 +26,8 @@ pub struct NamedStudy {
     pub file: Option<PathBuf>,
     /// The study.
     pub study: Study,
+    /// What was added to the seeds of its runs.
+    pub seed_shift: u64,
 }
 
 /// Names of the built-in studies, in alphabetical order.
@@ -37,14 +39,19 @@ pub fn built_in_studies() -> Vec<&'static str> {
     names.collect()
 }
 
-/// Loads a built-in study; `grounds` are those that studies can name.
+/// Loads a built-in study; `grounds` are those that studies can name, `seed_shift` is added to the
+/// seed of every run.
 ///
 /// # Errors
 /// All errors in it, or an unknown name.
-pub fn load_built_in_study(name: &str, grounds: &Grounds) -> Result<NamedStudy, Errors> {
+pub fn load_built_in_study(
+    name: &str,
+    grounds: &Grounds,
+    seed_shift: u64,
+) -> Result<NamedStudy, Errors> {
     let file = format!("{name}/{STUDY}");
-    let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names())?;
-    Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study })
+    let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names(), seed_shift)?;
+    Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study, seed_shift })
 }
 
 /// Loads a built-in scenario, `study/file.toml`, with overrides.
@@ -76,25 +83,28 @@ pub enum StudyError {
 }
 
 /// The studies that `words` name, built in or in folders; all built-in ones without words.
+/// `seed_shift` is added to the seed of every run: other random numbers, the same claims.
 ///
 /// # Errors
 /// All errors in them, or a [`StudyError`].
 pub fn choose_studies(
     words: &[impl AsRef<str>],
     grounds: &Grounds,
+    seed_shift: u64,
 ) -> Result<Vec<NamedStudy>, Error> {
     let known = built_in_studies();
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     if words.is_empty() {
-        return all_or_every_error(known.iter().map(|name| load_built_in_study(name, grounds)));
+        let load = |name: &&str| load_built_in_study(name, grounds, seed_shift);
+        return all_or_every_error(known.iter().map(load));
     }
     let is_known = |word: &str| known.contains(&word);
     if let Some(word) = words.iter().find(|word| !is_known(word) && !is_folder(word)) {
         return Err(StudyError::Unknown(word.to_string()).into());
     }
     let studies = all_or_every_error(words.iter().map(|word| match is_known(word) {
-        true => load_built_in_study(word, grounds),
-        false => load_folder(Path::new(word), grounds),
+        true => load_built_in_study(word, grounds, seed_shift),
+        false => load_folder(Path::new(word), grounds, seed_shift),
     }))?;
     for (index, study) in studies.iter().enumerate() {
         if studies[..index].iter().any(|other| other.name == study.name) {
@@ -108,7 +118,7 @@ fn is_folder(word: &str) -> bool {
     Path::new(word).join(STUDY).is_file()
 }
 
-fn load_folder(folder: &Path, grounds: &Grounds) -> Result<NamedStudy, Errors> {
+fn load_folder(folder: &Path, grounds: &Grounds, seed_shift: u64) -> Result<NamedStudy, Errors> {
     let full = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let name = full.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let word = quoted(&folder.to_string_lossy());
@@ -116,7 +126,8 @@ fn load_folder(folder: &Path, grounds: &Grounds) -> Result<NamedStudy, Errors> {
         name,
         word,
         file: Some(folder.join(STUDY)),
-        study: read_study(folder, grounds)?,
+        study: read_folder(folder, grounds, seed_shift)?,
+        seed_shift,
     })
 }
 
@@ -125,8 +136,12 @@ fn load_folder(folder: &Path, grounds: &Grounds) -> Result<NamedStudy, Errors> {
 /// # Errors
 /// All errors in it, or a file that cannot be read.
 pub fn read_study(folder: &Path, grounds: &Grounds) -> Result<Study, Errors> {
+    read_folder(folder, grounds, 0)
+}
+
+fn read_folder(folder: &Path, grounds: &Grounds, seed_shift: u64) -> Result<Study, Errors> {
     let name = folder.join(STUDY);
-    load_study(&Beside(&name), &name.to_string_lossy(), &grounds.names())
+    load_study(&Beside(&name), &name.to_string_lossy(), &grounds.names(), seed_shift)
 }
 
 #[cfg(test)]
@@ -135,7 +150,7 @@ mod tests {
     use knee_scenario::{Claim, Outcome};
 
     fn load(name: &str) -> Result<NamedStudy, Errors> {
-        load_built_in_study(name, &Grounds::built_in())
+        load_built_in_study(name, &Grounds::built_in(), 0)
     }
 
     fn claims() -> impl Iterator<Item = Claim> {

@@ -4,7 +4,7 @@ use crate::both;
 use crate::command;
 use crate::error::Error;
 use crate::ground::{KERNEL, SIMULATOR};
-use crate::study_record::{GroundRecord, RunRecord, StudyRecord, StudyRecords};
+use crate::study_record::{GroundRecord, RunRecord, StudyRecord, StudyRecords, in_part};
 use crate::words::{three, verdict};
 use knee_present::{Table, number, text};
 use knee_record::{ClaimOutcome, Fidelity, Records, read_run};
@@ -63,14 +63,20 @@ impl StudyRecords {
                     command,
                 }
             });
+        let abouts = self.studies.iter().map(|study| match in_part(std::slice::from_ref(study)) {
+            None => study.about.clone(),
+            Some(part) => format!("{} {part}", study.about.trim_end()),
+        });
+        let abouts: Vec<String> = abouts.collect();
         let studies: Vec<StudyPage<'_>> = self
             .studies
             .iter()
-            .map(|record| StudyPage {
+            .zip(&abouts)
+            .map(|(record, about)| StudyPage {
                 name: &record.name,
                 title: &record.title,
                 source: &record.source,
-                about: &record.about,
+                about,
                 conclusion: &record.conclusion,
                 claims: &record.claims,
                 on_kernel: on_kernel(record),

@@ -41,6 +41,10 @@ pub struct StudyRecord {
     /// Conclusion from the results on the simulator, one paragraph; can be empty.
     #[serde(default)]
     pub conclusion: String,
+    /// Number of claims that the study has. `claims` can be fewer: those that its conclusion cites.
+    /// The conclusion then counts the others, and findings cite them, as they are on record.
+    #[serde(default)]
+    pub claims_in_all: Option<usize>,
     /// Claims over its runs and models, then those of each run.
     pub claims: Vec<ClaimOutcome>,
     /// Its runs on the simulator.
@@ -107,10 +111,28 @@ impl StudyRecords {
         Ok(read_json(&directory.join(STUDIES), SCHEMA)?)
     }
 
+    /// Says how many claims were run if that is not all of them.
+    pub fn in_part(&self) -> Option<String> {
+        in_part(&self.studies)
+    }
+
     /// All claims, as evaluated on the simulator.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimOutcome> + Clone {
         self.studies.iter().flat_map(|study| &study.claims)
     }
+}
+
+/// Says how many claims of the studies were run if that is not all of them.
+pub(crate) fn in_part(studies: &[StudyRecord]) -> Option<String> {
+    let run: usize = studies.iter().map(|study| study.claims.len()).sum();
+    let all = studies.iter().map(|study| study.claims_in_all.unwrap_or(study.claims.len()));
+    let all: usize = all.sum();
+    (run < all).then(|| {
+        format!(
+            "{run} of {all} claims were run, those that the conclusions cite; the others stand as on \
+             record, and --all runs them."
+        )
+    })
 }
 
 /// Results of a run of a study.

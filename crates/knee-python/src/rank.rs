@@ -4,7 +4,9 @@ use std::iter;
 use std::path::PathBuf;
 
 use knee_lab::report::rank_data;
-use knee_lab::{Candidates, Error, Rank, RankSettings, Reproduction, SIMULATOR, choose_studies};
+use knee_lab::{
+    Candidates, Error, Rank, RankSettings, Reproduction, SIMULATOR, Scope, choose_studies,
+};
 use pyo3::prelude::*;
 
 use crate::algorithms::{Factories, Kit};
@@ -64,10 +66,10 @@ pub fn study(py: Python<'_>, names: Vec<String>, directory: (PathBuf, bool)) -> 
     let kit = Kit::new(py, Factories::new(), Factories::new())?;
     let lab = kit.lab(None, None);
     let on = lab.grounds.get(SIMULATOR).map_err(|error| python(error.into()))?;
-    let studies = choose_studies(&names, &lab.grounds).map_err(python)?;
+    let studies = choose_studies(&names, &lab.grounds, 0).map_err(python)?;
     let (directory, force) = directory;
     let records = watched(py, &lab.handle(), || {
-        let plan = Reproduction::new(&studies, vec![on], directory.clone())?;
+        let plan = Reproduction::new(&studies, Scope::AllClaims, vec![on], directory.clone())?;
         lab.claim(&directory, plan.directories(), force)?;
         lab.reproduce(&plan)?.ok_or(Error::Stopped)
     })?;

@@ -114,6 +114,14 @@ impl ClaimOutcome {
         }
     }
 
+    /// Returns a claim that was not run with the outcome and value that it has on record.
+    pub fn from_record(claim: &Claim) -> ClaimOutcome {
+        let value = claim.on_record.map(|on_record| on_record.value);
+        let value = value.ok_or_else(|| NotMeasurable("no value on record".to_string()));
+        let recorded = Outcome::from(claim.recorded);
+        ClaimOutcome { outcome: recorded, agrees: true, ..outcome_of(claim, value) }
+    }
+
     /// Compares the claim with the value that `claim` has on record.
     pub fn against_record(mut self, claim: &Claim) -> ClaimOutcome {
         let Some(OnRecord { value, drift }) = claim.on_record else { return self };

@@ -89,20 +89,26 @@ pub fn parse_with(
 /// # Errors
 /// All problems of these files, or that one cannot be read.
 pub fn read_study(folder: &std::path::Path) -> Result<Study, Errors> {
-    load_study(&Folder(folder.to_path_buf()), "study.toml", &[])
+    load_study(&Folder(folder.to_path_buf()), "study.toml", &[], 0)
 }
 
 /// Reads a study through a loader. `name` is its file with its folder; `grounds` are the grounds
-/// that its runs can name in addition to those of this version of Knee.
+/// that its runs can name in addition to those of this version of Knee. `seed_shift` is added to
+/// the seed of every run.
 ///
 /// # Errors
 /// All problems of the study, or that it cannot be read.
-pub fn load_study(loader: &dyn Loader, name: &str, grounds: &[&str]) -> Result<Study, Errors> {
+pub fn load_study(
+    loader: &dyn Loader,
+    name: &str,
+    grounds: &[&str],
+    seed_shift: u64,
+) -> Result<Study, Errors> {
     let text = load(loader, name)?;
     let mut reading = Reading::new(loader, Algorithms::built_in()).with_grounds(grounds);
     let study = parse_document(name, &text, &mut reading).and_then(|document: Node| {
         let file = StudyFile::read(&document, &mut reading)?;
-        Some(check::study(file, folder_of(name), &mut reading))
+        Some(check::study(file, folder_of(name), seed_shift, &mut reading))
     });
     reading.finish(study)
 }

@@ -1,9 +1,11 @@
 //! A scenario, checked and resolved: every name is resolved, every value is possible, every file is
 //! read, and buffers are in bytes or packets.
 
+use crate::check::placeholders;
 use crate::measure::Measure;
 use knee_units::Time;
 use knee_workload::Workload;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One experiment.
@@ -205,6 +207,15 @@ pub struct Study {
     pub models: Vec<Model>,
     /// Claims over its runs and models. Claims about a single run are in its scenario.
     pub claims: Vec<Claim>,
+}
+
+impl Study {
+    /// Ids of the claims whose value or outcome the conclusion cites.
+    pub fn cited(&self) -> BTreeSet<&str> {
+        let names = placeholders(&self.conclusion).map(|name| name.trim_matches(['{', '}']));
+        let ids = names.map(|name| name.strip_suffix(".outcome").unwrap_or(name));
+        ids.filter(|id| self.claims.iter().any(|claim| claim.id == *id)).collect()
+    }
 }
 
 /// One run of a study.

@@ -254,11 +254,12 @@ fn grounds() -> PossibleValuesParser {
 
 const REPRODUCE: &str = "\
 Examples:
-  knee reproduce                        all built-in studies
+  knee reproduce                        what all built-in studies conclude
   knee reproduce improved-bbr --jobs 4
   knee reproduce ./my-study             a folder with a study.toml
   knee reproduce --format json > outcome.json
   knee reproduce --on sim,kernel        (as root) each claim on both grounds
+  knee reproduce --all                  every claim, some minutes
   knee reproduce studies/* --record     the measured values become the record
 
 Exits 1 only if an outcome differs from the one on record in the study, or a
@@ -278,9 +279,15 @@ pub struct Reproduce {
     pub output: Output,
     #[command(flatten)]
     pub print: Print,
-    /// Write the measured values into each folder's study.toml, as the values on
-    /// record
+    /// Run every claim, not only those that the studies' conclusions cite
     #[arg(long)]
+    pub all: bool,
+    /// Add N to the seed of every run: other random numbers, the same outcomes
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub seed_shift: u64,
+    /// Run every claim, and write the measured values into each folder's
+    /// study.toml, as the values on record
+    #[arg(long, conflicts_with = "seed_shift")]
     pub record: bool,
 }
 

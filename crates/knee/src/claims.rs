@@ -27,6 +27,22 @@ pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     format!("{}; {against}", counts(claims))
 }
 
+/// How many outcomes with other seeds are those on record, and which claims no longer hold.
+pub fn against_other_seeds<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
+    let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
+    let same = claims.iter().filter(|claim| claim.outcome == claim.recorded).count();
+    let reversed = claims
+        .iter()
+        .filter(|claim| (claim.recorded, claim.outcome) == (Outcome::Holds, Outcome::Fails));
+    let reversed: Vec<&str> = reversed.map(|claim| claim.id.as_str()).collect();
+    let share = 100.0 * same as f64 / claims.len().max(1) as f64;
+    format!(
+        "seeds    {same} of {} outcomes as on record ({share:.1} %); from holds to fails: {}\n",
+        claims.len(),
+        if reversed.is_empty() { "none".to_string() } else { reversed.join(", ") },
+    )
+}
+
 /// Number of claims by outcome.
 pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();

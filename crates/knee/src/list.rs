@@ -53,7 +53,7 @@ fn studies() -> Result<Document, Failure> {
     .called("studies");
     let grounds = Grounds::built_in();
     for name in built_in_studies() {
-        let study = load_built_in_study(name, &grounds)
+        let study = load_built_in_study(name, &grounds, 0)
             .map_err(|errors| Failure::Files(vec![errors]))?
             .study;
         let of_runs: usize = study.runs.iter().map(|run| run.scenario.claims.len()).sum();

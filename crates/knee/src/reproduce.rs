@@ -9,7 +9,7 @@ use crate::screen;
 use knee_lab::both::claims_table;
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::{
-    Error, GroundRecord, NamedStudy, Reproduction, StudyRecord, StudyRecords, check_files,
+    Error, GroundRecord, NamedStudy, Reproduction, Scope, StudyRecord, StudyRecords, check_files,
     choose_studies, put_on_record,
 };
 use knee_present::Document;
@@ -21,13 +21,16 @@ use std::path::Path;
 pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
     let on = chosen(&lab.grounds, &arguments.on)?;
-    let studies = choose_studies(&arguments.studies, &lab.grounds)?;
+    let studies = choose_studies(&arguments.studies, &lab.grounds, arguments.seed_shift)?;
     if arguments.record {
         check_files(&studies).map_err(Error::from)?;
     }
     let out = arguments.output.out.clone();
     let out = out.unwrap_or_else(|| Path::new(DEFAULT).join("reproduce"));
-    let plan = Reproduction::new(&studies, on, out.clone())?;
+    // The record has every claim.
+    let all = arguments.all || arguments.record;
+    let scope = if all { Scope::AllClaims } else { Scope::Conclusions };
+    let plan = Reproduction::new(&studies, scope, on, out.clone())?;
     lab.claim(&out, plan.directories(), arguments.output.force)?;
     warn(&plan.jobs());
     let Some(records) = watched(&lab, || lab.reproduce(&plan))? else {
@@ -40,7 +43,12 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     if arguments.record {
         record(&studies, &records)?;
     }
-    document(&records, &out).print(arguments.print.format(), &records)?;
+    let document = document(&records, &out);
+    let document = match arguments.seed_shift {
+        0 => document,
+        _ => document.words(claims::against_other_seeds(records.claims())),
+    };
+    document.print(arguments.print.format(), &records)?;
     let outcomes_agree = records.claims().all(|claim| claim.outcome == claim.recorded);
     let as_recorded = if arguments.record { outcomes_agree } else { records.as_recorded };
     Ok(if as_recorded { Ending::Done } else { Ending::Differs })
@@ -80,7 +88,8 @@ pub fn document(records: &StudyRecords, out: &Path) -> Document {
     }
     let all = records.claims();
     let runs: usize = records.studies.iter().map(|study| study.runs.len()).sum();
-    document.words(tallies_beside(records) + &claims::drifts(all.clone())).words(format!(
+    let part = records.in_part().map(|part| part + "\n").unwrap_or_default();
+    document.words(tallies_beside(records) + &claims::drifts(all.clone()) + &part).words(format!(
         "{}\nverdict  {} ({runs} runs)\nreport   {}\nrepeat   {}\n",
         claims::tally(all),
         records.verdict,

@@ -1,6 +1,6 @@
 //! Runs of a study on a ground, and the outcomes of its claims there.
 
-use super::{Done, claims_of_runs, run_record};
+use super::{Done, Scope, claims_of_runs, run_record};
 use crate::ground::{Ground, SIMULATOR};
 use crate::study_record::{GroundRecord, NotRun};
 use knee_record::{
@@ -31,23 +31,31 @@ pub(super) fn sorted<'s>(
 }
 
 /// Records the results of a study's runs.
-pub(super) fn record(study: &Study, runs: &[&Done<'_>], not_run: Vec<NotRun>) -> GroundRecord {
+pub(super) fn record(
+    (study, scope): (&Study, Scope),
+    runs: &[&Done<'_>],
+    not_run: Vec<NotRun>,
+) -> GroundRecord {
     GroundRecord {
-        claims: evaluate(study, runs, &not_run),
+        claims: evaluate((study, scope), runs, &not_run),
         runs: runs.iter().map(|done| run_record(done)).collect(),
         not_run,
     }
 }
 
 /// Evaluates the claims, in the simulator's order.
-fn evaluate(study: &Study, runs: &[&Done<'_>], not_run: &[NotRun]) -> Vec<ClaimOutcome> {
+fn evaluate(
+    (study, scope): (&Study, Scope),
+    runs: &[&Done<'_>],
+    not_run: &[NotRun],
+) -> Vec<ClaimOutcome> {
     let views: Vec<RunView<'_>> = runs.iter().map(|done| done.view()).collect();
     let named: Vec<NamedRun<'_, '_>> = runs
         .iter()
         .zip(&views)
         .map(|(done, view)| NamedRun { name: &done.run.name, view })
         .collect();
-    let over_all = study.claims.iter().map(|claim| match obstacle(claim, runs, not_run) {
+    let over_all = scope.claims(study).map(|claim| match obstacle(claim, runs, not_run) {
         Some(reason) => outcome_of(claim, Err(NotMeasurable(reason))),
         None => evaluate_in_study(claim, &named),
     });

@@ -5,8 +5,8 @@ use knee_lab::record::{Control, FlowRecord, FlowSample, LinkSample, Records, rea
 use knee_lab::scenario::Scenario;
 use knee_lab::{
     Ended, Error, Experiment, ExperimentError, ExperimentSettings, Ground, GroundError, Grounds,
-    Job, Lab, Output, Pace, Refusal, Reproduction, ScenarioText, Sweep, SweepSettings, SweepStore,
-    check_jobs, choose_studies,
+    Job, Lab, Output, Pace, Refusal, Reproduction, ScenarioText, Scope, Sweep, SweepSettings,
+    SweepStore, check_jobs, choose_studies,
 };
 use std::fs;
 use std::path::Path;
@@ -301,9 +301,9 @@ fn a_study_can_name_it() {
     let folder = out.path().join("study");
     fs::create_dir(&folder).unwrap();
     write_study(&folder);
-    let studies = choose_studies(&[folder.to_str().unwrap()], &lab.grounds).unwrap();
+    let studies = choose_studies(&[folder.to_str().unwrap()], &lab.grounds, 0).unwrap();
     let on = lab.grounds.choose(&["sim", "fluid"]).unwrap();
-    let plan = Reproduction::new(&studies, on, out.path().join("out")).unwrap();
+    let plan = Reproduction::new(&studies, Scope::AllClaims, on, out.path().join("out")).unwrap();
     lab.claim(out.path(), plan.directories(), false).unwrap();
     let records = lab.reproduce(&plan).unwrap().unwrap();
     assert!(records.command.contains(" --on sim,fluid "), "{}", records.command);
@@ -320,7 +320,7 @@ fn a_study_can_name_it() {
     let page = fs::read_to_string(out.path().join("out/report.html")).unwrap();
     assert!(page.contains("Claims on sim and fluid"));
     // Where it is not registered, the study's error says so at the name.
-    let unknown = choose_studies(&[folder.to_str().unwrap()], &Grounds::built_in()).unwrap_err();
+    let unknown = choose_studies(&[folder.to_str().unwrap()], &Grounds::built_in(), 0).unwrap_err();
     assert!(unknown.to_string().contains("\"fluid\""), "{unknown}");
 }
 

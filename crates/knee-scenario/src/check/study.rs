@@ -15,14 +15,21 @@ const DEFAULT_GROUND: &str = "sim";
 /// Largest number of seeds: each is a whole run.
 const SEEDS_MAX: u64 = 100;
 
-/// Checks a study. `folder` is where the files that it names are looked up.
-pub(crate) fn study(mut file: StudyFile, folder: &str, reading: &mut Reading<'_>) -> Study {
+/// Checks a study. `folder` is where the files that it names are looked up; `seed_shift` is added to
+/// the seed of every run.
+pub(crate) fn study(
+    mut file: StudyFile,
+    folder: &str,
+    seed_shift: u64,
+    reading: &mut Reading<'_>,
+) -> Study {
     let mut names = Names { study: true, ..Names::default() };
     let mut taken: Vec<String> = Vec::new();
     let mut runs = Vec::new();
     for entry in &file.run.0 {
         let before = reading.problem_count();
-        let run = entry.get().and_then(|run| self::run(run, folder, &mut taken, reading));
+        let run =
+            entry.get().and_then(|run| self::run(run, (folder, seed_shift), &mut taken, reading));
         if let Some(run) = run {
             names.add_run(&run.name, &run.scenario);
             runs.push(run);
@@ -69,7 +76,7 @@ fn unique(name: &At<String>, taken: &mut Vec<String>, reading: &mut Reading<'_>)
 
 fn run(
     file: &RunFile,
-    folder: &str,
+    (folder, seed_shift): (&str, u64),
     taken: &mut Vec<String>,
     reading: &mut Reading<'_>,
 ) -> Option<StudyRun> {
@@ -83,7 +90,12 @@ fn run(
     }
     let few = in_range(&file.seeds, "the number of seeds", 1, SEEDS_MAX, reading);
     let before = reading.problem_count();
-    let scenario = scenario_of(file, folder, file.seed.at().map(seed), reading)?;
+    let mut scenario = scenario_of(file, folder, file.seed.at().map(seed), reading)?;
+    if seed_shift > 0 {
+        let value = scenario.seed.saturating_add(seed_shift);
+        let span = file.seed.span().unwrap_or_default();
+        scenario = scenario_of(file, folder, Some(seed(&At { value, span })), reading)?;
+    }
     // A problem of the first seed is a problem of all.
     let seeds = match few && reading.problem_count() == before {
         true => file.seeds.get().copied().unwrap_or(1),

@@ -275,7 +275,7 @@ proptest! {
         if let Err(errors) = with_files(&text, &[], &[]) {
             assert_told(&errors);
         }
-        if let Err(errors) = load_study(&Embedded(&[("s.toml", text.as_bytes())]), "s.toml", &[]) {
+        if let Err(errors) = load_study(&Embedded(&[("s.toml", text.as_bytes())]), "s.toml", &[], 0) {
             assert_told(&errors);
         }
     }

@@ -499,7 +499,7 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
         ("duel/scenarios/base.toml", DUMBBELL.as_bytes()),
         ("duel/scenarios/../lte.down", trace),
     ];
-    let embedded = load_study(&knee_scenario::Embedded(files), "duel/study.toml", &[]).unwrap();
+    let embedded = load_study(&knee_scenario::Embedded(files), "duel/study.toml", &[], 0).unwrap();
     assert_is_the_study(&embedded);
 
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("duel");
@@ -523,15 +523,16 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
 /// Three seeds are the run's own and the two after it; more than a hundred are refused.
 #[test]
 fn a_run_of_a_study_has_several_seeds() {
-    let study = |seeds: &str| {
+    let shifted = |seeds: &str, shift: u64| {
         let run = "[[run]]\nname = \"a\"\nfile = \"base.toml\"\nseed = 7\n";
         let text = format!("name = \"n\"\nsource = \"s\"\n{run}{seeds}");
         let files: &'static [(&'static str, &'static [u8])] = Box::leak(Box::new([
             ("s/study.toml", Box::leak(text.into_boxed_str()).as_bytes()),
             ("s/base.toml", DUMBBELL.as_bytes()),
         ]));
-        load_study(&knee_scenario::Embedded(files), "s/study.toml", &[])
+        load_study(&knee_scenario::Embedded(files), "s/study.toml", &[], shift)
     };
+    let study = |seeds: &str| shifted(seeds, 0);
     let seeds = |text: &str| {
         let run = study(text).unwrap().runs.remove(0);
         let further: Vec<u64> = run.further_seeds.iter().map(|one| one.seed).collect();
@@ -539,6 +540,9 @@ fn a_run_of_a_study_has_several_seeds() {
     };
     assert_eq!(seeds(""), (7, vec![]));
     assert_eq!(seeds("seeds = 3"), (7, vec![8, 9]));
+    let moved = shifted("seeds = 2", 100).unwrap().runs.remove(0);
+    assert_eq!((moved.scenario.seed, moved.further_seeds[0].seed), (107, 108));
+    assert!(moved.scenario.resolved.contains("seed = 107"), "{}", moved.scenario.resolved);
     for wrong in ["seeds = 0", "seeds = 101"] {
         let errors = study(wrong).unwrap_err();
         assert_eq!(errors.problems.len(), 1, "{errors}");

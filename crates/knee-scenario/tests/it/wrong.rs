@@ -682,7 +682,7 @@ fn wrong_studies() {
             ("right.toml", RIGHT.as_bytes()),
             ("broken.toml", broken.as_bytes()),
         ];
-        load_study(&Embedded(files), "study.toml", &[])
+        load_study(&Embedded(files), "study.toml", &[], 0)
     };
     read(STUDY).unwrap_or_else(|errors| panic!("{errors}"));
     let mut told = String::new();

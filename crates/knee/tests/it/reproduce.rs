@@ -298,3 +298,59 @@ fn several_seeds_give_an_interval() {
     assert!(at.join("several/small-study/plain/summary.json").is_file());
     assert_eq!(document["studies"][0]["runs"].as_array().unwrap().len(), 2);
 }
+
+/// Claims that the conclusion does not cite, and runs that only they need, are left to `--all`; the
+/// conclusion counts them as on record.
+#[test]
+fn by_default_the_claims_that_the_conclusion_cites_are_run() {
+    let conclusion = "conclusion = \"{holds} of {claims} hold: {S1}.\"\n";
+    let text =
+        format!("{conclusion}{STUDY}{RECORDED}").replace("of = \"plain/*\"", "of = \"slow/*\"");
+    let slow = "[[run]]\nname = \"slow\"\nfile = \"small.toml\"\n\n[[model]]";
+    let folder = study(&text.replacen("[[model]]", slow, 1), SMALL);
+    let at = folder.path();
+    let printed = expect(at, "reproduce ./small-study --out some", 0);
+    assert!(printed.contains("2 of 3 hold: "), "{printed}");
+    assert!(printed.contains("\n1 claim: 1 hold, 0 fail; all as on record\n"), "{printed}");
+    assert!(
+        printed.contains("\n1 of 3 claims were run, those that the conclusions cite"),
+        "{printed}"
+    );
+    assert!(at.join("some/small-study/fast").is_dir());
+    assert!(!at.join("some/small-study/slow").exists());
+    let printed = expect(at, "reproduce ./small-study --all --out all", 0);
+    assert!(printed.contains("\n3 claims: 2 hold, 1 fail; all as on record\n"), "{printed}");
+    assert!(printed.contains("\nrepeat   knee reproduce --all "), "{printed}");
+    assert!(at.join("all/small-study/slow").is_dir());
+    // A record has the value of every claim.
+    expect(at, "reproduce ./small-study --record --out recorded", 0);
+    let recorded = fs::read_to_string(at.join("small-study/study.toml")).unwrap();
+    assert_eq!(recorded.matches("measured = ").count(), 3, "{recorded}");
+}
+
+/// With shifted seeds outcomes are compared with those on record, values are not.
+#[test]
+fn a_shift_moves_all_seeds() {
+    let study_of = |outcome: &str| {
+        let folder = study(&format!("{STUDY}{RECORDED}"), SMALL);
+        let file = folder.path().join("small-study/study.toml");
+        expect(folder.path(), "reproduce ./small-study --record --out recorded", 0);
+        let text = fs::read_to_string(&file).unwrap();
+        let claim = text.replacen("measured = 0.5556", "measured = 0.4", 1);
+        fs::write(&file, claim.replace("outcome = \"fails\"", outcome)).unwrap();
+        folder
+    };
+    let folder = study_of("outcome = \"fails\"");
+    let printed = expect(folder.path(), "reproduce ./small-study --seed-shift 70 --out out", 0);
+    let told = "seeds    3 of 3 outcomes as on record (100.0 %); from holds to fails: none\n";
+    assert!(printed.ends_with(told), "{printed}");
+    assert!(printed.contains("\nrepeat   knee reproduce --seed-shift 70 "), "{printed}");
+    let run =
+        fs::read_to_string(folder.path().join("out/small-study/plain/scenario.toml")).unwrap();
+    assert!(run.contains("seed = 75\n"), "{run}");
+    let folder = study_of("outcome = \"holds\"");
+    let printed = expect(folder.path(), "reproduce ./small-study --seed-shift 70 --out out", 1);
+    assert!(printed.ends_with("2 of 3 outcomes as on record (66.7 %); from holds to fails: S4\n"));
+    let said = complaint(folder.path(), "reproduce ./small-study --seed-shift 70 --record", 2);
+    assert!(said.contains("cannot be used with"), "{said}");
+}
