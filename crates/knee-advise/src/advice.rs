@@ -20,8 +20,8 @@ pub enum RuleOfThumb {
     Keep,
 }
 
-/// Rule of thumb: BBR for large transfers, CUBIC or Reno for small ones. The sign is right on
-/// nearly all paths, simulated and measured. `None` if the rule does not cover these two
+/// Rule of thumb: BBR for large transfers, CUBIC or Reno for small ones, whatever the path. The sign
+/// is right on nearly all paths, simulated and measured. `None` if the rule does not cover these two
 /// controllers.
 pub fn rule_of_thumb(class: Class, candidate: &str, in_use: &str) -> Option<RuleOfThumb> {
     let is_bbr = |name: &str| name.starts_with("bbr");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_of_thumb_is_that_of_the_source() {
+    fn the_rule_of_thumb_goes_by_the_size() {
         assert_eq!(rule_of_thumb(Class::Large, "bbr", "cubic"), Some(RuleOfThumb::Try));
         assert_eq!(rule_of_thumb(Class::Small, "bbr", "cubic"), Some(RuleOfThumb::Keep));
         assert_eq!(rule_of_thumb(Class::Small, "cubic", "bbr"), Some(RuleOfThumb::Try));
