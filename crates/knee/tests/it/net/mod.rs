@@ -394,11 +394,11 @@ fn curves_studies_and_lists_print_the_same() {
         "curve fixed.toml --out curve.svg
          curve fixed.toml --out csv.svg --format csv
          curve fixed.toml --out json.svg --format json
-         reproduce study --out s
+         reproduce study --all --out s
          page s/report.html
          report s --markdown
-         reproduce study --out s-csv --format csv
-         reproduce study --out s-json --format json
+         reproduce study --all --out s-csv --format csv
+         reproduce study --all --out s-json --format json
          list
          list studies --format csv
          list studies --format json
