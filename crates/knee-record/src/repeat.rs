@@ -85,7 +85,10 @@ impl RepeatSummary {
         }
         let differ = used.len() < 2 || used.iter().any(|run| !equal_but_for_the_seed(run, used[0]));
         let intervals = values.into_iter().filter_map(|(name, all)| {
-            let interval = Interval::new(&all)?;
+            let interval = match is_bounded(&name) {
+                true => Interval::of_parts(&all),
+                false => Interval::new(&all),
+            }?;
             let without = Interval { low: None, high: None, ..interval };
             Some((name, if differ { interval } else { without }))
         });
@@ -140,6 +143,13 @@ impl RepeatSummary {
             seeds.join(", ")
         ))
     }
+}
+
+/// Returns whether a number of a summary is between 0 and 1: a fraction, or Jain's index.
+fn is_bounded(name: &str) -> bool {
+    let field = name.rsplit('.').next().unwrap_or(name);
+    let is_ratio = field.starts_with("retransmit_ratio") || field.ends_with("_ratio");
+    is_ratio || ["jain", "share", "capacity_share", "utilisation"].contains(&field)
 }
 
 fn yes() -> bool {

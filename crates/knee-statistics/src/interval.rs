@@ -35,12 +35,10 @@ impl Interval {
     }
 
     /// Like [`Interval::new`], for values between 0 and 1, such as shares and Jain's index: the
-    /// interval is within these bounds. It is `g(m) ± t e g'(m)` on the scale `g(m) = (1 - m)^-1/3 -
-    /// m^-1/3`, which makes the distribution of `m` nearly symmetric near the bounds: the inverse
-    /// cube root cancels the skewness of a mean of gamma-distributed values, which is what is left
-    /// of a value near a bound. It comes closer to 95 % than the logit, and much closer than `m ± t
-    /// e`; the tests have the figures. Values outside the bounds are treated as by
-    /// [`Interval::new`].
+    /// interval is within these bounds. It is that of the logit, `ln(m / (1 - m)) ± t e / (m (1 -
+    /// m))`, which was chosen by simulation: it covers the truth in 93 to 97 % of cases, and is much
+    /// narrower for a few runs near a bound than scales that come closer to 95 %, such as the inverse
+    /// cube root. Values outside the bounds are treated as by [`Interval::new`].
     pub fn of_parts(values: &[f64]) -> Option<Interval> {
         let bounded = values.iter().all(|value| (0.0..=1.0).contains(value));
         Interval::with_ends(values, if bounded { ends_within } else { ends })
@@ -82,24 +80,13 @@ fn ends_within(mean: f64, half: f64, _min: f64) -> (f64, f64) {
     if mean <= 0.0 || mean >= 1.0 {
         return (mean, mean);
     }
-    let third = 1.0 / 3.0;
-    let scale = |part: f64| (1.0 - part).powf(-third) - part.powf(-third);
-    let slope = third * ((1.0 - mean).powf(-1.0 - third) + mean.powf(-1.0 - third));
-    let back = |wanted: f64| {
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            match scale(middle) < wanted {
-                true => low = middle,
-                false => high = middle,
-            }
-        }
-        0.5 * (low + high)
-    };
+    let far = half / (mean * (1.0 - mean));
+    let odds = mean / (1.0 - mean);
+    let back = |odds: f64| odds / (1.0 + odds);
     // Rounding must not move the ends of equal values.
-    match half * slope {
-        far if far < 1e-12 => (mean, mean),
-        far => (back(scale(mean) - far).min(mean), back(scale(mean) + far).max(mean)),
+    match far < 1e-12 {
+        true => (mean, mean),
+        false => (back(odds * (-far).exp()), 1.0 - back((-far).exp() / odds)),
     }
 }
 

@@ -261,6 +261,11 @@ impl<'g> Rank<'g> {
         let flow = |name: &str, cc: &String| {
             let mut flow = ranked.clone();
             flow.remove("count");
+            // Drawn by the name of the group, so that it is written as it was drawn.
+            flow.insert("start".to_string(), format!("{} ns", stage.flow.start.as_nanos()).into());
+            for none in ["start_jitter", "start_interval"] {
+                flow.insert(none.to_string(), "0 s".into());
+            }
             flow.insert("name".to_string(), name.into());
             flow.insert("cc".to_string(), value_of(cc));
             toml::Value::Table(flow)

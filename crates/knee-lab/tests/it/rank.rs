@@ -102,6 +102,35 @@ fn one_controller_under_two_names_is_no_difference() {
     assert!(summary.says.contains("Alike within 1 %: "), "{}", summary.says);
 }
 
+/// A window of three BDP leaves next to nothing to Reno, which is its worst figure; the file of that
+/// case runs, and gives the same share.
+#[test]
+fn the_users_own_candidate_gets_the_first_sentence() {
+    let lab = Lab::default();
+    let text = path("buffer = \"4 BDP\"\nloss = \"0.01 %\"");
+    let settings = RankSettings {
+        candidates: format!("reno,{THREE},cubic,vegas").parse::<Candidates>().unwrap(),
+        rivals: "reno".parse::<Candidates>().unwrap(),
+        repeat: 2,
+        ..RankSettings::on(lab.grounds.get("sim").unwrap())
+    };
+    let rank = Rank::new(&[ScenarioText::new("known.toml", &text)], &settings).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let Ranked { summary, .. } = lab.rank(&rank, out.path()).unwrap();
+    assert!(summary.says.starts_with(&format!("{THREE} is number ")), "{}", summary.says);
+    let worst = &summary.worst[0];
+    assert!(summary.says.contains(&worst.words(&summary.ranking)), "{}", summary.says);
+    assert_eq!((worst.candidate.as_str(), worst.factor > 1.1), (THREE, true), "{worst:?}");
+    let file = out.path().join(worst.file.as_ref().unwrap());
+    let scenario = ScenarioText::read(&file).unwrap().scenario(&[]).unwrap();
+    let first = rank.runs.iter().find(|run| {
+        let flows = rank.scenario(run).flows.len();
+        run.candidate == 1 && flows == scenario.flows.len()
+    });
+    assert_eq!(scenario.seed, first.unwrap().seed);
+    assert_eq!(scenario.flows[0], rank.scenario(first.unwrap()).flows[0]);
+}
+
 /// At 1 % random loss a loss-based controller is limited to MSS / RTT · 1.22 / sqrt(p), 2.4 Mbit/s
 /// of 10 (Mathis et al. 1997); one that does not treat loss as congestion is not.
 #[test]

@@ -7,7 +7,6 @@ use crate::{Error, Interval, Judgement, Paired};
 use knee_statistics::{Advice, Better, LEVEL, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::path::Path;
 
 /// Largest number of the user's own candidates that get sentences of their own.
@@ -304,9 +303,8 @@ fn judge(entries: &mut [RankEntry], advice: &Advice) {
     };
 }
 
-/// Marks the candidates that no other dominates. A candidate dominates another if it uses at least
-/// as much of the path at no more delay, and at least one of the two is better by a relevant
-/// amount.
+/// Marks the candidates that no other dominates. A candidate dominates another if it uses as much of
+/// the path at no more delay, within what counts as none, and is better in one of the two by more.
 fn front(entries: &mut [RankEntry]) {
     let at = |entry: &RankEntry| Some((entry.used?.mean, entry.delay?.mean));
     let points: Vec<Option<(f64, f64)>> = entries.iter().map(at).collect();
@@ -317,8 +315,8 @@ fn front(entries: &mut [RankEntry]) {
 }
 
 fn dominates((used, delay): (f64, f64), own: (f64, f64)) -> bool {
-    let more = used.partial_cmp(&own.0) != Some(Ordering::Less);
-    let sooner = delay.partial_cmp(&own.1) != Some(Ordering::Greater);
+    let more = used > own.0 * (1.0 - WORTH_NAMING);
+    let sooner = delay < own.1 * (1.0 + WORTH_NAMING);
     let clearly = used > own.0 * (1.0 + WORTH_NAMING) || delay < own.1 * (1.0 - WORTH_NAMING);
     more && sooner && clearly
 }

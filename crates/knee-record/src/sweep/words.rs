@@ -91,19 +91,51 @@ fn leading<'k>(
 ) -> String {
     let names: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
     let of = format!("{key} = {}", list(&names));
+    let shown = means(place, measure).map_or_else(String::new, |means| format!(" ({means})"));
     let same = place.leading_pairs().all(|pair| pair.compared.is_same());
-    let means = place.leading_means.map(|ends| ends.map(|mean| measure.unit.show(mean)));
-    let shown = match &means {
-        Some([low, high]) if low == high => format!(" ({low})"),
-        Some([low, high]) => format!(" ({low} to {high}{})", apart(place.leading_means)),
-        None => String::new(),
-    };
-    match (place.is_tied(), place.pairs.len() > place.leading_pairs().count()) {
-        (true, true) => format!("tied for best, within 1 %: {of}{shown}"),
-        (true, false) if same => format!("the same with {of}{shown}"),
-        (true, false) => format!("alike within 1 % with {of}{shown}"),
+    match (place.is_tied(), all_lead(place)) {
+        (true, false) => format!("tied for best, within 1 %: {of}{shown}"),
+        (true, true) if same => format!("the same with {of}{shown}"),
+        (true, true) => format!("alike within 1 % with {of}{shown}"),
         (false, _) => format!("undecided between {of}{shown}"),
     }
+}
+
+/// Returns whether no value is beaten.
+fn all_lead(place: &SweepPlace) -> bool {
+    place.pairs.len() == place.leading_pairs().count()
+}
+
+/// The same of one place among several, where all values need not be named: `undecided at rate = 5
+/// Mbit/s (9.1 to 9.4 Mbit/s, 3 % apart)`.
+fn leading_at<'k>(
+    place: &SweepPlace,
+    at: &str,
+    name: &dyn Fn(usize) -> &'k str,
+    measure: &SweepMeasure,
+) -> String {
+    let word = if place.is_tied() { "tied" } else { "undecided" };
+    let names: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
+    let names = (!all_lead(place)).then(|| list(&names));
+    let shown: Vec<String> = names.into_iter().chain(means(place, measure)).collect();
+    match shown.is_empty() {
+        true => format!("{word} at {at}"),
+        false => format!("{word} at {at} ({})", shown.join(", ")),
+    }
+}
+
+/// The means of the leading values: `5.92 to 8.05 Mbit/s, 36 % apart`.
+fn means(place: &SweepPlace, measure: &SweepMeasure) -> Option<String> {
+    let [low, high] = place.leading_means?.map(|mean| measure.unit.show(mean));
+    if low == high {
+        return Some(low);
+    }
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_string());
+    let number = match low.split_once(' ') {
+        Some((number, _)) if unit(&low) == unit(&high) => number,
+        _ => &low,
+    };
+    Some(format!("{number} to {high}{}", apart(place.leading_means)))
 }
 
 /// Says how far apart the leading values are: `, 36 % apart`.
@@ -160,10 +192,8 @@ fn of_places(
         let named = winners.iter().map(|(value, places)| {
             format!("best with {} = {} at {}", key.name, name(*value), with(places, keys, at))
         });
-        let others = open.iter().map(|place| {
-            let said = leading(place, &key.name, &name, measure);
-            format!("{said} at {}", with(&[*place], keys, at))
-        });
+        let others =
+            open.iter().map(|place| leading_at(place, &with(&[*place], keys, at), &name, measure));
         return named.chain(others).collect::<Vec<_>>().join("; ");
     }
     let (tied, undecided): (Vec<&SweepPlace>, Vec<&SweepPlace>) =
@@ -302,8 +332,8 @@ mod tests {
     fn the_headline_says_where_a_value_is_best() {
         let said = says(vec![place(0, Some(1)), place(1, None)]);
         let first = "Goodput: best with flow.a.cc = reno at link.b.buffer = 1 BDP; \
-                     undecided between flow.a.cc = bbr and reno (5.92 Mbit/s to 8.05 Mbit/s, 36 % \
-                     apart) at link.b.buffer = 2 BDP, with 2 repeats";
+                     undecided at link.b.buffer = 2 BDP (5.92 to 8.05 Mbit/s, 36 % apart), with 2 \
+                     repeats";
         assert!(said.starts_with(first), "{said}");
         let said = says((0..5).map(|at| place(at, [Some(1), Some(0), None][at % 3])).collect());
         let counted = "of 5 combinations of the other settings, best with flow.a.cc = bbr at 2, \

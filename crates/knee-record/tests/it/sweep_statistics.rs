@@ -186,7 +186,7 @@ fn values_within_the_margin_are_tied() {
     let of = |goodput: f64| noise.map(|noise| goodput * noise);
     assert_eq!(
         said(&[&of(9.05e6), &of(9e6), &of(8e6)]),
-        "Goodput: tied for best, within 1 %: cc = a and b (9 Mbit/s to 9.05 Mbit/s, 0.6 % apart), \
+        "Goodput: tied for best, within 1 %: cc = a and b (9 to 9.05 Mbit/s, 0.6 % apart), \
          better than the rest."
     );
 }
