@@ -8,7 +8,10 @@ use crate::ground::SIMULATOR;
 use crate::job::{Job, Run};
 use crate::lab::Lab;
 use crate::text::ScenarioText;
-use knee_record::{Answers, MixAnswer, MixPair, MixSeed, PathsAnswer, PathsQuestion, PathsRun};
+use knee_record::{
+    Answers, MixAnswer, MixPair, MixSeed, OfferedLoad, PathsAnswer, PathsQuestion, PathsRun,
+    offered_load,
+};
 use knee_scenario::{Flow, Override, Scenario, Workload};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -81,6 +84,36 @@ fn paths(scenario: &Scenario) -> Vec<(PathsQuestion, Vec<String>)> {
             (PathsQuestion::new(&flow.name, &flow.workload), names.collect())
         })
         .collect()
+}
+
+/// Whether mixes under several controllers share a path.
+pub(crate) fn is_half_and_half(scenario: &Scenario) -> bool {
+    let flows = scenario.flows.iter();
+    let mixes: Vec<&Flow> =
+        flows.filter(|flow| flow.index == 0 && matches!(flow.workload, Workload::Mix(_))).collect();
+    let rivals = |a: &Flow, b: &Flow| a.paths == b.paths && a.controller != b.controller;
+    mixes.iter().any(|one| mixes.iter().any(|other| rivals(one, other)))
+}
+
+/// Says why mixes under several controllers over one path raise no question: they have no process in
+/// common.
+pub(crate) fn lacks_process(scenario: &Scenario) -> Option<String> {
+    let first = scenario.flows.iter().filter(|flow| flow.index == 0);
+    let mixes = first.filter(|flow| matches!(flow.workload, Workload::Mix(_)));
+    let mixes: Vec<&Flow> = mixes.filter(|flow| flow.multipath.is_none()).collect();
+    let rival = |one: &Flow| {
+        let own = one.workload.process();
+        mixes.iter().copied().find(|other| {
+            let rivals = other.paths == one.paths && other.controller != one.controller;
+            rivals && (own.is_none() || other.workload.process() != own)
+        })
+    };
+    let (one, other) = mixes.iter().find_map(|one| Some((*one, rival(one)?)))?;
+    Some(format!(
+        "No answer: {} and {} have no process in common, so they are not test and control; write \
+         process = \"{}\" in both.",
+        one.name, other.name, scenario.paths[one.paths[0]].name
+    ))
 }
 
 /// Mixes of one process over one path; each run puts all transfers under one of the controllers.
@@ -200,7 +233,9 @@ impl Lab {
             return Ok(None);
         }
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(answers(questions, seeds, found))
+        let of_first = runs.iter().filter(|(at, ..)| *at == 0);
+        let of_first = of_first.map(|(_, which, scenario)| (*which, scenario)).collect();
+        Ok(answers(questions, seeds, &of_first, found))
     }
 }
 
@@ -279,7 +314,17 @@ impl Seed {
     }
 }
 
-fn answers(questions: Questions, seeds: Vec<u64>, found: Vec<Seed>) -> Option<Answers> {
+/// Answers the questions. The load is that of `scenarios`, the alternatives with the first seed.
+fn answers(
+    questions: Questions,
+    seeds: Vec<u64>,
+    scenarios: &BTreeMap<Which, &Scenario>,
+    found: Vec<Seed>,
+) -> Option<Answers> {
+    let load = |which: Which, flow: &str| {
+        let scenario = scenarios.get(&which);
+        scenario.map(|scenario| load_of(scenario, flow)).unwrap_or_default()
+    };
     let mut paths = Vec::new();
     for (question, (asked, names)) in questions.paths.iter().enumerate() {
         let runs = |which: Which| -> Option<Vec<PathsRun>> {
@@ -288,11 +333,26 @@ fn answers(questions: Questions, seeds: Vec<u64>, found: Vec<Seed>) -> Option<An
         let together = runs(Which::AsItIs);
         let alone = (0..names.len()).map(|path| runs(Which::Alone { question, path }));
         let alone: Option<Vec<Vec<PathsRun>>> = alone.collect();
+        let each = (0..names.len()).map(|path| Which::Alone { question, path });
+        let each = std::iter::once(Which::AsItIs).chain(each);
+        let loads: Vec<_> = each.map(|which| load(which, &asked.flow)).collect();
         if let Some((together, alone)) = together.zip(alone) {
-            paths.extend(PathsAnswer::new(asked, names, &together, &alone));
+            paths.extend(PathsAnswer::new(asked, names, &together, &alone, &loads));
         }
     }
     let mixes: Vec<Vec<MixSeed>> = found.into_iter().map(|seed| seed.mixes).collect();
-    let mix = MixAnswer::new(questions.pairs, &mixes);
-    Answers::new(seeds, paths, mix)
+    let load = scenarios.get(&Which::AsItIs).map(|scenario| offered_load(scenario));
+    let load = load.unwrap_or_default();
+    let mix = MixAnswer::new(questions.pairs, &mixes, &load);
+    Answers::new(seeds, load, paths, mix)
+}
+
+/// The load on the links that a group of flows passes.
+fn load_of(scenario: &Scenario, group: &str) -> Vec<OfferedLoad> {
+    let flow = scenario.flows.iter().find(|flow| flow.name == group);
+    let paths = flow.into_iter().flat_map(|flow| &flow.paths);
+    let links = paths.flat_map(|path| &scenario.paths[*path].forward);
+    let names: Vec<&str> = links.map(|link| scenario.links[*link].name.as_str()).collect();
+    let loads = offered_load(scenario).into_iter();
+    loads.filter(|load| names.contains(&load.link.as_str())).collect()
 }

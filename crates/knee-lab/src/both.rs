@@ -186,6 +186,7 @@ fn page(
         source: "",
         about: "",
         conclusion: "",
+        lead: None,
         claims: &[],
         on_kernel: Vec::new(),
         runs: pages.collect(),

@@ -5,7 +5,9 @@ use crate::ground::Grounds;
 use crate::job::Run;
 use crate::lab::Lab;
 use crate::text::Input;
-use knee_record::{Answers, Manifest, PART, holds_run_files, write_run, write_text};
+use knee_record::{
+    Answers, Manifest, PART, Records, Summary, holds_run_files, write_run, write_text,
+};
 use knee_report::{ReadLog, RunPage, answers_section, run_page};
 use knee_scenario::Scenario;
 use knee_workload::read_access_log;
@@ -309,16 +311,15 @@ pub(crate) fn logs_of(scenario: &Scenario) -> Vec<ReadLog> {
 pub fn write_page(
     directory: &Path,
     scenario: &Scenario,
-    run: &Run,
+    records: &Records,
+    summary: &Summary,
     answers: Option<&Answers>,
     command: &str,
 ) -> Result<(), Error> {
-    let Run { records, summary, .. } = run;
-    let (scenario_of, scenario) = (scenario, &scenario.resolved);
-    let logs = logs_of(scenario_of);
-    let logs = &logs;
+    let logs = &logs_of(scenario);
     let lead = answers.map(answers_section).transpose()?;
     let lead = lead.as_ref();
+    let scenario = &scenario.resolved;
     let page = RunPage { name: "", summary, records, lead, scenario, command, logs };
     write_text(&directory.join(REPORT), &run_page(&page)?)?;
     Ok(())

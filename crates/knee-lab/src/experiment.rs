@@ -1,6 +1,7 @@
 //! Runs a scenario file on one or more grounds, once or repeatedly, and stores the results in a
 //! directory. Implements `knee run`.
 
+use crate::answers::{Questions, lacks_process};
 use crate::both;
 use crate::command::{names, on, quoted};
 use crate::directory::{self, ANSWERS, REPEAT, REPORT, repeat};
@@ -11,8 +12,8 @@ use crate::lab::Lab;
 use crate::repeat_page::repeat_page;
 use crate::text::ScenarioText;
 use knee_record::{
-    Answers, ClaimOutcome, Fidelity, Outcome as ClaimEnd, RepeatSummary, Summary, write_json,
-    write_text,
+    Answers, ClaimOutcome, Fidelity, Outcome as ClaimEnd, Records, RepeatSummary, SavedRun,
+    Summary, read_run, write_json, write_text,
 };
 use knee_scenario::{Override, Scenario};
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ pub struct ExperimentSettings<'g> {
     /// Whether to write packet logs, on grounds that support them.
     pub packet_log: bool,
     /// Whether to run the alternatives that answer the scenario's questions; see
-    /// [`Experiment::answer`].
+    /// [`Lab::answer`]. They run if the simulator is among the grounds.
     pub alternatives: bool,
 }
 
@@ -72,7 +73,12 @@ pub struct Experiment<'g> {
     /// Output directory.
     pub directory: PathBuf,
     /// Results of the alternatives, for the directory and its pages; see [`Lab::answer`].
+    /// `None` before [`Lab::carry_out`].
     pub answers: Option<Answers>,
+    /// Says why mixes under several controllers raise no question, if they do not.
+    pub lacks_process: Option<String>,
+    /// Whether the alternatives are to run.
+    asks: bool,
     settings: ExperimentSettings<'g>,
     /// One run, or one for each repeat or ground.
     runs: Vec<Planned<'g>>,
@@ -133,6 +139,11 @@ impl<'g> Experiment<'g> {
             let set: Vec<Override> = set.iter().cloned().chain([next]).collect();
             scenarios.push(text.scenario(&set)?);
         }
+        let on_simulator = settings.on.iter().any(|ground| ground.name() == SIMULATOR);
+        let questions = Questions::of(&scenarios[0]);
+        let wanted = settings.alternatives && on_simulator;
+        let asks = wanted && !questions.is_empty();
+        let lacks_process = (wanted && !asks).then(|| lacks_process(&scenarios[0])).flatten();
         let mut runs = Vec::new();
         for (scenario, number) in scenarios.into_iter().zip(1..) {
             let at = match settings.repeat {
@@ -148,7 +159,7 @@ impl<'g> Experiment<'g> {
                 },
             }));
         }
-        Ok(Experiment { text, directory, answers: None, settings, runs })
+        Ok(Experiment { text, directory, answers: None, lacks_process, asks, settings, runs })
     }
 
     /// The runs as jobs, in the order of repeats or grounds.
@@ -173,26 +184,50 @@ impl<'g> Experiment<'g> {
         format!("{line}{repeat}{alone}{log}")
     }
 
-    /// Answers the scenario's questions on the simulator. Does nothing if the simulator is not
-    /// among the grounds or the settings exclude alternatives.
-    ///
-    /// # Errors
-    /// See [`Lab::answer`].
-    pub fn answer(&mut self, lab: &Lab) -> Result<(), Error> {
-        let ExperimentSettings { set, seed: first, repeat, on, alternatives, .. } = &self.settings;
-        if *alternatives && on.iter().any(|ground| ground.name() == SIMULATOR) {
+    /// Whether the scenario implies questions that were not answered, because of a stop.
+    pub fn is_unanswered(&self) -> bool {
+        self.asks && self.answers.is_none()
+    }
+
+    /// Runs the alternatives, if the scenario asks for any.
+    fn answer(&mut self, lab: &Lab) -> Result<(), Error> {
+        let ExperimentSettings { set, seed: first, repeat, .. } = &self.settings;
+        if self.asks {
             let set: Vec<Override> = set.iter().cloned().chain(first.map(seed)).collect();
             self.answers = lab.answer(&self.text, &set, repeat.unwrap_or(1))?;
         }
         Ok(())
     }
 
+    /// Stores a run. Its page follows at once, unless it begins with answers that are still to
+    /// come.
     fn keep(&self, lab: &Lab, run: &Planned<'_>, finished: &mut Run) -> Result<(), Error> {
         let inputs = self.text.inputs(&run.scenario);
         lab.keep(&run.directory, &run.scenario, finished, &inputs)?;
-        let command = self.command(run.scenario.seed, None);
+        match self.asks {
+            true => Ok(()),
+            false => self.write_page(run, &finished.records, &finished.summary),
+        }
+    }
+
+    fn write_page(
+        &self,
+        Planned { scenario, directory, .. }: &Planned<'_>,
+        records: &Records,
+        summary: &Summary,
+    ) -> Result<(), Error> {
+        let command = self.command(scenario.seed, None);
         let answers = self.answers.as_ref();
-        directory::write_page(&run.directory, &run.scenario, finished, answers, &command)
+        directory::write_page(directory, scenario, records, summary, answers, &command)
+    }
+
+    /// Writes the pages that [`Experiment::keep`] left out, of the runs that were kept.
+    fn write_pages(&self, kept: &[Option<Summary>]) -> Result<(), Error> {
+        let runs = self.runs.iter().zip(kept).filter(|(_, kept)| self.asks && kept.is_some());
+        runs.map(|(run, _)| run).try_for_each(|run| {
+            let SavedRun { records, summary, .. } = read_run(&run.directory)?;
+            self.write_page(run, &records, &summary)
+        })
     }
 
     /// Writes the results over all runs.
@@ -201,7 +236,7 @@ impl<'g> Experiment<'g> {
         if let Some(repeats) = &repeats {
             write_json(&self.directory.join(REPEAT), repeats)?;
             let command = self.command(self.runs[0].scenario.seed, self.settings.repeat);
-            let page = repeat_page(repeats, self.answers.as_ref(), &command)?;
+            let page = repeat_page(repeats, self.answers.as_ref(), &self.directory, &command)?;
             write_text(&self.directory.join(REPORT), &page)?;
         }
         if let Some(answers) = &self.answers {
@@ -220,29 +255,38 @@ impl<'g> Experiment<'g> {
 }
 
 impl Lab {
-    /// Runs experiments in parallel and stores them with their pages. Their directories must have
-    /// been [`Lab::claim`]ed.
+    /// Runs experiments in parallel and stores them, then runs the alternatives that answer their
+    /// questions and writes the pages: a stop keeps the runs that have ended. Their directories
+    /// must have been [`Lab::claim`]ed.
     ///
     /// # Errors
     /// The first failure of a run, or a file that cannot be written.
     pub fn carry_out(
         &self,
-        experiments: &[Experiment<'_>],
+        experiments: &mut [Experiment<'_>],
     ) -> Result<Vec<ExperimentOutcome>, Error> {
+        let mut kept = self.run_and_keep(experiments)?.into_iter();
+        experiments.iter_mut().try_for_each(|experiment| experiment.answer(self))?;
+        let outcome = |one: &Experiment<'_>| {
+            let kept: Vec<Option<Summary>> = kept.by_ref().take(one.runs.len()).collect();
+            one.write_pages(&kept)?;
+            one.outcome(kept.into_iter().flatten().collect())
+        };
+        experiments.iter().map(outcome).collect()
+    }
+
+    /// Runs experiments and stores them. Returns the summary of each run, in order; `None` for
+    /// those that did not start because of a stop.
+    fn run_and_keep(&self, experiments: &[Experiment<'_>]) -> Result<Vec<Option<Summary>>, Error> {
         let of_each = |one| move |run| (one, run);
         let runs: Vec<(&Experiment<'_>, &Planned<'_>)> =
             experiments.iter().flat_map(|one| one.runs.iter().map(of_each(one))).collect();
         let jobs: Vec<Job<'_>> = experiments.iter().flat_map(Experiment::jobs).collect();
-        let summaries = self.run_all(&jobs, |index, mut finished| {
+        self.run_all(&jobs, |index, mut finished| {
             let (experiment, run) = runs[index];
             experiment.keep(self, run, &mut finished)?;
             Ok(finished.summary)
-        })?;
-        let mut summaries = summaries.into_iter();
-        let outcome = |one: &Experiment<'_>| {
-            one.outcome(summaries.by_ref().take(one.runs.len()).flatten().collect())
-        };
-        experiments.iter().map(outcome).collect()
+        })
     }
 }
 

@@ -32,7 +32,7 @@ pub fn rewrite_page(directory: &Path) -> Result<Option<Summary>, Error> {
             return Ok(None);
         }
         Saved::Repeats(repeats) => {
-            (repeat_page(&repeats, saved_answers(directory)?.as_ref(), "")?, None)
+            (repeat_page(&repeats, saved_answers(directory)?.as_ref(), directory, "")?, None)
         }
         Saved::Studies(studies) => (studies.saved_page(directory)?, None),
         Saved::Sweep(sweep) => (sweep_page(&sweep)?, None),
@@ -113,7 +113,7 @@ fn page_of_run(directory: &Path, run: &SavedRun) -> Result<String, Error> {
 
 /// The access logs of a run, from the copies in its folder; empty if the scenario names none or is
 /// not valid for this program.
-fn saved_logs(directory: &Path, scenario: &str) -> Vec<ReadLog> {
+pub(crate) fn saved_logs(directory: &Path, scenario: &str) -> Vec<ReadLog> {
     if !scenario.contains("log = ") {
         return Vec::new();
     }

@@ -1,24 +1,29 @@
 //! Page of repeats: results over all seeds.
 
+use crate::command;
+use crate::directory::repeat;
 use crate::error::Error;
+use crate::page::saved_logs;
 use crate::words::{is_headline, named, titled};
-use knee_present::words::NONE;
+use knee_present::words::{NONE, capitalised};
 use knee_present::{Table, number, text};
-use knee_record::{Answers, Interval, MixAnswer, RepeatSummary};
-use knee_report::{StudyPage, comparison_report};
+use knee_record::{Answers, HALF_AND_HALF, Interval, RepeatSummary, SUMMARY, read_run};
+use knee_report::{RunPage, StudyPage, answers_section, comparison_report};
+use std::path::Path;
 
 /// Tables by the subject with which names of numbers begin.
 const PARTS: [(&str, &str); 4] =
     [("group", "Groups of flows"), ("flow", "Flows"), ("link", "Links"), ("claim", "Claims")];
 
-/// Renders the page; `command` is the command that repeats the runs.
+/// Renders the page; `command` is the command that repeats the runs. The run of the first seed, if
+/// it is in `directory`, has a page of its own with its figures.
 pub(crate) fn repeat_page(
     repeats: &RepeatSummary,
     answers: Option<&Answers>,
+    directory: &Path,
     command: &str,
 ) -> Result<String, Error> {
-    let mut tables: Vec<Table> =
-        answers.and_then(|answers| answers.mix.as_ref()).map(mix).into_iter().collect();
+    let mut tables: Vec<Table> = Vec::new();
     let part = |name: &str| name.split_once('.').map_or("", |(part, _)| part).to_string();
     let is_of_part = |name: &str| PARTS.iter().any(|(begin, _)| part(name) == *begin);
     tables.push(table(repeats, "All flows", |name| !is_of_part(name)));
@@ -26,14 +31,43 @@ pub(crate) fn repeat_page(
         tables.push(table(repeats, title, |name| part(name) == begin));
     }
     tables.retain(|table| !table.rows.is_empty());
+    let first = directory.join(repeat(1));
+    let (run, logs) = match first.join(SUMMARY).is_file() {
+        true => {
+            let run = read_run(&first)?;
+            let logs = saved_logs(&first, &run.scenario);
+            (Some(run), logs)
+        }
+        false => (None, Vec::new()),
+    };
+    if run.as_ref().is_some_and(|run| run.summary.is_half_and_half()) {
+        let of_flows = |table: &&mut Table| ["Groups of flows", "Flows"].contains(&&*table.title);
+        tables.iter_mut().filter(of_flows).for_each(|table| {
+            table.note = format!("{}.", capitalised(HALF_AND_HALF));
+        });
+    }
+    let again = command::of_run(&first, &[&repeats.ground]);
+    let pages = run.iter().map(|run| RunPage {
+        name: "first seed",
+        summary: &run.summary,
+        records: &run.records,
+        lead: None,
+        scenario: &run.scenario,
+        command: &again,
+        logs: &logs,
+    });
+    let pages: Vec<RunPage<'_>> = pages.collect();
     // What it was asked comes first, else the measures of all flows together.
-    let sentences = answers.map_or_else(|| headline(repeats), sentences);
+    let lead = answers.map(answers_section).transpose()?;
+    let headline = if lead.is_some() { String::new() } else { headline(repeats) };
     let seeds = repeats.seeds.first().zip(repeats.seeds.last());
     let seeds = seeds.map_or_else(String::new, |(first, last)| format!("{first} to {last}"));
     let left_out = repeats.left_out_words().map_or_else(String::new, |words| words + " ");
+    let differing: String =
+        repeats.differing_claims().into_iter().map(|words| words + " ").collect();
     let about = format!(
-        "{} runs on {}, seeds {seeds}; verdict: {}. {left_out}The page of each run is in \
-         its folder, repeat-1 and so on.",
+        "{} runs on {}, seeds {seeds}; verdict: {}. {left_out}{differing}The page of each run is \
+         in its folder, repeat-1 and so on.",
         repeats.seeds.len(),
         repeats.ground,
         repeats.verdict
@@ -43,19 +77,14 @@ pub(crate) fn repeat_page(
         title: &repeats.name,
         source: "",
         about: &about,
-        conclusion: &sentences,
+        conclusion: &headline,
+        lead: lead.as_ref(),
         claims: &[],
         on_kernel: Vec::new(),
-        runs: Vec::new(),
+        runs: pages,
         command,
     };
     Ok(comparison_report(&[(page, tables)], &repeats.name, "")?)
-}
-
-fn sentences(answers: &Answers) -> String {
-    let paths = answers.paths.iter().map(|answer| answer.sentence.as_str());
-    let mixes = answers.mix.iter().flat_map(|mix| mix.sentences.iter().map(String::as_str));
-    paths.chain(mixes).collect::<Vec<_>>().join("\n")
 }
 
 /// Measures of all flows together in a sentence, each with its interval.
@@ -106,27 +135,4 @@ fn row(name: &str, interval: &Interval) -> Vec<String> {
         show(interval.min),
         show(interval.max),
     ]
-}
-
-fn mix(answer: &MixAnswer) -> Table {
-    let heads = [
-        text("traffic"),
-        text("objects"),
-        number("ratio (95 % interval)"),
-        text("outcome"),
-        number("retransmitted"),
-        number("half and half"),
-    ];
-    let row = |class: &knee_record::MixClass| {
-        let word = class.effect.word().to_string();
-        let (pair, sizes) = (class.pair.clone(), class.sizes.clone());
-        vec![pair, sizes, class.ratio(), word, class.again(), class.split_ratio()]
-    };
-    Table::new(heads)
-        .titled("Which controller for which traffic")
-        .noted(
-            "First controller over second: all transfers under the first compared with all \
-             under the second. Completion time below 3 MB, throughput from 3 MB on.",
-        )
-        .with_rows(answer.classes.iter().map(row))
 }

@@ -78,6 +78,7 @@ impl StudyRecords {
                 source: &record.source,
                 about,
                 conclusion: &record.conclusion,
+                lead: None,
                 claims: &record.claims,
                 on_kernel: on_kernel(record),
                 runs: pages.by_ref().take(record.all_runs().count()).collect(),

@@ -169,7 +169,8 @@ impl Sweep<'_> {
         let named = named.and_then(|name| self.keys.iter().position(|key| key.name == *name));
         let several = || (0..self.keys.len()).rev().filter(|key| self.keys[*key].values.len() > 1);
         let names = || several().find(|key| self.keys[*key].is_of_names());
-        SweepSummary { about: named.or_else(names).or_else(|| several().next()), ..summary }
+        let about = named.or_else(names).or_else(|| several().next());
+        SweepSummary { about, half_and_half: self.half_and_half, ..summary }
     }
 }
 

@@ -79,13 +79,15 @@ fn field(name: &str) -> &str {
 }
 
 /// Ends of the names of headline numbers, and what people call them.
-const TITLES: [(&str, &str); 18] = [
+const TITLES: [(&str, &str); 20] = [
     ("bursts.time_us.mean", "bursts, mean time to answer a request"),
     ("page.load_us", "page load time"),
     ("video.bitrate_bps", "video, bitrate"),
     ("video.stall_us", "video, stalled"),
     ("video.startup_us", "video, start-up time"),
     ("completion_over_best_path", "completion over that of the best path"),
+    ("transfers.all.finished", "transfers, finished"),
+    ("transfers.all.cut_off", "transfers, cut off"),
     ("transfers.all.completion_us.mean", "transfers, mean time"),
     ("transfers.all.completion_us.p95", "transfers, 95th percentile of the time"),
     ("goodput_bps", "goodput"),
@@ -114,7 +116,17 @@ pub fn titled(name: &str) -> String {
             None => {}
         }
     }
-    name.to_string()
+    titled_class(name).unwrap_or_else(|| name.to_string())
+}
+
+/// Returns `web[0]: transfers 1 to 3 MB, mean time` for a number of a size class.
+fn titled_class(name: &str) -> Option<String> {
+    let (of, rest) = name.split_once(".transfers.")?;
+    let values = [(".completion_us.mean", "mean time"), (".throughput_bps.mean", "mean rate")];
+    let (class, what) =
+        values.iter().find_map(|(end, what)| Some((rest.strip_suffix(end)?, what)))?;
+    let of = of.strip_prefix("flow.").unwrap_or(of);
+    Some(format!("{of}: transfers {class}, {what}"))
 }
 
 /// Formats the difference of two numbers of a summary; that of fractions is given in percentage
@@ -161,6 +173,8 @@ mod tests {
         assert_eq!(titled("goodput_bps"), "goodput");
         assert_eq!(titled("flow.bbr[0].rtt_us.p50"), "bbr[0]: RTT, median");
         assert_eq!(titled("link.a.b.drops"), "a.b: packets dropped");
+        let class = "flow.web[0].transfers.1 to 3 MB.completion_us.mean";
+        assert_eq!(titled(class), "web[0]: transfers 1 to 3 MB, mean time");
         assert_eq!(titled("flow.x.min_rtt_us.p50"), "flow.x.min_rtt_us.p50");
     }
 

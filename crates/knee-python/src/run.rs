@@ -76,7 +76,7 @@ pub fn run(
         lab.claim(directory, [directory], *force)?;
         let mut run = lab.run(&Job::kept(&scenario, ground, directory))?;
         lab.keep(directory, &scenario, &mut run, &text.inputs(&scenario))?;
-        write_page(directory, &scenario, &run, None, "knee.run(…)")?;
+        write_page(directory, &scenario, &run.records, &run.summary, None, "knee.run(…)")?;
         Ok(run)
     })?;
     let run = kit.told(ran)?;

@@ -7,6 +7,7 @@
 //! clock into a summary or a table.
 
 mod answers;
+mod applications;
 mod claims;
 mod compared;
 mod comparison;
@@ -25,6 +26,7 @@ mod manifest;
 mod measures;
 mod numbers;
 mod observed;
+mod offered;
 mod over_seeds;
 mod part;
 mod print;
@@ -48,9 +50,10 @@ mod track;
 mod view;
 
 pub use answers::{
-    Answers, Effect, MixAnswer, MixClass, MixPair, MixSeed, PathUse, PathsAnswer, PathsOutcome,
+    Answers, MixAnswer, MixClass, MixPair, MixSeed, PathUse, PathsAnswer, PathsOutcome,
     PathsQuestion, PathsRun, Stalls, TransferTime, TransferTimes, read_answers,
 };
+pub use applications::{APPLICATION_VALUES, ApplicationValue};
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };
@@ -89,6 +92,7 @@ pub use observed::{
     ObservedCourse, ObservedHour, ObservedObjectCell, ObservedObjects, ObservedPoint,
     ObservedProvider, ObservedReport, ObservedSpread,
 };
+pub use offered::{OfferedLoad, OfferedSpan, offered_in_words, offered_load};
 pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
 pub use part::{PART, Part};
 pub use print::Unit;
@@ -115,7 +119,8 @@ pub use sections::{
 pub use series::Series;
 pub use stalled::Stalled;
 pub use summary::{
-    FlowSummary, GroupSummary, LinkSummary, Measures, Spread, Summary, Verdict, lockstep_in_words,
+    FlowSummary, GroupSummary, HALF_AND_HALF, LinkSummary, Measures, Spread, Summary, Verdict,
+    lockstep_in_words,
 };
 pub use sweep::{
     GroupMeasures, LeftOut, PointGroup, PointMeasure, SweepKey, SweepMeasure, SweepPair,

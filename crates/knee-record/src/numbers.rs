@@ -1,6 +1,6 @@
 //! A summary as a list of named numbers, for repeats and comparisons.
 
-use crate::Summary;
+use crate::{APPLICATION_VALUES, FlowSummary, Summary};
 use serde_json::Value;
 
 /// Numbers that describe the setup rather than the result.
@@ -32,7 +32,13 @@ impl Summary {
             flatten(&format!("link.{}", link.name), &json(link), &mut numbers);
         }
         for group in &self.groups {
-            flatten(&format!("group.{}", group.name), &json(group), &mut numbers);
+            let label = format!("group.{}", group.name);
+            flatten(&label, &json(group), &mut numbers);
+            let members = self.flows.iter().filter(|flow| flow.name == group.name);
+            let members: Vec<&FlowSummary> = members.collect();
+            numbers.extend(APPLICATION_VALUES.iter().filter_map(|value| {
+                Some((format!("{label}.{}", value.name), value.of_group(&members)??))
+            }));
         }
         flatten("", &json(&self.measures), &mut numbers);
         let claims = self.claims.iter().filter(|claim| !claim.id.is_empty());

@@ -71,6 +71,10 @@ pub struct ClaimTally {
     pub unit: Unit,
     /// Outcome of the claim over all runs, by the interval of their mean.
     pub outcome: Outcome,
+    /// Seeds of the runs whose outcome is not the recorded one, or whose value has
+    /// drifted from it; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_as_recorded: Vec<u64>,
 }
 
 impl RepeatSummary {
@@ -122,6 +126,21 @@ impl RepeatSummary {
         Some(format!(
             "in {runs} a flow sent for ten timeouts and nothing arrived in order; one has seed {seed}"
         ))
+    }
+
+    /// Says which claims are not as on record, and with which seeds: one line for each.
+    pub fn differing_claims(&self) -> Vec<String> {
+        let differ = self.claims.iter().filter(|claim| !claim.not_as_recorded.is_empty());
+        let line = |claim: &ClaimTally| {
+            let about = if claim.id.is_empty() { &claim.says } else { &claim.id };
+            let seeds: Vec<String> = claim.not_as_recorded.iter().map(u64::to_string).collect();
+            let seeds = match seeds.len() {
+                1 => format!("seed {}", seeds[0]),
+                _ => format!("seeds {}", seeds.join(", ")),
+            };
+            format!("{about} is not as on record with {seeds}.")
+        };
+        differ.map(line).collect()
     }
 
     /// In how many of the runs a number has a value; `None` if in all.
@@ -178,6 +197,10 @@ fn tally(first: &Summary, runs: &[&Summary], at: usize) -> ClaimTally {
         measured,
         unit: claim.unit,
         outcome: overall(&claims, measured),
+        not_as_recorded: {
+            let differs = |run: &&&Summary| run.claims.get(at).is_some_and(|one| !one.agrees);
+            runs.iter().filter(differs).map(|run| run.seed).collect()
+        },
     }
 }
 

@@ -356,6 +356,9 @@ pub fn lockstep_in_words(link: &str) -> String {
     format!("equal senders share link \"{link}\" in lockstep; add send_jitter")
 }
 
+/// What stands above figures of several controllers within one run.
+pub const HALF_AND_HALF: &str = "half and half: shows who takes from whom, not which is better";
+
 /// How the reason of a verdict on an interrupted run begins.
 const INTERRUPTED: &str = "interrupted after";
 
@@ -365,6 +368,13 @@ impl Summary {
     pub fn is_evidence(&self) -> bool {
         let interrupted = |reason: &String| reason.starts_with(INTERRUPTED);
         self.verdict != Verdict::Invalid && !self.verdict_reason.as_ref().is_some_and(interrupted)
+    }
+
+    /// Whether transfers under several controllers share a path. What each gets then depends on the
+    /// others: see [`HALF_AND_HALF`].
+    pub fn is_half_and_half(&self) -> bool {
+        let mixes = || self.flows.iter().filter(|flow| flow.transfers.is_some());
+        mixes().any(|one| mixes().any(|other| other.path == one.path && other.cc != one.cc))
     }
 
     /// Returns the summary of a run with its ground's verdict. An invalid run tests no claims.
@@ -378,6 +388,13 @@ impl Summary {
             self.claims = self.claims.into_iter().map(|claim| claim.not_tested(&why)).collect();
         }
         self
+    }
+}
+
+impl FlowSummary {
+    /// Returns the class of all transfers of a mix; `None` for another workload.
+    pub fn all_transfers(&self) -> Option<&TransferSummary> {
+        self.transfers.as_ref()?.iter().find(|class| class.name == "all")
     }
 }
 

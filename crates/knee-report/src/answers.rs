@@ -3,9 +3,12 @@
 
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::page::environment;
-use crate::{ReportError, Section};
-use knee_present::words::time_us;
-use knee_record::{Answers, Effect, MixAnswer, MixClass, PathsAnswer, PathsOutcome, Unit};
+use crate::{ReportError, Section, mix};
+use knee_present::words::{capitalised, time_us};
+use knee_record::{
+    Answers, Judgement, MixAnswer, MixClass, MixPair, PathsAnswer, PathsOutcome, Unit,
+    offered_in_words,
+};
 use serde::Serialize;
 
 const LEFT: f64 = 200.0;
@@ -17,6 +20,8 @@ const TEMPLATE: &str = include_str!("../assets/answers.html");
 /// The answers, for the template.
 #[derive(Debug, Serialize)]
 struct Shown {
+    /// Load offered to the links; empty without any.
+    load: String,
     /// One entry for each group over several paths.
     paths: Vec<Paths>,
     mix: Option<Mix>,
@@ -35,9 +40,13 @@ struct Paths {
 /// Which controller suits which traffic.
 #[derive(Debug, Serialize)]
 struct Mix {
+    /// Sentences about pairs without a verdict, above their figures.
+    overloaded: Vec<String>,
     sentences: Vec<String>,
     rests_on: String,
     rows: Vec<Row>,
+    /// The ratios with their intervals.
+    drawing: Option<Drawing>,
 }
 
 /// A size class.
@@ -64,6 +73,8 @@ struct Row {
 pub fn answers_section(answers: &Answers) -> Result<Section, ReportError> {
     let seeds = answers.seeds.len();
     let shown = Shown {
+        load: offered_in_words(&answers.load)
+            .map_or_else(String::new, |load| capitalised(&load) + "."),
         paths: answers.paths.iter().map(|answer| of_paths(answer, seeds)).collect(),
         mix: answers.mix.as_ref().map(|answer| of_mix(answer, seeds)),
     };
@@ -73,11 +84,14 @@ pub fn answers_section(answers: &Answers) -> Result<Section, ReportError> {
     Ok(Section(template.render(minijinja::context! { shown })?))
 }
 
-fn class(effect: Effect) -> &'static str {
+fn class(effect: Judgement) -> &'static str {
     match effect {
-        Effect::Better => "better",
-        Effect::Worse => "worse",
-        Effect::NoDifference => "same",
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::Alike => "same",
+        Judgement::Undecided | Judgement::TooShort => "undecided",
+        Judgement::Overloaded => "overloaded",
+        Judgement::CouldNotBeTried => "undecided",
     }
 }
 
@@ -148,16 +162,25 @@ fn of_mix(answer: &MixAnswer, seeds: usize) -> Mix {
         before = &class.pair;
         rows.push(row(answer, class, first));
     }
+    let said = answer.pairs.iter().zip(&answer.sentences);
+    let (overloaded, sentences): (Vec<_>, Vec<_>) =
+        said.partition(|(pair, _)| answer.overloaded.contains(&pair.name));
+    let words = |said: Vec<(&MixPair, &String)>| -> Vec<String> {
+        said.into_iter().map(|(_, sentence)| sentence.clone()).collect()
+    };
     Mix {
-        sentences: answer.sentences.clone(),
+        overloaded: words(overloaded),
+        sentences: words(sentences),
         rests_on: format!(
             "All transfers under one controller compared with all under the other: {seeds} seeds \
-             each on the simulator, with the same arrivals and sizes. Ratio: first over second, \
+             each on the simulator, with the same arrivals and sizes. Ratio: {}, \
              geometric mean over the seeds with its interval, 95 % for all rows together; a lower \
              completion time and a higher throughput are better. Half and half: the two share one \
-             run, which shows who takes bandwidth from whom, not the result of either alone."
+             run, which shows who takes from whom, not which is better.",
+            answer.over()
         ),
         rows,
+        drawing: mix::of_answer(answer),
     }
 }
 

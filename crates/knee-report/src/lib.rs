@@ -97,6 +97,8 @@ pub struct StudyPage<'a> {
     pub about: &'a str,
     /// Conclusion, as a paragraph; may be empty.
     pub conclusion: &'a str,
+    /// What stands above it, such as the answers to the questions of repeats.
+    pub lead: Option<&'a Section>,
     /// The study's claims with their outcomes.
     pub claims: &'a [ClaimOutcome],
     /// Outcome of each of them on the kernel; empty if nothing ran there.

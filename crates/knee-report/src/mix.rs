@@ -5,8 +5,8 @@ use crate::applications::{Shown, shortened};
 use crate::drawing::{Axis, Drawing, WIDTH};
 use knee_present::words::{count, time_us};
 use knee_record::{
-    ClaimOutcome, FlowView, RatioInterval, RunView, SizeClass, TransferValue, Unit, Window,
-    size_classes, transfer_ratio,
+    ClaimOutcome, FlowView, MixAnswer, PairedScale, RatioInterval, RunView, SizeClass,
+    TransferValue, Unit, Window, size_classes, transfer_ratio,
 };
 use knee_scenario::Statistic;
 use std::collections::BTreeMap;
@@ -176,14 +176,28 @@ fn comparison(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) ->
     let (of, against) = (test.record.label(), control.record.label());
     Shown {
         half: false,
-        title: format!("{of} against {against}"),
+        title: format!("{of} against {against}, half and half"),
         caption: format!(
-            "{} over {}, by size: the ratio with its 95 % interval (percentile bootstrap over transfers, in pairs where both see the same process). Completion time: left of 1 is better; throughput: right of 1 is better.",
+            "Both in this run: shows who takes from whom, not which is better. {} over {}, by size: the ratio with its 95 % interval (percentile bootstrap over transfers, in pairs where both see the same process). Completion time: left of 1 is better; throughput: right of 1 is better.",
             test.record.cc, control.record.cc
         ),
         drawing: (!rows.is_empty()).then(|| draw_comparison(&rows)),
         empty: format!("No class of sizes has {COMPARED_MIN} finished transfers on both sides."),
     }
+}
+
+/// Draws the ratios of an answer by size class; `None` if there are none.
+pub(crate) fn of_answer(answer: &MixAnswer) -> Option<Drawing> {
+    let rows = answer.classes.iter().filter_map(|class| {
+        let compared = &class.compared;
+        let ratio = compared.estimate.filter(|_| compared.scale == PairedScale::Ratio)?;
+        let (low, high) = compared.low.zip(compared.high)?;
+        let what = if class.throughput { "throughput" } else { "time" };
+        let label = shortened(&format!("{}: {}, {what}", class.pair, class.sizes), 44);
+        Some(Row { label, faint: false, interval: RatioInterval { ratio, low, high } })
+    });
+    let rows: Vec<Row> = rows.collect();
+    (!rows.is_empty()).then(|| draw_comparison(&rows))
 }
 
 /// Draws the claims of test against control, with their intervals; `None` if there are none.

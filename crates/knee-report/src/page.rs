@@ -10,7 +10,7 @@ use crate::words::{self, slug};
 use crate::{ReportError, RunPage, StudyPage, applications, mix, multipath, read_log, sentence};
 use knee_present::Table;
 use knee_present::words::{NONE, counted, number, percent, rate, time_us};
-use knee_record::{ClaimOutcome, Outcome, RunView, Verdict};
+use knee_record::{ClaimOutcome, HALF_AND_HALF, Outcome, RunView, Verdict};
 use knee_units::{Time, is_hidden, printable};
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, escape_formatter};
 use serde::Serialize;
@@ -48,6 +48,8 @@ pub(crate) struct Study {
     source: String,
     about: String,
     conclusion: String,
+    /// Section above the conclusion.
+    lead: Option<Value>,
     claims: Vec<Claim>,
     /// Test against control, if claims compare them.
     compared: Option<applications::Shown>,
@@ -69,6 +71,8 @@ pub(crate) struct Run {
     /// Section above the results.
     lead: Option<Value>,
     result: String,
+    /// What to know about the figures of several controllers; empty otherwise.
+    half_and_half: String,
     verdict: &'static str,
     verdict_reason: String,
     facts: Vec<String>,
@@ -232,6 +236,7 @@ pub(crate) fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportE
         source: page.source.to_string(),
         about: page.about.to_string(),
         conclusion: page.conclusion.to_string(),
+        lead: page.lead.map(|section| Value::from_safe_string(section.0.clone())),
         tally: tally(&claims),
         compared: mix::of_claims(page.claims),
         command: page.command.to_string(),
@@ -261,6 +266,10 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
         title: summary.name.clone(),
         lead: page.lead.map(|section| Value::from_safe_string(section.0.clone())),
         result: sentence::result(summary),
+        half_and_half: match summary.is_half_and_half() {
+            true => format!("One run, {HALF_AND_HALF}."),
+            false => String::new(),
+        },
         verdict: match summary.verdict {
             Verdict::Valid => "valid",
             Verdict::Degraded => "degraded",

@@ -31,8 +31,17 @@ fn nothing(summary: &Summary) -> String {
     }
 }
 
-/// Returns `two bbr flows and one cubic flow`, by group name, and by controller if it says more.
+/// Number of transfers of a flow that began after the warm-up; `None` if it has another workload.
+fn transfers(flow: &FlowSummary) -> Option<usize> {
+    flow.all_transfers().map(|all| all.finished + all.cut_off)
+}
+
+/// Returns `two bbr flows and one cubic flow`, or `2500 transfers under bbr` if all flows are mixes.
 fn who(summary: &Summary) -> String {
+    let mixes = summary.flows.iter().map(|flow| Some((flow.cc.as_str(), transfers(flow)?)));
+    if let Some(mixes) = mixes.collect::<Option<Vec<(&str, usize)>>>() {
+        return transfers_in_words(&mixes);
+    }
     let mut groups: Vec<(&str, usize)> = Vec::new();
     for flow in &summary.flows {
         match groups.iter_mut().find(|(cc, _)| *cc == flow.cc) {
@@ -55,13 +64,34 @@ fn who(summary: &Summary) -> String {
 /// delivery. The path's rate is not given with the fraction: the fraction also counts data in
 /// flight at the start, so that more than the path's rate can be delivered.
 fn filling(goodput: f64, summary: &Summary) -> String {
-    let (absolute, person) = (rate(Some(goodput)), third_person(summary.flows.len()));
+    let absolute = rate(Some(goodput));
+    let of_mixes = summary.flows.iter().all(|flow| flow.transfers.is_some());
+    let person = if of_mixes { "" } else { third_person(summary.flows.len()) };
     let share = summary.measures.capacity_share.filter(|_| share_a_path(summary));
     match share {
         Some(_) => {
             format!("deliver{person} {absolute}, {} of what the path could deliver", percent(share))
         }
         None => format!("deliver{person} {absolute}"),
+    }
+}
+
+/// Counts transfers by controller.
+fn transfers_in_words(mixes: &[(&str, usize)]) -> String {
+    let mut of: Vec<(&str, usize)> = Vec::new();
+    for (cc, transfers) in mixes {
+        match of.iter_mut().find(|(name, _)| name == cc) {
+            Some((_, count)) => *count += transfers,
+            None => of.push((cc, *transfers)),
+        }
+    }
+    let all: usize = of.iter().map(|(_, transfers)| transfers).sum();
+    match of.len() {
+        1..=4 => {
+            let named = |(cc, count): &(&str, usize)| format!("{count} transfers under {cc}");
+            listed(&of.iter().map(named).collect::<Vec<_>>())
+        }
+        controllers => format!("{all} transfers under {controllers} controllers"),
     }
 }
 

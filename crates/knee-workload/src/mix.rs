@@ -52,15 +52,31 @@ impl Recorded {
     pub fn iter(&self) -> impl Iterator<Item = (Time, u64)> + '_ {
         self.times_ns.iter().map(Time::from_nanos).zip(self.sizes.iter())
     }
+
+    /// Deals the arrivals among so many parts, each to one at random. The parts depend on nothing
+    /// but their number and the name of the process.
+    pub fn dealt(&self, process: &str, parts: usize) -> Vec<Recorded> {
+        let mut dealt = vec![Recorded::default(); parts];
+        let first = stream_of(process);
+        for (number, (at, size)) in self.iter().enumerate() {
+            let drawn = scattered(first.wrapping_add(number as u64)) as usize % parts.max(1);
+            if let Some(part) = dealt.get_mut(drawn) {
+                part.push(at, size);
+            }
+        }
+        dealt
+    }
+
+    fn push(&mut self, at: Time, size: u64) {
+        self.times_ns.push(at.as_nanos());
+        self.sizes.push(size);
+    }
 }
 
 impl FromIterator<(Time, u64)> for Recorded {
     fn from_iter<I: IntoIterator<Item = (Time, u64)>>(arrivals: I) -> Recorded {
         let mut recorded = Recorded::default();
-        for (at, size) in arrivals {
-            recorded.times_ns.push(at.as_nanos());
-            recorded.sizes.push(size);
-        }
+        arrivals.into_iter().for_each(|(at, size)| recorded.push(at, size));
         recorded
     }
 }
@@ -77,6 +93,31 @@ pub struct Mix {
     /// Name of a shared arrival process: mixes with the same process see the same arrivals and
     /// sizes. `None` for a process of its own.
     pub process: Option<String>,
+}
+
+impl Mix {
+    /// Returns the bytes of the transfers that arrive between each time and the next, times after
+    /// the start in ascending order: for random arrivals, their expected number and size.
+    pub fn offered_bytes(&self, times: &[Time]) -> Vec<f64> {
+        let count = self.count.unwrap_or(u64::MAX);
+        match &self.arrivals {
+            Arrivals::Poisson { per_second } => {
+                let mean = self.sizes.mean();
+                let until = |at: Time| (per_second * at.as_secs_f64()).min(count as f64);
+                times.windows(2).map(|span| mean * (until(span[1]) - until(span[0]))).collect()
+            }
+            Arrivals::Recorded(lines) => {
+                let mut bytes = vec![0.0; times.len().saturating_sub(1)];
+                for (at, size) in lines.iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {
+                    let begun = times.partition_point(|time| *time <= at);
+                    if let Some(of_span) = begun.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
+                        *of_span += size.max(1) as f64;
+                    }
+                }
+                bytes
+            }
+        }
+    }
 }
 
 /// Maximum delay of a request after its arrival for mixes that share a process; each mix draws its
@@ -182,6 +223,14 @@ fn stream_of(process: &str) -> u64 {
     process.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+/// Returns a number that looks random: SplitMix64 (Steele, Lea and Flood 2014).
+fn scattered(number: u64) -> u64 {
+    let mut bits = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
 }
 
 impl Application for PoissonMix {

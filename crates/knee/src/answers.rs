@@ -1,8 +1,10 @@
 //! Answers to a scenario's questions, as text.
 
-use knee_present::words::time_us;
+use knee_present::words::{capitalised, time_us};
 use knee_present::{Cell, Document, Mood, Table, number, text};
-use knee_record::{Answers, Effect, MixAnswer, MixClass, Paired, PairedScale};
+use knee_record::{
+    Answers, Judgement, MixAnswer, MixClass, MixPair, Paired, PairedScale, Unit, offered_in_words,
+};
 
 /// Adds the answers, if any, before and after the figures.
 pub fn around(answers: Option<&Answers>, figures: Document) -> Document {
@@ -10,6 +12,32 @@ pub fn around(answers: Option<&Answers>, figures: Document) -> Document {
         Some(found) => table(found).then(figures).then(sentences(found)),
         None => figures,
     }
+}
+
+/// Says that a stop left the questions of a scenario unanswered.
+pub fn stopped() -> Document {
+    none("No answer: stopped before all alternatives had run.")
+}
+
+/// Says why there is no answer.
+pub fn none(reason: &str) -> Document {
+    Document::default().said(reason).words("\n")
+}
+
+/// Says by how much chance alone moves the figures of a single run.
+pub fn noise(answers: &Answers) -> Document {
+    let mix = answers.mix.iter();
+    let lines = mix.flat_map(|mix| mix.pairs.iter().zip(&mix.noise)).filter_map(|(pair, noise)| {
+        Some(format!(
+            "One run on each ground: from seed to seed the mean time of transfers of {} differs by \
+             {} (standard deviation, {} seeds on the simulator), so smaller differences between \
+             the grounds are chance.",
+            pair.name,
+            Unit::Fraction.show(((*noise)? * 1e2).round() / 1e2),
+            answers.seeds.len()
+        ))
+    });
+    lines.fold(Document::default(), Document::said)
 }
 
 /// The part before the figures: the mix, as a table with its advice.
@@ -34,19 +62,34 @@ fn table(answers: &Answers) -> Document {
         table.row_with(4, mood(class.effect), row(mix, class, first));
     }
     let legend = format!(
-        "First over second: completion time or throughput with all transfers under the first, \
-         over that with all under the second; {} seeds, the same arrivals and sizes; 95 % \
+        "Ratio: {}, all transfers under one against all under the other: completion time, or \
+         throughput where it says rate; {} seeds, the same arrivals and sizes; 95 % \
          intervals for all rows together. Others' queue: the longest on the path, 95th \
-         percentile. Half and half: both in one run, which shows who takes bandwidth from whom.",
+         percentile. Half and half: both in one run, which shows who takes from whom.",
+        mix.over(),
         answers.seeds.len()
     );
-    let document = Document::default().said(mix_title(mix)).words("\n");
+    let mut document = Document::default().said(mix_title(mix)).words("\n");
+    if let Some(load) = offered_in_words(&answers.load) {
+        document = document.said(capitalised(&load) + ".").words("\n");
+    }
+    // What has no verdict is said before its figures.
+    let said = mix.pairs.iter().zip(&mix.sentences);
+    let (before, after): (Vec<_>, Vec<_>) =
+        said.partition(|(pair, _)| mix.overloaded.contains(&pair.name));
+    let say = |document: Document, said: Vec<(&MixPair, &String)>| {
+        if said.is_empty() {
+            return document;
+        }
+        let sentences = said.into_iter().map(|(_, sentence)| sentence);
+        sentences.fold(document, |document, sentence| document.said(sentence)).words("\n")
+    };
+    let document = say(document, before);
     let document = match mix.classes.is_empty() {
         true => document,
         false => document.table(table).said(legend).words("\n"),
     };
-    let sentences = mix.sentences.iter();
-    sentences.fold(document, |document, sentence| document.said(sentence)).words("\n")
+    say(document, after)
 }
 
 fn mix_title(mix: &MixAnswer) -> String {
@@ -57,7 +100,7 @@ fn mix_title(mix: &MixAnswer) -> String {
             names.push(name);
         }
     }
-    format!("Which controller for which traffic: {}", names.join(", "))
+    format!("Which controller for which traffic: {}, on the simulator", names.join(", "))
 }
 
 fn row(mix: &MixAnswer, class: &MixClass, first: bool) -> [Cell; 9] {
@@ -94,11 +137,11 @@ fn ratio(shown: String, pairs: Option<&Paired>) -> Cell {
     cell
 }
 
-fn mood(effect: Effect) -> Mood {
+fn mood(effect: Judgement) -> Mood {
     match effect {
-        Effect::Better => Mood::Good,
-        Effect::Worse => Mood::Bad,
-        Effect::NoDifference => Mood::Neutral,
+        Judgement::Better => Mood::Good,
+        Judgement::Worse => Mood::Bad,
+        _ => Mood::Neutral,
     }
 }
 

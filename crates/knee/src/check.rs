@@ -4,6 +4,7 @@ use crate::arguments::Check;
 use crate::failure::{Ending, Failure};
 use crate::screen;
 use knee_lab::{Grounds, STUDY, ScenarioText, all_or_every_error, read_study};
+use knee_record::offered_load;
 use knee_scenario::{Errors, Scenario, Study};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,26 @@ fn look(path: &Path) -> Result<String, Errors> {
     let scenario = ScenarioText::read(path)?.scenario(&[])?;
     let told = scenario.files.iter().filter(|file| !file.read_as.is_empty());
     let read = told.map(|file| format!("  {}: {}\n", file.written, file.read_as));
-    Ok(format!("{name}: valid, {}\n{}", scenario_in(&scenario), read.collect::<String>()))
+    let (read, load) = (read.collect::<String>(), load(&scenario));
+    Ok(format!("{name}: valid, {}\n{read}{load}", scenario_in(&scenario)))
+}
+
+/// The load that the scenario offers to its links, one line each, with a warning about those that
+/// get too much.
+fn load(scenario: &Scenario) -> String {
+    let loads = offered_load(scenario);
+    let lines = loads.iter().map(|load| {
+        let warning = match load.is_overloaded() {
+            true => {
+                ": overloaded, no answer will come of it; offer less, such as by a longer \
+                     arrival_interval"
+            }
+            false => "",
+        };
+        let words = format!("offered load: {}{warning}", load.in_words());
+        format!("  {}", screen::wrapped(&words))
+    });
+    lines.collect()
 }
 
 /// The study's folder, if `path` is a study.

@@ -4,8 +4,8 @@ use crate::screen;
 use knee_present::words::time_us;
 use knee_present::{Cell, Document, Table, number, text};
 use knee_record::{
-    FlowSummary, GroupSummary, LinkSummary, Spread, Summary, TransferSummary, Unit,
-    lockstep_in_words,
+    APPLICATION_VALUES, ApplicationValue, FlowSummary, GroupSummary, HALF_AND_HALF, LinkSummary,
+    Spread, Summary, Unit, lockstep_in_words,
 };
 
 /// Maximum number of flows and links listed; the records contain all.
@@ -22,7 +22,12 @@ pub fn document(summary: &Summary) -> Document {
         summary.seed,
         time_us(Some(summary.duration_us))
     );
-    let document = Document::default().words(title + "\n").then(flows(summary));
+    let mut document = Document::default().words(title + "\n");
+    if summary.is_half_and_half() {
+        let words = format!("One run, {HALF_AND_HALF}.");
+        document = document.said(words).words("\n");
+    }
+    let document = document.then(flows(summary));
     let document = document.words("\n").then(links(summary));
     match &summary.lockstep {
         None => document,
@@ -36,150 +41,62 @@ pub fn document(summary: &Summary) -> Document {
 /// A column for certain workloads.
 struct OfWorkload {
     head: &'static str,
-    /// How several flows give the value of their group.
-    gather: Gather,
     /// Formats a value; `None` if what it measures did not happen.
     show: fn(Option<f64>) -> Cell,
-    /// The value of a flow; `None` if it has another workload.
-    of_flow: fn(&FlowSummary) -> Option<Part>,
+    /// What it shows; `None` for the completion time of files, which groups have themselves.
+    value: Option<&'static ApplicationValue>,
 }
 
-/// A flow's part in the value of its group.
-struct Part {
-    value: Option<f64>,
-    /// Number of events of which the value is the mean.
-    events: usize,
-}
-
-/// How several flows give the value of their group, as in a claim about the group.
-#[derive(Clone, Copy)]
-enum Gather {
-    /// Mean over the flows; missing if one of them has no value.
-    Mean,
-    /// Mean over the events of all flows.
-    OverEvents,
-    Sum,
-}
-
-/// Head of the column whose group value the summary contains.
-const FINISHED: &str = "finished in";
-
-const OF_WORKLOADS: [OfWorkload; 8] = [
-    OfWorkload {
-        head: FINISHED,
-        gather: Gather::Mean,
-        show: Cell::us,
-        of_flow: |flow| flow.size_bytes.map(|_| once(flow.completion_us)),
-    },
-    OfWorkload {
-        head: "answered in",
-        gather: Gather::OverEvents,
-        show: Cell::us,
-        of_flow: |flow| {
-            let bursts = flow.bursts.as_ref()?;
-            let value = bursts.time_us.as_ref().map(|time| time.mean);
-            Some(Part { value, events: bursts.arrived })
-        },
-    },
-    OfWorkload {
-        head: "loaded in",
-        gather: Gather::Mean,
-        show: Cell::us,
-        of_flow: |flow| flow.page.as_ref().map(|page| once(page.load_us)),
-    },
-    OfWorkload {
-        head: "bitrate",
-        gather: Gather::OverEvents,
-        show: |value| show(Unit::BitsPerSecond, value),
-        of_flow: |flow| {
-            let video = flow.video.as_ref()?;
-            Some(Part { value: video.bitrate_bps, events: video.segments })
-        },
-    },
-    OfWorkload {
-        head: "stalled",
-        gather: Gather::Mean,
-        show: Cell::us,
-        of_flow: |flow| flow.video.as_ref().map(|video| once(video.stall_us)),
-    },
-    OfWorkload {
-        head: "started in",
-        gather: Gather::Mean,
-        show: Cell::us,
-        of_flow: |flow| flow.video.as_ref().map(|video| once(video.startup_us)),
-    },
-    OfWorkload {
-        head: "transfers",
-        gather: Gather::Sum,
-        show: |value| Cell::count(value.unwrap_or(0.0) as u64),
-        of_flow: |flow| transfers(flow).map(|all| once(Some(all.finished as f64))),
-    },
-    OfWorkload {
-        head: "mean time",
-        gather: Gather::OverEvents,
-        show: Cell::us,
-        of_flow: |flow| {
-            let all = transfers(flow)?;
-            Some(Part { value: all.completion_us.map(|time| time.mean), events: all.finished })
-        },
-    },
+/// Heads of the columns for certain workloads, in order, with the names of what they show and how.
+const OF_WORKLOADS: [(&str, &str, fn(Option<f64>) -> Cell); 8] = [
+    ("finished in", "completion_us", Cell::us),
+    ("answered in", "bursts.time_us.mean", Cell::us),
+    ("loaded in", "page.load_us", Cell::us),
+    ("bitrate", "video.bitrate_bps", |value| show(Unit::BitsPerSecond, value)),
+    ("stalled", "video.stall_us", Cell::us),
+    ("started in", "video.startup_us", Cell::us),
+    ("transfers", "transfers.all.finished", |value| Cell::count(value.unwrap_or(0.0) as u64)),
+    ("mean time", "transfers.all.completion_us.mean", Cell::us),
 ];
 
-fn once(value: Option<f64>) -> Part {
-    Part { value, events: 1 }
+fn of_workloads() -> impl Iterator<Item = OfWorkload> {
+    OF_WORKLOADS.into_iter().map(|(head, name, show)| {
+        let value = APPLICATION_VALUES.iter().find(|value| value.name == name);
+        OfWorkload { head, show, value }
+    })
 }
 
 impl OfWorkload {
+    /// The value of a flow; `None` if it has another workload.
+    fn of(&self, flow: &FlowSummary) -> Option<Option<f64>> {
+        match self.value {
+            None => flow.size_bytes.map(|_| flow.completion_us),
+            Some(value) => value.of_flow(flow),
+        }
+    }
+
     fn is_of(&self, flow: &FlowSummary) -> bool {
-        (self.of_flow)(flow).is_some()
+        self.of(flow).is_some()
     }
 
     fn cell(&self, flow: &FlowSummary) -> Cell {
-        (self.of_flow)(flow).map(|part| (self.show)(part.value)).unwrap_or_default()
+        self.of(flow).map(self.show).unwrap_or_default()
     }
 
     /// The cell of a group; empty if its flows have another workload.
     fn of_group(&self, group: &GroupSummary, flows: &[FlowSummary]) -> Cell {
-        if self.head == FINISHED {
-            return Cell::us(group.completion_us);
-        }
-        let members = flows.iter().filter(|flow| flow.name == group.name);
-        let parts: Vec<Part> = members.filter_map(self.of_flow).collect();
-        match parts.is_empty() {
-            true => Cell::default(),
-            false => (self.show)(self.gather.all(&parts, group.flow_count)),
+        let members: Vec<&FlowSummary> =
+            flows.iter().filter(|flow| flow.name == group.name).collect();
+        match self.value {
+            None => Cell::us(group.completion_us),
+            Some(value) => value.of_group(&members).map(self.show).unwrap_or_default(),
         }
     }
-}
-
-impl Gather {
-    /// Returns the value of a group with so many flows; `None` if there is none.
-    fn all(self, parts: &[Part], flow_count: usize) -> Option<f64> {
-        let values = || parts.iter().filter_map(|part| Some((part.value?, part.events as f64)));
-        let sum = || values().map(|(value, _)| value).sum::<f64>();
-        match self {
-            Gather::Sum => Some(sum()),
-            Gather::Mean => {
-                let all = values().count() == flow_count;
-                all.then(|| sum() / flow_count as f64)
-            }
-            Gather::OverEvents => {
-                let events: f64 = values().map(|(_, events)| events).sum();
-                let total: f64 = values().map(|(value, events)| value * events).sum();
-                (events > 0.0).then(|| total / events)
-            }
-        }
-    }
-}
-
-/// The class of all transfers of a mix.
-fn transfers(flow: &FlowSummary) -> Option<&TransferSummary> {
-    flow.transfers.as_ref()?.iter().find(|class| class.name == "all")
 }
 
 fn flows(summary: &Summary) -> Document {
-    let filled = |column: &&OfWorkload| summary.flows.iter().any(|flow| column.is_of(flow));
-    let more: Vec<&OfWorkload> = OF_WORKLOADS.iter().filter(filled).collect();
+    let filled = |column: &OfWorkload| summary.flows.iter().any(|flow| column.is_of(flow));
+    let more: Vec<OfWorkload> = of_workloads().filter(filled).collect();
     let figures = more.iter().map(|column| column.head).chain(FIGURES).map(number);
     let heads = ["flow", "cc"].map(text).into_iter().chain(figures);
     let mut table = Table::new(heads).called("flows");
@@ -199,9 +116,9 @@ fn flows(summary: &Summary) -> Document {
     }
     summary.flows.iter().take(shown).for_each(|flow| table.row(flow_row(flow, &more)));
     if summary.flows.len() > 1 {
-        let finished = |column: &&OfWorkload| match column.head == FINISHED {
-            true => Cell::us(summary.measures.completion_us),
-            false => Cell::default(),
+        let finished = |column: &OfWorkload| match column.value {
+            None => Cell::us(summary.measures.completion_us),
+            Some(_) => Cell::default(),
         };
         let words = [Cell::from("all"), Cell::default()].into_iter();
         table.row(words.chain(more.iter().map(finished)).chain(all_figures(summary)));
@@ -222,7 +139,7 @@ fn flows(summary: &Summary) -> Document {
 /// Column heads common to all flows.
 const FIGURES: [&str; 6] = ["goodput", "RTT p50", "RTT p95", "standing", "retransmitted", "power"];
 
-fn flow_row(flow: &FlowSummary, more: &[&OfWorkload]) -> Vec<Cell> {
+fn flow_row(flow: &FlowSummary, more: &[OfWorkload]) -> Vec<Cell> {
     let rtt = |value: fn(&Spread) -> f64| Cell::us(flow.rtt_us.as_ref().map(value));
     let mut row = vec![format!("{}[{}]", flow.name, flow.index).into(), (&flow.cc).into()];
     row.extend(more.iter().map(|column| column.cell(flow)));

@@ -3,9 +3,9 @@
 use crate::figures::{GROUPS_FIRST, ROWS_MAX};
 use crate::screen;
 use knee_lab::directory::REPEAT;
-use knee_lab::words::{figure, is_headline, named};
+use knee_lab::words::{figure, is_headline, named, titled};
 use knee_present::words::NONE;
-use knee_present::{Cell, Document, Table, number, text};
+use knee_present::{Cell, Document, Head, Table, number, text};
 use knee_record::{Interval, RepeatSummary, lockstep_in_words};
 use std::collections::BTreeSet;
 
@@ -25,11 +25,20 @@ pub fn document(repeats: &RepeatSummary) -> Document {
     let figures = ["mean", "95 % interval of it", "median", "min", "max"].into_iter();
     // Only if some of the runs have no value.
     let figures = figures.chain(partial.then_some("in runs")).map(number);
-    let mut table = Table::new(std::iter::once(text("measure")).chain(figures)).called("measures");
+    let heads: Vec<Head> = std::iter::once(text("measure")).chain(figures).collect();
+    let [mut table, mut data] = [0, 1].map(|_| Table::new(heads.clone()).called("measures"));
     for (name, interval) in shown {
         let runs = repeats.partial(interval).unwrap_or_else(|| "all".to_string());
-        table.row(row(name, interval).into_iter().chain(partial.then(|| Cell::from(runs))));
+        let row = |named: String| {
+            row(name, named, interval).into_iter().chain(partial.then(|| Cell::from(runs.as_str())))
+        };
+        // Sizes are for the page and the answer.
+        if !is_of_class(name) {
+            table.row(row(titled(name)));
+        }
+        data.row(row(name.to_string()));
     }
+    let table = table.with_data(data);
     let mut document = Document::default().words(title + "\n");
     if let Some(words) = repeats.left_out_words() {
         document = document.said(words).words("\n");
@@ -50,7 +59,10 @@ pub fn document(repeats: &RepeatSummary) -> Document {
     }
     match repeats.claims.is_empty() {
         true => document,
-        false => document.words("\n").table(claims(repeats)),
+        false => {
+            let document = document.words("\n").table(claims(repeats));
+            repeats.differing_claims().into_iter().fold(document, Document::said)
+        }
     }
 }
 
@@ -84,14 +96,19 @@ fn of<'n>(part: &str, name: &'n str) -> Option<&'n str> {
     name.strip_prefix(part)?.split('.').next()
 }
 
-fn row(name: &str, interval: &Interval) -> [Cell; 6] {
+/// Whether a number is about transfers of one class of sizes.
+fn is_of_class(name: &str) -> bool {
+    name.contains(".transfers.") && !name.contains(".transfers.all.")
+}
+
+fn row(name: &str, named_so: String, interval: &Interval) -> [Cell; 6] {
     let show = |value: f64| figure(name, value);
     let ends = interval.low.zip(interval.high).map(|(low, high)| {
         let shown = format!("{} to {}", named(name, low), named(name, high));
         Cell::from(shown).with("low", low).with("high", high)
     });
     [
-        name.into(),
+        named_so.into(),
         show(interval.mean),
         ends.unwrap_or_else(|| NONE.into()),
         show(interval.median),
@@ -171,11 +188,11 @@ mod tests {
             document(&repeats).text(screen::layout())
         };
         let text = with(2);
-        assert!(text.contains("flow.a[0].completion_us"), "{text}");
-        assert!(text.contains("flow.b1[0].goodput_bps"), "{text}");
-        assert!(!text.contains("flow.web[") && !text.contains("more flows"), "{text}");
+        assert!(text.contains("a[0]: completion time"), "{text}");
+        assert!(text.contains("b1[0]: goodput"), "{text}");
+        assert!(!text.contains("web[") && !text.contains("more flows"), "{text}");
         let text = with(22);
-        assert_eq!(text.matches("flow.").count(), ROWS_MAX, "{text}");
+        assert_eq!(text.matches("[0]: ").count(), ROWS_MAX, "{text}");
         assert!(text.contains("… and 2 more flows, in repeat.json\n"), "{text}");
     }
 

@@ -12,7 +12,10 @@ use knee_lab::{
     check_jobs,
 };
 use knee_present::Document;
-use knee_record::{Fidelity, RepeatSummary, Stalled, Summary, Verdict};
+use knee_record::{
+    Fidelity, HALF_AND_HALF, RepeatSummary, Stalled, Summary, Verdict, offered_in_words,
+    offered_load,
+};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -59,10 +62,7 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     let claimed = experiments.iter().map(|experiment| &experiment.directory);
     lab.claim(&root(arguments), claimed, arguments.output.force)?;
     warn(&jobs);
-    let outcomes = watched(&lab, || {
-        experiments.iter_mut().try_for_each(|experiment| experiment.answer(&lab))?;
-        lab.carry_out(&experiments)
-    })?;
+    let outcomes = watched(&lab, || lab.carry_out(&mut experiments))?;
     let all: Vec<(&Experiment<'_>, &ExperimentOutcome)> =
         experiments.iter().zip(&outcomes).collect();
     print(arguments, &all)?;
@@ -158,12 +158,18 @@ fn document(
 ) -> Option<Document> {
     let ExperimentOutcome { summaries, repeats, fidelity } = outcome;
     let first = summaries.first()?;
-    let whole = |document: Document| Some(answers::around(experiment.answers.as_ref(), document));
+    let whole = |document: Document| {
+        Some(match &experiment.lacks_process {
+            _ if experiment.is_unanswered() => answers::stopped().then(document),
+            Some(reason) => answers::none(reason).then(document),
+            None => answers::around(experiment.answers.as_ref(), document),
+        })
+    };
     if let Some(fidelity) = fidelity {
         return whole(of_both(experiment, outcome, fidelity));
     }
     let command = experiment.command(first.seed, arguments.repeat);
-    let read = read_as(experiment);
+    let read = read_as(experiment) + &load(experiment);
     let end = |verdict: &str, stalled: Vec<String>, directory: &Path| {
         let report = shown_path(directory, REPORT);
         let warnings = stalled.iter().map(|words| screen::wrapped(&format!("warning  {words}")));
@@ -173,7 +179,11 @@ fn document(
     if let Some(repeats) = repeats {
         let worst = summaries.iter().find(|run| run.verdict == repeats.verdict).unwrap_or(first);
         let verdict = with_reason(repeats.verdict, worst);
-        let document = repeats::document(repeats);
+        let half_and_half = match first.is_half_and_half() {
+            true => Document::default().said(format!("Each run is {HALF_AND_HALF}.")).words("\n"),
+            false => Document::default(),
+        };
+        let document = half_and_half.then(repeats::document(repeats));
         let stalled = repeats.stalled_words().into_iter().collect();
         return whole(document.words(end(&verdict, stalled, &experiment.directory)));
     }
@@ -204,6 +214,15 @@ fn read_as(experiment: &Experiment<'_>) -> String {
         .collect()
 }
 
+/// The load that a scenario without an answer offers to its links; the answer says it itself.
+fn load(experiment: &Experiment<'_>) -> String {
+    let scenario = experiment.jobs().next().filter(|_| experiment.answers.is_none());
+    let words = scenario.and_then(|job| offered_in_words(&offered_load(job.scenario)));
+    words.map_or_else(String::new, |words| {
+        screen::wrapped(&words.replacen("offered load: ", "load     ", 1))
+    })
+}
+
 /// Measures, claims and verdicts on all grounds.
 fn of_both(
     experiment: &Experiment<'_>,
@@ -218,6 +237,9 @@ fn of_both(
     let title = format!("{name} · sim{further} and {last} · seed {seed}\n\n");
     let mut document = Document::default().words(title);
     document = document.then(grounds::document(fidelity)).words("\n");
+    if let Some(answers) = experiment.answers.as_ref().filter(|found| found.mix.is_some()) {
+        document = document.then(answers::noise(answers)).words("\n");
+    }
     for summary in outcome.summaries.iter().filter(|summary| !summary.claims.is_empty()) {
         document = document.words(format!("claims on {}\n", summary.ground));
         document = document.then(claims::document(&summary.claims)).words("\n");

@@ -38,6 +38,7 @@ pub fn page(grid: &FidelityGrid, command: &str) -> Result<String, Error> {
         source: "",
         about: &about,
         conclusion: "",
+        lead: None,
         claims: &[],
         on_kernel: Vec::new(),
         runs: Vec::new(),

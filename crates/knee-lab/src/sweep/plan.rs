@@ -1,6 +1,7 @@
 //! Plans a sweep: every combination of the values, checked before any run starts.
 
 use super::{SweepError, SweepSettings, Vary};
+use crate::answers::is_half_and_half;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
 use crate::ground::{Ground, GroundError, SIMULATOR};
@@ -34,6 +35,8 @@ pub struct Sweep<'g> {
     pub left_out: Vec<LeftOut>,
     /// Title of the scenario.
     pub name: String,
+    /// Whether mixes under several controllers share a path at some point.
+    pub(super) half_and_half: bool,
     /// Files named by at least one point.
     pub(super) files: Files,
     pub(super) settings: SweepSettings<'g>,
@@ -84,6 +87,7 @@ impl<'g> Sweep<'g> {
             runs: Vec::new(),
             left_out: Vec::new(),
             name: String::new(),
+            half_and_half: false,
             files: Files::new(),
             settings,
         };
@@ -126,7 +130,8 @@ impl<'g> Sweep<'g> {
         }
         let refused = ground.check(&first).err();
         let load = Load::of(&first, ground);
-        Ok(Checked { name: first.name, files: first.files, load, runs, refused })
+        let half_and_half = is_half_and_half(&first);
+        Ok(Checked { name: first.name, files: first.files, half_and_half, load, runs, refused })
     }
 
     /// Keeps the valid points; skips or reports the others.
@@ -145,6 +150,7 @@ impl<'g> Sweep<'g> {
                 }
                 Ok(checked) => {
                     self.name = checked.name;
+                    self.half_and_half |= checked.half_and_half;
                     let files = checked.files.into_iter();
                     self.files.extend(files.map(|file| (file.written, file.bytes)));
                     let number = self.points.len();
@@ -204,6 +210,7 @@ impl<'g> Sweep<'g> {
 struct Checked {
     name: String,
     files: Vec<InputFile>,
+    half_and_half: bool,
     load: Load,
     /// Seed and hash of each repeat.
     runs: Vec<(u64, String)>,

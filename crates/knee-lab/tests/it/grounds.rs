@@ -206,9 +206,9 @@ fn an_experiment_runs_beside_the_simulator() {
     let settings =
         ExperimentSettings { on, ..ExperimentSettings::on(lab.grounds.get("sim").unwrap()) };
     let directory = out.path().join("duel");
-    let duel = Experiment::new(duel(), settings, directory.clone()).unwrap();
+    let mut duel = Experiment::new(duel(), settings, directory.clone()).unwrap();
     lab.claim(out.path(), [&directory], false).unwrap();
-    let outcomes = lab.carry_out(std::slice::from_ref(&duel)).unwrap();
+    let outcomes = lab.carry_out(std::slice::from_mut(&mut duel)).unwrap();
     let grounds: Vec<&str> =
         outcomes[0].summaries.iter().map(|summary| summary.ground.as_str()).collect();
     assert_eq!(grounds, ["sim", "fluid"]);

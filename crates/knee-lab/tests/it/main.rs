@@ -4,6 +4,7 @@
 
 mod advise;
 mod algorithms;
+mod answers;
 mod evaluate;
 mod evaluate_weak;
 mod grounds;

@@ -2,13 +2,13 @@
 //! another, for the same arrivals and sizes, by size class.
 
 use super::transfers::joined;
-use super::{Effect, change, is_open, per_cent};
+use super::{NEGLIGIBLE, advice, change, judged, per_cent, range, repeats_in_words};
 use crate::measures::TransferValue;
 use crate::sections::size_classes;
 use crate::view::{RunView, Window};
-use crate::{TransferRecord, Unit};
+use crate::{OfferedLoad, TransferRecord, Unit, offered_in_words};
 use knee_scenario::Statistic;
-use knee_statistics::{Paired, PairedScale, simultaneous};
+use knee_statistics::{Better, Judgement, Paired, PairedScale, simultaneous};
 use knee_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ const LARGE: u64 = 3_000_000;
 const TRANSFERS_MIN: f64 = 5.0;
 /// Part of the transfers of a class from which on the sentence says that they were cut off.
 const MANY_CUT_OFF: f64 = 0.1;
+/// Largest difference between the arrivals of two mixes of one process.
+const APART_MAX_NS: u64 = 1_000_000;
 /// Number of size classes.
 const CLASSES: usize = 5;
 
@@ -161,11 +163,14 @@ fn add(
 ) {
     let sizes = size_classes();
     for (key, ours) in test {
-        // Transfers of the same process have the same size.
+        // Transfers of the same process have the same size and arrive together, unless they share
+        // the lines of a log.
         let size = ours.record.size_bytes;
-        let Some(theirs) = control.get(key).filter(|row| row.record.size_bytes == size) else {
-            continue;
+        let is_pair = |row: &&Row<'_>| {
+            let apart_ns = row.record.start_ns.abs_diff(ours.record.start_ns);
+            row.record.size_bytes == size && apart_ns <= APART_MAX_NS
         };
+        let Some(theirs) = control.get(key).filter(is_pair) else { continue };
         let class = sizes.iter().position(|class| class.sizes.contains(size));
         if let Some(tally) = class.and_then(|class| classes.get_mut(class)) {
             tally.add([*ours, *theirs]);
@@ -243,6 +248,14 @@ pub struct MixAnswer {
     /// seconds: the delay that other traffic meets there, with all under test
     /// and with all under control; mean over the seeds.
     pub queue_s: Vec<[f64; 2]>,
+    /// How far the mean time of each pair's transfers differs from seed to seed of
+    /// the scenario itself: standard deviation over mean; null if it is not
+    /// known.
+    #[serde(default)]
+    pub noise: Vec<Option<f64>>,
+    /// Pairs on whose path a link is overloaded: there is no verdict about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overloaded: Vec<String>,
     /// Advice for each pair, with the evidence for it.
     pub sentences: Vec<String>,
 }
@@ -273,14 +286,20 @@ pub struct MixClass {
     pub finished: Option<Paired>,
     /// Whether throughput is compared instead of completion time.
     pub throughput: bool,
-    /// Mean of the transfers compared, under test and under control, bit/s or seconds.
+    /// Mean of the transfers compared, under test and under control, bit/s or
+    /// seconds: the geometric mean over the seeds, so that one over the other is
+    /// the ratio.
     pub means: [f64; 2],
     /// Test over control, in pairs of the same seed; probability and interval
     /// are corrected for all classes together.
     pub compared: Paired,
-    /// How the test compares with the control; neither is better if `compared`
+    /// How the test compares with the control; `undecided` also if `compared`
     /// favours one and `finished` the other.
-    pub effect: Effect,
+    pub effect: Judgement,
+    /// Repeats that would decide a difference of the size seen; absent unless it
+    /// is undecided, or if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
     /// Bytes retransmitted over bytes sent, under test and under control.
     pub sent_again: [f64; 2],
     /// Half of the transfers under each controller in one run, test over
@@ -291,7 +310,11 @@ pub struct MixClass {
 impl MixAnswer {
     /// Summarises the seeds; each `seeds[k]` is in the order of `pairs`. Returns `None` if there
     /// are no transfers.
-    pub fn new(pairs: Vec<MixPair>, seeds: &[Vec<MixSeed>]) -> Option<MixAnswer> {
+    pub fn new(
+        pairs: Vec<MixPair>,
+        seeds: &[Vec<MixSeed>],
+        load: &[OfferedLoad],
+    ) -> Option<MixAnswer> {
         let of_pair =
             |at: usize| -> Vec<&MixSeed> { seeds.iter().filter_map(|seed| seed.get(at)).collect() };
         let began: Vec<u64> =
@@ -309,16 +332,61 @@ impl MixAnswer {
         for ((at, range), finished) in ranges.into_iter().zip(finished) {
             classes.extend(row(&pairs[at], &of_pair(at), range, finished));
         }
-        simultaneous(classes.iter_mut().map(|class: &mut MixClass| &mut class.compared));
+        let all = classes.iter_mut().map(|class: &mut MixClass| &mut class.compared);
+        let advice = advice(simultaneous(all));
         classes.iter_mut().for_each(|class| class.effect = joined(class.by_value(), class.more()));
         let queue_s = (0..pairs.len()).map(|at| mean_queues(seeds, at)).collect();
-        let mut answer = MixAnswer { pairs, classes, queue_s, sentences: Vec::new() };
+        let overloads: Vec<Option<String>> =
+            pairs.iter().map(|pair| overload(pair, load)).collect();
+        let over = pairs.iter().zip(&overloads).filter(|(_, overload)| overload.is_some());
+        let overloaded: Vec<String> = over.map(|(pair, _)| pair.name.clone()).collect();
+        for class in classes.iter_mut().filter(|class| overloaded.contains(&class.pair)) {
+            class.effect = Judgement::Overloaded;
+        }
+        let noise = (0..pairs.len()).map(|at| noise(&of_pair(at))).collect();
+        let sentences = Vec::new();
+        for class in classes.iter_mut().filter(|class| class.effect == Judgement::Undecided) {
+            class.repeats = advice.to_decide(&class.compared, NEGLIGIBLE);
+        }
+        let mut answer = MixAnswer { pairs, classes, queue_s, noise, overloaded, sentences };
         answer.sentences = began
             .iter()
+            .zip(overloads)
             .enumerate()
-            .map(|(at, began)| answer.said(at, seeds.len(), *began))
+            .map(|(at, (began, overload))| match overload {
+                Some(overload) => answer.overloaded_words(at, seeds.len(), &overload),
+                None => answer.said(at, seeds.len(), *began),
+            })
             .collect();
         Some(answer)
+    }
+
+    /// Returns what the ratios are of: `bbr over cubic`.
+    pub fn over(&self) -> String {
+        let names = |pair: &MixPair| format!("{} over {}", pair.test, pair.control);
+        match self.pairs.split_first() {
+            Some((first, rest)) if rest.iter().all(|pair| names(pair) == names(first)) => {
+                names(first)
+            }
+            _ => "the controller under test over the control".to_string(),
+        }
+    }
+
+    /// Returns the sentence about a pair on an overloaded path: the load, and what was carried.
+    fn overloaded_words(&self, at: usize, seeds: usize, overload: &str) -> String {
+        let pair = &self.pairs[at];
+        let rows: Vec<&MixClass> =
+            self.classes.iter().filter(|class| class.pair == pair.name).collect();
+        let cut_off: String = rows.iter().map(|row| row.cut_off_words(pair)).collect();
+        format!(
+            "{}: no answer: overloaded, {overload}. Transfers arrive faster than they can leave \
+             and pile up until the end of the run, so its length decides which of them finish. \
+             Fewer arrivals (a longer arrival_interval, a lower speed of a log) or a faster link \
+             are needed for an answer; shown is what was carried.{cut_off}{} This is based on \
+             {seeds} seeds.",
+            pair.name,
+            self.cost(at, &rows)
+        )
     }
 
     /// Returns the sentence about a pair with `began` transfers on each side.
@@ -339,34 +407,44 @@ impl MixAnswer {
         let pair = &self.pairs[at];
         let rows: Vec<&MixClass> =
             self.classes.iter().filter(|class| class.pair == pair.name).collect();
-        let named = |effect: Effect| -> String {
-            let rows = rows.iter().filter(|row| row.effect == effect && !row.is_undecided());
+        let named = |effect: Judgement| -> String {
+            let rows = rows.iter().filter(|row| row.effect == effect && !row.contradicts());
             listed(&rows.map(|row| row.in_words()).collect::<Vec<_>>())
         };
-        let (better, worse) = (named(Effect::Better), named(Effect::Worse));
-        let neither = named(Effect::NoDifference);
+        let [better, worse] = [Judgement::Better, Judgement::Worse].map(named);
+        let [alike, undecided] = [Judgement::Alike, Judgement::Undecided].map(named);
         let MixPair { test, control, .. } = pair;
+        let decided = !better.is_empty() || !worse.is_empty();
         let what = match (better.is_empty(), worse.is_empty()) {
-            (true, true) if neither.is_empty() => {
-                format!("neither {test} nor {control} is better in every respect")
+            (true, true) if !alike.is_empty() => {
+                format!("{test} and {control} are alike for {alike}")
             }
-            (true, true) => format!("no difference between {test} and {control}: {neither}"),
+            (true, true) if !undecided.is_empty() => {
+                format!("undecided between {test} and {control} for {undecided}")
+            }
+            (true, true) => format!("neither {test} nor {control} is better in every respect"),
             (false, true) => format!("use {test}: it is better for {better}"),
             (true, false) => format!("keep {control}: {test} is worse for {worse}"),
             (false, false) => {
                 format!("it depends on the size: {test} is better for {better}, worse for {worse}")
             }
         };
-        let neither = match better.is_empty() && worse.is_empty() || neither.is_empty() {
-            true => String::new(),
-            false => format!(" No difference for {neither}."),
-        };
-        let open = rows.iter().any(|row| row.effect == Effect::NoDifference && row.is_open());
-        let open = if open { " More seeds may show one (--repeat)." } else { "" };
+        let mut rest = String::new();
+        if decided && !alike.is_empty() {
+            rest += &format!(" Alike for {alike}.");
+        }
+        if (decided || !alike.is_empty()) && !undecided.is_empty() {
+            rest += &format!(" Undecided for {undecided}.");
+        }
+        if !undecided.is_empty() {
+            let open = rows.iter().filter(|row| row.effect == Judgement::Undecided);
+            let repeats = repeats_in_words(open.map(|row| row.repeats));
+            rest += &format!(" {}.", capitalised(&repeats));
+        }
         let cut_off: String = rows.iter().map(|row| row.cut_off_words(pair)).collect();
         let transfers: u64 = rows.iter().map(|row| row.number()).sum();
         format!(
-            "{}: {what}.{neither}{open}{cut_off}{} This is based on {seeds} seeds, all {test} \
+            "{}: {what}.{rest}{cut_off}{} This is based on {seeds} seeds, all {test} \
              against all {control} with the same arrivals and sizes: {transfers} transfers on \
              each side.",
             pair.name,
@@ -398,29 +476,35 @@ impl MixClass {
     fn words(&self) -> [&'static str; 2] {
         match self.throughput {
             true => ["less throughput", "more throughput"],
-            false => ["less completion time", "more completion time"],
+            false => ["less time", "longer"],
         }
     }
 
+    /// Returns the difference, `takes 25 % less time` or `30 % more throughput`, with its interval.
+    fn by(&self) -> Option<(String, Option<String>)> {
+        let (by, range) = change(&self.compared, self.words())?;
+        Some((if self.throughput { by } else { format!("takes {by}") }, range))
+    }
+
+    fn better(&self) -> Better {
+        if self.throughput { Better::More } else { Better::Less }
+    }
+
     /// Returns the effect on completion time or throughput alone.
-    fn by_value(&self) -> Effect {
-        Effect::of(&self.compared, !self.throughput)
+    fn by_value(&self) -> Judgement {
+        judged(&self.compared, self.better())
     }
 
     /// Returns the side that finishes clearly more: better if the one under test does.
-    fn more(&self) -> Effect {
-        let more = |finished| Effect::of(finished, false);
-        self.finished.as_ref().map_or(Effect::NoDifference, more)
+    fn more(&self) -> Judgement {
+        let more = |finished| judged(finished, Better::More);
+        self.finished.as_ref().map_or(Judgement::Undecided, more)
     }
 
     /// Returns whether the side that finishes clearly more has the worse values.
-    fn is_undecided(&self) -> bool {
-        self.effect == Effect::NoDifference && self.more() != Effect::NoDifference
-    }
-
-    /// Returns whether more seeds may show a difference.
-    fn is_open(&self) -> bool {
-        !self.is_undecided() && is_open(&self.compared)
+    fn contradicts(&self) -> bool {
+        let (by_value, more) = (self.by_value(), self.more());
+        by_value.differs() && more.differs() && by_value != more
     }
 
     /// Returns how many transfers were cut off, if they are many or one side clearly finishes more.
@@ -432,9 +516,10 @@ impl MixClass {
             return String::new();
         }
         let sizes = &self.sizes;
-        let of = match change(&self.compared, self.words()) {
-            Some((by, _)) if self.is_undecided() => {
-                format!("It cannot be told for {sizes}: {test} has {by}, but")
+        let of = match self.by() {
+            Some((by, _)) if self.contradicts() => {
+                let has = if self.throughput { "has " } else { "" };
+                format!("It cannot be told for {sizes}: {test} {has}{by}, but")
             }
             _ => format!("For {sizes},"),
         };
@@ -450,10 +535,14 @@ impl MixClass {
 
     /// Returns the size range with the change and its interval.
     fn in_words(&self) -> String {
-        match change(&self.compared, self.words()) {
-            _ if self.effect == Effect::NoDifference => self.sizes.clone(),
-            _ if self.by_value() == Effect::NoDifference => {
-                let number = if self.effect == Effect::Better { "more" } else { "fewer" };
+        match self.by() {
+            _ if self.effect == Judgement::Undecided => match range(&self.compared, self.words()) {
+                Some(range) => format!("{} ({range})", self.sizes),
+                None => self.sizes.clone(),
+            },
+            _ if !self.effect.differs() => self.sizes.clone(),
+            _ if !self.by_value().differs() => {
+                let number = if self.effect == Judgement::Better { "more" } else { "fewer" };
                 format!("{} ({number} transfers finish)", self.sizes)
             }
             Some((by, Some(range))) => format!("{} ({by}, {range})", self.sizes),
@@ -490,6 +579,12 @@ fn ratio(compared: &Paired) -> String {
     }
 }
 
+/// Begins a sentence, unless it begins with an option.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Joins names: `a`, `a and b`, `a, b and c`.
 fn listed(parts: &[String]) -> String {
     match parts {
@@ -514,6 +609,24 @@ fn mean_queues(seeds: &[Vec<MixSeed>], at: usize) -> [f64; 2] {
             seeds.iter().filter_map(|seed| Some(seed.get(at)?.queue_s[side])).collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     })
+}
+
+/// Returns how far the mean time of transfers differs between seeds of the scenario itself.
+fn noise(seeds: &[&MixSeed]) -> Option<f64> {
+    let each = seeds.iter().map(|seed| over(&[*seed], ALL, |seed| &seed.split).both);
+    let each = each.filter(|sums| sums.pairs > 0);
+    let means: Vec<f64> =
+        each.map(|sums| sums.completion_s.iter().sum::<f64>() / (2 * sums.pairs) as f64).collect();
+    let count = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / count;
+    let squares: f64 = means.iter().map(|value| (value - mean).powi(2)).sum();
+    (means.len() > 1 && mean > 0.0).then(|| (squares / (count - 1.0)).sqrt() / mean)
+}
+
+/// Returns what overloads the links of a pair, in words.
+fn overload(pair: &MixPair, load: &[OfferedLoad]) -> Option<String> {
+    let over = load.iter().filter(|load| load.is_overloaded() && pair.links.contains(&load.link));
+    offered_in_words(&over.cloned().collect::<Vec<_>>())
 }
 
 /// Returns the size classes of a pair, merged where one has too few transfers.
@@ -546,7 +659,7 @@ fn clearly_more<'s>(
         })
         .collect();
     simultaneous(compared.iter_mut().flatten());
-    let clear = |compared: &Paired| Effect::of(compared, false) != Effect::NoDifference;
+    let clear = |compared: &Paired| judged(compared, Better::More).differs();
     compared.into_iter().map(|compared| compared.filter(clear)).collect()
 }
 
@@ -590,12 +703,13 @@ fn row(
     let whole = over(seeds, range, classes_of);
     let with_one = finished.is_some() || whole.both.pairs == 0;
     let values = |sums: &Sums| if throughput { sums.throughput_bps } else { sums.completion_s };
-    let compared = |of: fn(&MixSeed) -> &[Tally; CLASSES]| {
+    let each_seed = |of: fn(&MixSeed) -> &[Tally; CLASSES]| -> Vec<(f64, f64)> {
         let each = seeds.iter().map(|seed| over(&[*seed], range, of).sums(with_one));
         let each = each.filter(|sums| sums.pairs > 0);
-        let pairs: Vec<(f64, f64)> = each.map(|sums| values(&sums).into()).collect();
-        Paired::new(&pairs)
+        let mean = |sums: Sums| values(&sums).map(|sum| sum / sums.pairs as f64).into();
+        each.map(mean).collect()
     };
+    let compared = |of: fn(&MixSeed) -> &[Tally; CLASSES]| Paired::new(&each_seed(of));
     let sums = whole.sums(with_one);
     Some(MixClass {
         pair: pair.name.clone(),
@@ -607,13 +721,24 @@ fn row(
         cut_off: whole.cut_off,
         finished,
         throughput,
-        means: values(&sums).map(|sum| sum / sums.pairs.max(1) as f64),
+        means: means(&each_seed(classes_of)),
         compared: compared(classes_of)?,
-        effect: Effect::NoDifference,
+        effect: Judgement::Undecided,
+        repeats: None,
         sent_again: [0, 1]
             .map(|side| whole.again_bytes[side] as f64 / whole.sent_bytes[side].max(1) as f64),
         split: compared(|seed| &seed.split),
     })
+}
+
+/// Returns the geometric mean of each side; the arithmetic one if a value is zero.
+fn means(pairs: &[(f64, f64)]) -> [f64; 2] {
+    let count = pairs.len().max(1) as f64;
+    let side = |values: Vec<f64>| match values.iter().all(|value| *value > 0.0) {
+        true => (values.iter().map(|value| value.ln()).sum::<f64>() / count).exp(),
+        false => values.iter().sum::<f64>() / count,
+    };
+    [pairs.iter().map(|pair| pair.0).collect(), pairs.iter().map(|pair| pair.1).collect()].map(side)
 }
 
 /// Describes a size range: `under 100 kB`, `0.1 to 1 MB`, `30 MB and more`.

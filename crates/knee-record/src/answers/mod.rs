@@ -12,27 +12,29 @@ pub use paths::{PathUse, PathsAnswer, PathsOutcome, PathsQuestion, PathsRun};
 pub use stalls::Stalls;
 pub use transfers::{TransferTime, TransferTimes};
 
-use crate::{Error, Unit, read_json};
-use knee_statistics::{Interval, Paired, PairedScale};
+use crate::{Error, OfferedLoad, Unit, read_json};
+use knee_statistics::{Advice, Better, Interval, Judgement, LEVEL, Paired, PairedScale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Schema name of answers.
-pub const SCHEMA: &str = "knee-answers/1";
+pub const SCHEMA: &str = "knee-answers/2";
 
 /// Relative difference below which two alternatives count as equal.
 const NEGLIGIBLE: f64 = 0.01;
-/// An interval that extends further than this from equality leaves the question open.
-const OPEN: f64 = 0.05;
 
 /// Results of the alternatives of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
-    /// `knee-answers/1`.
+    /// `knee-answers/2`.
     pub schema: String,
     /// Seeds with which each alternative ran.
     pub seeds: Vec<u64>,
+    /// Load that the scenario offers to its links; empty if it has neither mixes
+    /// nor requests.
+    #[serde(default)]
+    pub load: Vec<OfferedLoad>,
     /// For each group of flows over several paths: all paths together compared
     /// with one path alone.
     pub paths: Vec<PathsAnswer>,
@@ -45,11 +47,12 @@ impl Answers {
     /// Combines answers, or returns `None` if there is no answer of either kind.
     pub fn new(
         seeds: Vec<u64>,
+        load: Vec<OfferedLoad>,
         paths: Vec<PathsAnswer>,
         mix: Option<MixAnswer>,
     ) -> Option<Answers> {
         let asked = !paths.is_empty() || mix.is_some();
-        asked.then(|| Answers { schema: SCHEMA.to_string(), seeds, paths, mix })
+        asked.then(|| Answers { schema: SCHEMA.to_string(), seeds, load, paths, mix })
     }
 }
 
@@ -61,37 +64,25 @@ pub fn read_answers(path: &Path) -> Result<Answers, Error> {
     read_json(path, SCHEMA)
 }
 
-/// How one alternative compares with another, with chance taken into account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effect {
-    /// Better.
-    Better,
-    /// Worse.
-    Worse,
-    /// Neither, or a difference of less than 1 %.
-    NoDifference,
+/// Judges the first side of `compared`, whose probability is already corrected. What happened on one
+/// side only, in too few seeds to tell, is too short.
+fn judged(compared: &Paired, better: Better) -> Judgement {
+    match compared.judge(better, NEGLIGIBLE) {
+        Judgement::Undecided if compared.scale == PairedScale::Order => Judgement::TooShort,
+        judgement => judgement,
+    }
 }
 
-impl Effect {
-    /// Returns the effect of the first side of `compared`, whose probability is already corrected.
-    fn of(compared: &Paired, less_is_better: bool) -> Effect {
-        let small = compared.scale == PairedScale::Ratio
-            && compared.estimate.is_some_and(|ratio| (ratio - 1.0).abs() < NEGLIGIBLE);
-        match compared.differs() && !small {
-            false => Effect::NoDifference,
-            true if compared.first_is_more() == less_is_better => Effect::Worse,
-            true => Effect::Better,
-        }
-    }
+/// Returns the advice for comparisons of which `count` are made together.
+fn advice(count: usize) -> Advice {
+    Advice::new(LEVEL / count.max(1) as f64)
+}
 
-    /// Returns the word used in tables.
-    pub fn word(self) -> &'static str {
-        match self {
-            Effect::Better => "better",
-            Effect::Worse => "worse",
-            Effect::NoDifference => "no difference",
-        }
+/// Says how many repeats would decide what is undecided.
+fn repeats_in_words(repeats: impl IntoIterator<Item = Option<u64>>) -> String {
+    match repeats.into_iter().collect::<Option<Vec<u64>>>().and_then(|all| all.into_iter().max()) {
+        Some(most) => format!("--repeat {most} would decide a difference of this size"),
+        None => "more seeds may decide (--repeat)".to_string(),
     }
 }
 
@@ -108,10 +99,16 @@ fn with_interval(unit: Unit, values: &[f64]) -> String {
     }
 }
 
-/// Formats a ratio as a change in per cent, with its interval: `25 % less`, `22 to 27 %`. There is
-/// no interval if all pairs have the same ratio.
+/// Formats a ratio as a change in per cent, with its interval: `25 % less`, `22 to 27 %`; times of at
+/// least twice as long as `2.6 times as long`. There is no interval if all pairs have the same
+/// ratio.
 fn change(compared: &Paired, [less, more]: [&str; 2]) -> Option<(String, Option<String>)> {
     let ratio = compared.estimate.filter(|_| compared.scale == PairedScale::Ratio)?;
+    if more == "longer" && ratio >= 2.0 {
+        let range = compared.low.zip(compared.high).filter(|(low, high)| high - low > 1e-9);
+        let range = range.map(|(low, high)| format!("{low:.1} to {high:.1} times"));
+        return Some((format!("{ratio:.1} times as long"), range));
+    }
     let (sign, word) = if ratio < 1.0 { (-1.0, less) } else { (1.0, more) };
     let part = |ratio: f64| per_cent(sign * (ratio - 1.0) * 100.0);
     let (low, high) = compared.low.zip(compared.high)?;
@@ -132,13 +129,6 @@ fn range(compared: &Paired, [less, more]: [&str; 2]) -> Option<String> {
         format!("{} % {word}", per_cent((ratio - 1.0).abs() * 100.0))
     };
     Some(format!("between {} and {}", side(low), side(high)))
-}
-
-/// Returns whether the interval still allows a difference large enough to act on.
-fn is_open(compared: &Paired) -> bool {
-    compared.low.zip(compared.high).is_some_and(|(low, high)| {
-        compared.scale == PairedScale::Ratio && (low < 1.0 - OPEN || high > 1.0 + OPEN)
-    })
 }
 
 /// Formats per cent: whole numbers from ten on, tenths below.

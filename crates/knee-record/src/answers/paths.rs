@@ -2,12 +2,12 @@
 
 use super::stalls::{self, Stalls};
 use super::transfers::{self, TransferTimes};
-use super::{Effect, NEGLIGIBLE, change, is_open, range, with_interval};
+use super::{NEGLIGIBLE, advice, change, judged, range, repeats_in_words, with_interval};
 use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
-use crate::{FlowView, Unit};
+use crate::{FlowView, OfferedLoad, Unit, offered_in_words};
 use knee_scenario::{Measure, SizeRange, Statistic, Workload};
-use knee_statistics::{Interval, Paired, PairedScale, simultaneous};
+use knee_statistics::{Better, Interval, Judgement, Paired, simultaneous};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,10 @@ impl PathsQuestion {
             waited_s: of(Measure::HeadOfLineBlocking),
             paths: first.paths.iter().map(|path| path_use(run, first, path)).collect(),
         })
+    }
+
+    fn better(&self) -> Better {
+        if self.less_is_better { Better::Less } else { Better::More }
     }
 
     fn is_video(&self) -> bool {
@@ -167,6 +171,10 @@ pub struct PathsOutcome {
     /// seconds; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_s: Option<f64>,
+    /// Load that the scenario then offers to the links; absent if it has neither
+    /// mixes nor requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load: Vec<OfferedLoad>,
 }
 
 impl PathsOutcome {
@@ -181,7 +189,14 @@ impl PathsOutcome {
             values: values.iter().map(there).collect(),
             finished: None,
             stalled_s: None,
+            load: Vec::new(),
         }
+    }
+
+    /// Returns what overloads a link, in words.
+    fn overload(&self) -> Option<String> {
+        let over = self.load.iter().filter(|load| load.is_overloaded());
+        offered_in_words(&over.cloned().collect::<Vec<_>>())
     }
 
     /// Returns the mean; infinite if a value is missing.
@@ -219,12 +234,17 @@ pub struct PathsAnswer {
     /// probability and interval are corrected for the choice among all single
     /// paths.
     pub compared: Paired,
-    /// All paths together, compared with the best path alone. For a mix,
-    /// neither is better if the mean time favours one and the number of
-    /// transfers that finish favours the other. For a video the stalls decide
+    /// All paths together, compared with the best path alone. For a mix it is
+    /// `undecided` if the mean time favours one and the number of transfers that
+    /// finish favours the other, and `overloaded` if a link is overloaded even
+    /// with all paths together. For a video the stalls decide
     /// if they clearly differ, by 1 % of the time or more; otherwise the
     /// bitrate does.
-    pub effect: Effect,
+    pub effect: Judgement,
+    /// Repeats that would decide a difference of the size seen; absent unless it
+    /// is undecided, or if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
     /// Transfers of a mix that began, over all seeds; absent for other
     /// workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,13 +261,14 @@ pub struct PathsAnswer {
 
 impl PathsAnswer {
     /// Compares the runs of each alternative. All lists are in the order of the same seeds, and
-    /// `alone` is in the order of `paths`. Returns `None` if there are no runs, or if the numbers
-    /// of runs differ.
+    /// `alone` is in the order of `paths`. `loads` are those over all paths together, then over
+    /// each alone. Returns `None` if there are no runs, or if the numbers of runs differ.
     pub fn new(
         question: &PathsQuestion,
         paths: &[String],
         together: &[PathsRun],
         alone: &[Vec<PathsRun>],
+        loads: &[Vec<OfferedLoad>],
     ) -> Option<PathsAnswer> {
         if together.is_empty() || alone.iter().any(|runs| runs.len() != together.len()) {
             return None;
@@ -264,10 +285,11 @@ impl PathsAnswer {
                 Paired::new(&pairs.collect::<Vec<_>>())
             })
             .collect::<Option<_>>()?;
-        simultaneous(compared.iter_mut());
+        let advice = advice(simultaneous(compared.iter_mut()));
         let outcome = |paths: &[String], at: usize| PathsOutcome {
             finished: question.is_of_transfers().then(|| finished_of(runs[at])),
             stalled_s: mean_stalls(runs[at], |stalls| stalls.seconds),
+            load: loads.get(at).cloned().unwrap_or_default(),
             ..PathsOutcome::new(paths, &values[at], &counts)
         };
         let outcomes: Vec<PathsOutcome> = paths
@@ -280,7 +302,7 @@ impl PathsAnswer {
             .map(|runs| mean_stalls(runs, |stalls| stalls.share).unwrap_or(0.0))
             .collect();
         let best_alone = best(&outcomes, &stalled, question.less_is_better)?;
-        let by_value = Effect::of(&compared[best_alone], question.less_is_better);
+        let by_value = judged(&compared[best_alone], question.better());
         let by_stalls = fewer_stalls(together, alone)[best_alone];
         let more_finish = more_finish(together, alone)[best_alone];
         let waited_s: Option<Vec<f64>> = together.iter().map(|run| run.waited_s).collect();
@@ -292,20 +314,29 @@ impl PathsAnswer {
             alone: outcomes,
             best_alone,
             compared: compared[best_alone],
-            effect: match by_stalls {
-                Effect::NoDifference => transfers::joined(by_value, more_finish),
-                by_stalls => by_stalls,
+            repeats: None,
+            effect: match by_stalls.differs() {
+                false => transfers::joined(by_value, more_finish),
+                true => by_stalls,
             },
             transfers: question.is_of_transfers().then(|| began(together)),
             used: used(together),
             waited_s: waited_s.map(|each| mean(each.into_iter())),
             sentence: String::new(),
         };
-        answer.sentence = match by_stalls {
-            Effect::NoDifference if by_value == answer.effect => answer.in_words(question),
-            Effect::NoDifference => answer.by_number(question, by_value),
-            _ => answer.by_stalls(question, by_value),
+        if question.is_of_transfers() && answer.together.overload().is_some() {
+            answer.effect = Judgement::Overloaded;
+        }
+        if answer.effect == Judgement::Undecided {
+            answer.repeats = advice.to_decide(&answer.compared, NEGLIGIBLE);
+        }
+        answer.sentence = match answer.effect {
+            Judgement::Overloaded => answer.overloaded(question),
+            _ if by_stalls.differs() => answer.by_stalls(question, by_value),
+            effect if by_value == effect => answer.in_words(question),
+            _ => answer.by_number(question, by_value),
         };
+        answer.sentence += &answer.overloaded_alone();
         answer.sentence += &answer.cut_off(counted_transfers(&runs));
         answer.sentence += &answer.passed_over();
         Some(answer)
@@ -332,17 +363,40 @@ impl PathsAnswer {
         )
     }
 
+    /// Returns the sentence if a link is overloaded over all paths together.
+    fn overloaded(&self, question: &PathsQuestion) -> String {
+        let load = self.together.overload().unwrap_or_default();
+        format!(
+            "{}: no answer, the links are overloaded, with no steady state ({load}).",
+            self.start(question)
+        )
+    }
+
+    /// Returns what overloads a link over the best path alone, if nothing does over all paths
+    /// together.
+    fn overloaded_alone(&self) -> String {
+        let best = &self.alone[self.best_alone];
+        match best.overload() {
+            Some(load) if self.effect != Judgement::Overloaded && self.transfers.is_some() => {
+                format!(" Over {} alone the link is overloaded ({load}).", best.paths.join(", "))
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Returns the sentence if the number of transfers that finish decides, or stands against the
     /// mean time.
-    fn by_number(&self, question: &PathsQuestion, by_value: Effect) -> String {
+    fn by_number(&self, question: &PathsQuestion, by_value: Judgement) -> String {
         let (start, both) = (self.start(question), self.all().1);
         let less = self.together.finished < self.alone[self.best_alone].finished;
         let number = if less { "fewer" } else { "more" };
         match (self.effect, change(&self.compared, question.change)) {
-            (Effect::Better, _) => format!("{start}: use {both}, {number} transfers finish."),
-            (Effect::Worse, _) => format!("{start}: do not use {both}, {number} transfers finish."),
-            (Effect::NoDifference, by) => {
-                let word = question.change[usize::from(by_value == Effect::Worse)];
+            (Judgement::Better, _) => format!("{start}: use {both}, {number} transfers finish."),
+            (Judgement::Worse, _) => {
+                format!("{start}: do not use {both}, {number} transfers finish.")
+            }
+            (_, by) => {
+                let word = question.change[usize::from(by_value == Judgement::Worse)];
                 let by = by.map_or_else(|| word.to_string(), |(by, _)| by);
                 format!("{start}: it depends, together is {by}, but {number} transfers finish.")
             }
@@ -350,7 +404,7 @@ impl PathsAnswer {
     }
 
     /// Returns the sentence if the stalls of a video decide.
-    fn by_stalls(&self, question: &PathsQuestion, by_value: Effect) -> String {
+    fn by_stalls(&self, question: &PathsQuestion, by_value: Judgement) -> String {
         let (start, both) = (self.start(question), self.all().1);
         let best = &self.alone[self.best_alone];
         let alone = best.paths.join(", ");
@@ -363,13 +417,13 @@ impl PathsAnswer {
         };
         let than = long(best).unwrap_or_else(|| "none".to_string());
         let bitrate = match change(&self.compared, question.change).map(|(by, _)| by) {
-            _ if by_value == Effect::NoDifference => String::new(),
+            _ if !by_value.differs() => String::new(),
             Some(by) if by_value == self.effect => format!(", and the bitrate is {by}"),
             Some(by) => format!(", although the bitrate is {by}"),
             None => String::new(),
         };
         let (what, reason) = match self.effect {
-            Effect::Worse => ("do not use", self.reason(&alone)),
+            Judgement::Worse => ("do not use", self.reason(&alone)),
             _ => ("use", String::new()),
         };
         format!(
@@ -424,24 +478,21 @@ impl PathsAnswer {
             None => String::new(),
         };
         match self.effect {
-            Effect::Better => format!("{start}: use {both}{by}."),
-            Effect::Worse => format!("{start}: do not use {both}{by}.{}", self.reason(&alone)),
+            Judgement::Better => format!("{start}: use {both}{by}."),
+            Judgement::Worse => format!("{start}: do not use {both}{by}.{}", self.reason(&alone)),
             // In some seeds neither finishes, or only one does, too few to tell.
-            Effect::NoDifference if self.compared.scale == PairedScale::Order => {
-                format!("{start}: the run is too short to tell.")
-            }
-            Effect::NoDifference => {
+            Judgement::TooShort => format!("{start}: the run is too short to tell."),
+            _ => {
                 let range = range(&self.compared, question.change);
                 let range = match (self.compared.is_same(), range) {
                     (false, Some(range)) => format!(", together is {range}"),
                     _ => String::new(),
                 };
-                let open = if is_open(&self.compared) {
-                    "; more seeds may show a difference (--repeat)"
-                } else {
-                    ""
+                let (word, open) = match self.effect {
+                    Judgement::Alike => ("alike", String::new()),
+                    _ => ("undecided", format!("; {}", repeats_in_words([self.repeats]))),
                 };
-                format!("{start}: no difference{range}{open}.{}", self.reason(&alone))
+                format!("{start}: {word}{range}{open}.{}", self.reason(&alone))
             }
         }
     }
@@ -495,7 +546,7 @@ fn counted_transfers(alternatives: &[&[PathsRun]]) -> u64 {
 }
 
 /// Returns whether clearly more transfers finish over all paths together than over each alone.
-fn more_finish(together: &[PathsRun], alone: &[Vec<PathsRun>]) -> Vec<Effect> {
+fn more_finish(together: &[PathsRun], alone: &[Vec<PathsRun>]) -> Vec<Judgement> {
     let number = |run: &PathsRun| transfers::finished(&run.transfers);
     let counts = alone.iter().map(|runs| {
         together.iter().zip(runs).map(|(all, one)| (number(all), number(one))).collect()
@@ -549,7 +600,7 @@ fn mean_stalls(runs: &[PathsRun], of: fn(&Stalls) -> f64) -> Option<f64> {
 }
 
 /// Returns whether a video stalls clearly less over all paths together than over each alone.
-fn fewer_stalls(together: &[PathsRun], alone: &[Vec<PathsRun>]) -> Vec<Effect> {
+fn fewer_stalls(together: &[PathsRun], alone: &[Vec<PathsRun>]) -> Vec<Judgement> {
     let pairs = alone.iter().map(|runs| {
         let pairs = together.iter().zip(runs);
         pairs.filter_map(|(all, one)| all.stalls.zip(one.stalls)).collect()

@@ -1,11 +1,11 @@
 //! How long a video stands still. A player can have a high bitrate by standing still, so stalls
 //! come before the bitrate.
 
-use super::{Effect, NEGLIGIBLE};
+use super::{NEGLIGIBLE, judged};
 use crate::ObjectRecord;
 use crate::measures::is_segment;
 use crate::view::{FlowView, RunView};
-use knee_statistics::{Paired, simultaneous};
+use knee_statistics::{Better, Judgement, Paired, simultaneous};
 
 /// Stalls of a video in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +48,7 @@ fn stalled_s(flow: &FlowView<'_>) -> f64 {
 
 /// Compares the stalls of several pairs of alternatives; each list has `(first, second)` of every
 /// seed. A difference of less than 1 % of the time is none.
-pub(super) fn effects(stalls: &[Vec<(Stalls, Stalls)>]) -> Vec<Effect> {
+pub(super) fn effects(stalls: &[Vec<(Stalls, Stalls)>]) -> Vec<Judgement> {
     let shares = stalls.iter().map(|seeds| {
         seeds.iter().map(|(first, second)| (first.share, second.share)).collect::<Vec<_>>()
     });
@@ -61,7 +61,7 @@ pub(super) fn effects(stalls: &[Vec<(Stalls, Stalls)>]) -> Vec<Effect> {
         compared
             .as_ref()
             .filter(|_| !small)
-            .map_or(Effect::NoDifference, |compared| Effect::of(compared, true))
+            .map_or(Judgement::Alike, |compared| judged(compared, Better::Less))
     };
     compared.iter().zip(&shares).map(effect).collect()
 }

@@ -6,10 +6,10 @@
 //! with the time until the end, a lower bound of its completion time. Transfers that finish in none
 //! show no difference and do not count.
 
-use super::Effect;
+use super::judged;
 use crate::measures::TransferValue;
 use crate::view::{RunView, Window};
-use knee_statistics::{Paired, simultaneous};
+use knee_statistics::{Better, Judgement, Paired, simultaneous};
 use std::collections::BTreeMap;
 
 /// A transfer in one run.
@@ -78,7 +78,7 @@ pub(super) fn finished(times: &TransferTimes) -> u64 {
 
 /// Compares the numbers of finished transfers of several pairs of alternatives; each list has
 /// `(first, second)` of every seed. More is better.
-pub(super) fn effects(counts: &[Vec<(u64, u64)>]) -> Vec<Effect> {
+pub(super) fn effects(counts: &[Vec<(u64, u64)>]) -> Vec<Judgement> {
     let mut compared: Vec<Option<Paired>> = counts
         .iter()
         .map(|seeds| {
@@ -88,18 +88,17 @@ pub(super) fn effects(counts: &[Vec<(u64, u64)>]) -> Vec<Effect> {
         .collect();
     simultaneous(compared.iter_mut().flatten());
     let effect = |compared: &Option<Paired>| {
-        compared.as_ref().map_or(Effect::NoDifference, |compared| Effect::of(compared, false))
+        compared.as_ref().map_or(Judgement::TooShort, |compared| judged(compared, Better::More))
     };
     compared.iter().map(effect).collect()
 }
 
 /// Joins the effect on time with that on the number of finished transfers: neither decides against
 /// the other.
-pub(super) fn joined(time: Effect, finished: Effect) -> Effect {
-    match (time, finished) {
-        (time, Effect::NoDifference) => time,
-        (Effect::NoDifference, finished) => finished,
-        (time, finished) if time == finished => time,
-        _ => Effect::NoDifference,
+pub(super) fn joined(time: Judgement, finished: Judgement) -> Judgement {
+    match (time.differs(), finished.differs()) {
+        (true, true) if time != finished => Judgement::Undecided,
+        (false, true) => finished,
+        _ => time,
     }
 }

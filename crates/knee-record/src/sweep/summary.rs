@@ -46,6 +46,10 @@ pub struct SweepSummary {
     /// was named.
     #[serde(default)]
     pub about: Option<usize>,
+    /// Whether mixes under several controllers share a path in a run: the groups
+    /// then show who takes from whom, not which is better.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub half_and_half: bool,
     /// Number of runs at each point.
     pub repeats: u64,
     /// Runs planned.
@@ -200,6 +204,7 @@ impl SweepSummary {
             verdicts: verdicts(&keys, runs),
             keys,
             about: None,
+            half_and_half: false,
             repeats,
             runs_planned,
             runs_finished: points.iter().map(|point| point.seeds.len()).sum(),

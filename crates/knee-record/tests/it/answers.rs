@@ -3,7 +3,7 @@
 
 use crate::common::{SECOND, flow, records, transfer};
 use knee_record::{
-    Effect, MixAnswer, MixPair, MixSeed, ObjectRecord, PathsAnswer, PathsQuestion, PathsRun,
+    Judgement, MixAnswer, MixPair, MixSeed, ObjectRecord, PathsAnswer, PathsQuestion, PathsRun,
     Records, RunView, TransferRecord,
 };
 use knee_scenario::{Embedded, Source, Workload, parse};
@@ -47,7 +47,7 @@ fn compare(workload: &Workload, together: &Records, alone: [&Records; 2]) -> Pat
         vec![question.of(&RunView::new(records, Time::ZERO)).unwrap(); SEEDS]
     };
     let paths = ["left".to_string(), "right".to_string()];
-    PathsAnswer::new(&question, &paths, &runs(together), &alone.map(runs)).unwrap()
+    PathsAnswer::new(&question, &paths, &runs(together), &alone.map(runs), &[]).unwrap()
 }
 
 fn mix() -> Workload {
@@ -60,7 +60,7 @@ fn mix() -> Workload {
 fn paths_are_not_better_alone_by_what_they_do_not_finish() {
     let [both, one] = [with(transfers(Some(100), Some(8000))), with(transfers(Some(80), None))];
     let answer = compare(&mix(), &both, [&one, &one]);
-    assert_eq!(answer.effect, Effect::Better, "{}", answer.sentence);
+    assert_eq!(answer.effect, Judgement::Better, "{}", answer.sentence);
     // 9 s from its start to the end.
     let alone = answer.alone[0].interval.unwrap().mean;
     assert!((alone - (9.0 * 0.08 + 9.0) / 10.0).abs() < 1e-9, "{alone}");
@@ -74,7 +74,7 @@ fn paths_are_not_better_alone_by_what_they_do_not_finish() {
     assert!(answer.sentence.contains(counted), "{}", answer.sentence);
     // The other way round.
     let answer = compare(&mix(), &one, [&both, &one]);
-    assert_eq!((answer.effect, answer.best_alone), (Effect::Worse, 0), "{}", answer.sentence);
+    assert_eq!((answer.effect, answer.best_alone), (Judgement::Worse, 0), "{}", answer.sentence);
 }
 
 /// The same, but the small ones wait so much longer that the mean is larger: neither is better.
@@ -82,7 +82,7 @@ fn paths_are_not_better_alone_by_what_they_do_not_finish() {
 fn a_mean_against_the_number_that_finish_depends() {
     let [both, one] = [with(transfers(Some(300), Some(8900))), with(transfers(Some(80), None))];
     let answer = compare(&mix(), &both, [&one, &one]);
-    assert_eq!(answer.effect, Effect::NoDifference, "{}", answer.sentence);
+    assert_eq!(answer.effect, Judgement::Undecided, "{}", answer.sentence);
     let words = ": it depends, together is 19 % later, but more transfers finish. Of 100";
     assert!(answer.sentence.contains(words), "{}", answer.sentence);
 }
@@ -111,7 +111,7 @@ fn a_run_that_is_too_short_for_either_side_tells_nothing() {
                  longer than the run (10 of 10 seeds) over left alone: the run is too short to \
                  tell.";
     assert_eq!(answer.sentence, words);
-    assert_eq!(answer.effect, Effect::NoDifference);
+    assert_eq!(answer.effect, Judgement::TooShort);
     let none = with(transfers(None, None));
     let answer = compare(&mix(), &none, [&none, &none]);
     assert!(answer.sentence.ends_with(": the run is too short to tell."), "{}", answer.sentence);
@@ -143,7 +143,7 @@ fn dash() -> Workload {
 fn stalls_decide_before_the_bitrate() {
     let (steady, stalling) = (video(1_000_000, 0), video(2_000_000, 3));
     let answer = compare(&dash(), &steady, [&stalling, &stalling]);
-    assert_eq!(answer.effect, Effect::Better);
+    assert_eq!(answer.effect, Judgement::Better);
     assert_eq!(
         answer.sentence,
         "Both together play the video at 1 Mbit/s, compared with 2 Mbit/s over left alone: use \
@@ -151,7 +151,7 @@ fn stalls_decide_before_the_bitrate() {
          is 50 % less."
     );
     let answer = compare(&dash(), &stalling, [&steady, &steady]);
-    assert_eq!(answer.effect, Effect::Worse);
+    assert_eq!(answer.effect, Judgement::Worse);
     let words = ": do not use both: the video stalls for 3 s, compared with none over left alone, \
                  although the bitrate is 100 % more.";
     assert!(answer.sentence.contains(words), "{}", answer.sentence);
@@ -164,7 +164,7 @@ fn stalls_decide_before_the_bitrate() {
 fn the_best_path_for_a_video_is_one_that_does_not_stall() {
     let (steady, stalling) = (video(1_000_000, 0), video(4_000_000, 3));
     let answer = compare(&dash(), &video(2_000_000, 0), [&stalling, &steady]);
-    assert_eq!((answer.best_alone, answer.effect), (1, Effect::Better), "{}", answer.sentence);
+    assert_eq!((answer.best_alone, answer.effect), (1, Judgement::Better), "{}", answer.sentence);
     assert_eq!(
         answer.sentence,
         "Both together play the video at 2 Mbit/s, compared with 1 Mbit/s over right alone: use \
@@ -179,11 +179,11 @@ fn a_segment_that_never_arrives_is_a_stall() {
     dead.objects[1].completed_ns = None;
     let steady = video(1_000_000, 0);
     let answer = compare(&dash(), &steady, [&dead, &dead]);
-    assert_eq!((answer.effect, answer.alone[0].stalled_s), (Effect::Better, Some(6.0)));
+    assert_eq!((answer.effect, answer.alone[0].stalled_s), (Judgement::Better, Some(6.0)));
     // Nothing arrived at all.
     dead.objects.remove(0);
     let answer = compare(&dash(), &steady, [&dead, &dead]);
-    assert_eq!((answer.effect, answer.alone[0].stalled_s), (Effect::Better, Some(10.0)));
+    assert_eq!((answer.effect, answer.alone[0].stalled_s), (Judgement::Better, Some(10.0)));
 }
 
 fn pair() -> MixPair {
@@ -202,7 +202,7 @@ fn pair() -> MixPair {
 fn compare_mixes(test: &Records, control: &Records) -> MixAnswer {
     let [test, control] = [test, control].map(|records| RunView::new(records, Time::ZERO));
     let seed = MixSeed::new(&pair(), &test, [&test, &control]);
-    MixAnswer::new(vec![pair()], &vec![vec![seed]; SEEDS]).unwrap()
+    MixAnswer::new(vec![pair()], &vec![vec![seed]; SEEDS], &[]).unwrap()
 }
 
 /// Transfers of 10 kB and five of 10 MB of which some finish.
@@ -224,12 +224,13 @@ fn a_controller_is_not_kept_for_what_it_does_not_finish() {
     let test = classes(100, [Some(4000), Some(5000), Some(6000), Some(8000), Some(4500)]);
     let control = classes(50, [None; 5]);
     let answer = compare_mixes(&test, &control);
-    let rows: Vec<(&str, Effect, u64, u64)> = answer
+    let rows: Vec<(&str, Judgement, u64, u64)> = answer
         .classes
         .iter()
         .map(|class| (class.sizes.as_str(), class.effect, class.transfers, class.on_one_side))
         .collect();
-    let expected = [("under 100 kB", Effect::Worse, 90, 0), ("3 to 30 MB", Effect::Better, 0, 50)];
+    let expected =
+        [("under 100 kB", Judgement::Worse, 90, 0), ("3 to 30 MB", Judgement::Better, 0, 50)];
     assert_eq!(rows, expected, "{}", answer.sentences[0]);
     assert_eq!(answer.classes[1].cut_off, [0, 50]);
     let words = "clients: it depends on the size: bbr is better for 3 to 30 MB (";
@@ -252,9 +253,9 @@ fn a_mean_against_the_number_that_finish_does_not_keep_a_controller() {
     let [test, control] = [with(transfers(Some(300), Some(8900))), with(transfers(Some(80), None))];
     let answer = compare_mixes(&test, &control);
     assert_eq!(answer.classes.len(), 1);
-    assert_eq!(answer.classes[0].effect, Effect::NoDifference);
+    assert_eq!(answer.classes[0].effect, Judgement::Undecided);
     let words = "clients: neither bbr nor cubic is better in every respect. It cannot be told for \
-                 under 30 MB: bbr has 19 % more completion time, but the end of the run cuts off 0 \
+                 under 30 MB: bbr takes 19 % longer, but the end of the run cuts off 0 \
                  transfers under bbr and 10 under cubic;";
     assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);
 }
@@ -272,7 +273,7 @@ fn a_mix_of_which_nothing_finishes_is_told() {
     assert!(answer.classes.is_empty());
     let same = with(transfers(Some(50), None));
     let answer = compare_mixes(&same, &same);
-    let words = "clients: no difference between bbr and cubic: under 30 MB. For under 30 MB, the \
+    let words = "clients: bbr and cubic are alike for under 30 MB. For under 30 MB, the \
                  end of the run cuts off 10 transfers under bbr and 10 under cubic; only those \
                  that finish on both sides count. bbr retransmits";
     assert!(answer.sentences[0].starts_with(words), "{}", answer.sentences[0]);

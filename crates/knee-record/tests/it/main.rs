@@ -10,6 +10,7 @@ mod connections;
 mod damage;
 mod documents;
 mod measures;
+mod offered;
 mod parts;
 mod rank_statistics;
 mod run_directory;

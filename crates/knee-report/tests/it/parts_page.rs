@@ -191,6 +191,7 @@ fn a_study_draws_test_over_control() {
         source,
         about: "",
         conclusion: "",
+        lead: None,
         claims,
         on_kernel: Vec::new(),
         runs: vec![run],

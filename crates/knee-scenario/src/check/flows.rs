@@ -15,8 +15,8 @@ use knee_random::up_to;
 use knee_registry::{Kind, Selection, SelectionError, Value};
 use knee_transport::Config;
 use knee_units::Time;
-use knee_workload::Workload;
-use std::collections::BTreeSet;
+use knee_workload::{Arrivals, Mix, Workload};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Transport settings of flows that do not give their own.
 pub(super) struct Transports {
@@ -65,7 +65,36 @@ pub(super) fn check(
         let help = "add [[flow]] with cc = \"cubic\"";
         reading.problem(Span::default(), "the scenario has no flow", help);
     }
+    deal(&mut flows, inputs);
     flows
+}
+
+/// Deals the arrivals of a log among the flows of one process over the same paths: together they
+/// have one transfer for each line.
+fn deal(flows: &mut [Flow], inputs: &mut Inputs<'_>) {
+    let mut of_log: BTreeMap<(String, Vec<usize>), Vec<usize>> = BTreeMap::new();
+    for (at, flow) in flows.iter().enumerate() {
+        if let Workload::Mix(Mix { arrivals: Arrivals::Recorded(_), process: Some(name), .. }) =
+            &flow.workload
+        {
+            of_log.entry((name.clone(), flow.paths.clone())).or_default().push(at);
+        }
+    }
+    for ((process, _), members) in of_log.into_iter().filter(|(_, members)| members.len() > 1) {
+        let Workload::Mix(Mix { arrivals: Arrivals::Recorded(all), .. }) =
+            &flows[members[0]].workload
+        else {
+            continue;
+        };
+        let parts = all.dealt(&process, members.len());
+        let count = members.len();
+        inputs.note_followed(&process, &format!("dealt at random among {count} flows"));
+        for (member, part) in members.into_iter().zip(parts) {
+            if let Workload::Mix(mix) = &mut flows[member].workload {
+                mix.arrivals = Arrivals::Recorded(part.into());
+            }
+        }
+    }
 }
 
 /// Checks the group's name, by default its controller's; it must be unique.

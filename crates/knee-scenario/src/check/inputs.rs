@@ -18,11 +18,13 @@ pub(crate) struct Inputs<'f> {
     pub files: Vec<InputFile>,
     /// The first mix of each named process.
     processes: Vec<(String, Mix)>,
+    /// Processes that follow a log, each with the name of its file.
+    followed: Vec<(String, String)>,
 }
 
 impl<'f> Inputs<'f> {
     pub(crate) fn new(folder: &'f str) -> Inputs<'f> {
-        Inputs { folder, files: Vec::new(), processes: Vec::new() }
+        Inputs { folder, files: Vec::new(), processes: Vec::new(), followed: Vec::new() }
     }
 
     /// Reports a mix that differs from another one of the same process.
@@ -110,6 +112,19 @@ impl<'f> Inputs<'f> {
         }
         let wrong = |error| broken("access log", written, &format!("{error}"), reading);
         log.choose(choice).map_err(wrong).ok()
+    }
+
+    /// Remembers that a process follows a log.
+    pub(crate) fn follows(&mut self, process: &str, log: &str) {
+        self.followed.push((process.to_string(), log.to_string()));
+    }
+
+    /// Adds to what is told about the log that a process follows, once.
+    pub(crate) fn note_followed(&mut self, process: &str, what: &str) {
+        let log = self.followed.iter().find(|(name, _)| name == process);
+        if let Some((_, log)) = log.cloned() {
+            self.note(&log, what);
+        }
     }
 
     /// Adds to what is told about a file, once.

@@ -17,10 +17,13 @@ table! {
     /// Transfers that arrive as a Poisson process, each over a connection of
     /// its own.
     "a mix" MixFile {
-        /// Mean time between two arrivals, which come at random.
+        /// Mean time between two arrivals over this path, not on a whole server. They come
+        /// at random; knee check says how much load they make.
         arrival_interval: Optional<Time>,
         /// "log": the transfers arrive at the times of the log given in sizes, each with
-        /// its own size, instead of at random. The first one arrives at the start.
+        /// its own size, instead of at random. The first one arrives at the start. Mixes
+        /// of one process over the same path share the log: each of its transfers is
+        /// that of one of them, at random.
         arrivals: Optional<String>,
         /// With arrivals = "log": begin this long after the log's first transfer.
         /// Default: "0 s".
@@ -35,8 +38,8 @@ table! {
         count: Optional<u64>,
         /// Name of the arrival process. Mixes that name the same one see the
         /// same arrivals, to within a millisecond, and the same sizes, as
-        /// required of test and control; their other settings must be equal
-        /// too. Default: a process of its own.
+        /// required of test and control, or share those of a log; their other
+        /// settings must be equal too. Default: a process of its own.
         process: Optional<String>,
         /// Sizes of the transfers: "1 MB", { median = "30 kB", sigma = 2.0, max
         /// = "1 GB" }, { min = "4 kB", shape = 1.2, max = "1 GB" } or { log =
@@ -83,10 +86,17 @@ impl Kind for MixFile {
             }
             (None, true) => self.at_random(room, count, reading)?,
         };
+        let followed = match (&arrivals, &read) {
+            (Arrivals::Recorded(_), Some(Read::Log(_, name))) => Some(name.clone()),
+            _ => None,
+        };
         let mix =
             Mix { arrivals, count, sizes: read?.sizes(), process: self.process.get().cloned() };
         if let Some(name) = self.process.at() {
             inputs.share(name, &mix, reading);
+            if let Some(log) = followed {
+                inputs.follows(&name.value, &log);
+            }
         }
         Some(Workload::Mix(mix))
     }

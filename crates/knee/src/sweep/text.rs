@@ -1,8 +1,8 @@
 //! Table of a sweep.
 
-use knee_present::words::NONE;
+use knee_present::words::{NONE, capitalised};
 use knee_present::{Cell, Document, Table, number, text};
-use knee_record::{PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
+use knee_record::{HALF_AND_HALF, PointGroup, PointMeasure, SweepMeasure, SweepSummary, Unit};
 
 /// Measures for the table, in order of preference; the first available ones are shown.
 const SHOWN: [&str; 11] = [
@@ -22,7 +22,10 @@ const COLUMNS_MAX: usize = 5;
 
 /// Title, points and conclusions.
 pub fn document(summary: &SweepSummary) -> Document {
-    let document = Document::default().words(format!("{}\n\n", summary.name));
+    let mut document = Document::default().words(format!("{}\n\n", summary.name));
+    if summary.half_and_half {
+        document = document.said(format!("{}.", capitalised(HALF_AND_HALF))).words("\n");
+    }
     let document = document.table(points(summary));
     match verdicts(summary) {
         says if says.is_empty() => document,

@@ -75,6 +75,62 @@ fn exit_code_of_an_interrupted_run() {
     assert_eq!(printed["verdict"], "degraded");
 }
 
+/// Two mixes of one process: one run of seconds, then its thirty alternatives.
+const ASKS: &str = r#"
+name = "Asks"
+duration = "60 s"
+[link.mile]
+rate = "100 Mbit/s"
+delay = "10 ms"
+buffer = "1 BDP"
+[path.main]
+forward = ["mile"]
+reverse_delay = "10 ms"
+[[flow]]
+name = "test"
+cc = "bbr"
+workload = { mix = { process = "clients", arrival_interval = "50 ms", sizes = "200 kB" } }
+[[flow]]
+name = "control"
+cc = "cubic"
+workload = { mix = { process = "clients", arrival_interval = "50 ms", sizes = "200 kB" } }
+"#;
+
+/// A stop while the alternatives run leaves the scenario's own run, which ended before them,
+/// complete: its records, its page, and what is printed, which says that there is no answer.
+#[test]
+fn a_stop_among_the_alternatives_keeps_the_run() {
+    let folder = folder_with("asks.toml", ASKS);
+    let at = folder.path();
+    let mut child = start(knee(at).args(["run", "asks.toml", "--out", "out"]));
+    wait_until(&mut child, &at.join("out/summary.json"), 1);
+    send(&child, Signal::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    let (printed, err) = crate::common::texts(&output);
+    assert_eq!(output.status.code(), Some(130), "{printed}{err}");
+    assert!(printed.starts_with("No answer: stopped before"), "{printed}");
+    assert!(printed.contains("test[0]") && printed.contains("verdict  valid"), "{printed}");
+    assert_eq!(json(&at.join("out/manifest.json"))["interrupted"], false);
+    assert_eq!(json(&at.join("out/summary.json"))["verdict"], "valid");
+    assert!(at.join("out/report.html").is_file() && !at.join("out/answers.json").exists());
+}
+
+/// A stop during that run itself keeps what there is of it, as without a question.
+#[test]
+fn a_stop_before_the_alternatives_keeps_what_there_is() {
+    let long = ASKS.replace("60 s", "240 min").replace("50 ms", "500 ms");
+    let folder = folder_with("asks.toml", &long);
+    let at = folder.path();
+    let mut child = start(knee(at).args(["run", "asks.toml", "--packet-log", "--out", "out"]));
+    wait_until_begun(&mut child, &at.join("out/packets.csv.part"));
+    send(&child, Signal::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(crate::common::texts(&output).0.contains("verdict  degraded"));
+    assert_eq!(json(&at.join("out/manifest.json"))["interrupted"], true);
+    assert!(at.join("out/report.html").is_file());
+}
+
 /// Number of rows, from an independent Parquet reader.
 fn rows(path: &Path) -> usize {
     let file = std::fs::File::open(path).unwrap();

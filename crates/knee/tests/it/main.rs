@@ -17,6 +17,7 @@ mod host;
 mod inputs;
 mod interrupt;
 mod net;
+mod numbers;
 mod plot;
 mod provenance;
 mod rank;

@@ -251,8 +251,8 @@ fn repeats_have_a_page_with_groups() {
     let printed = expect(at, "run a.toml --repeat 1 --out one", 0);
     assert!(printed.contains("1 run, seed 5") && at.join("one/report.html").is_file(), "{printed}");
     let printed = expect(at, "run a.toml --repeat 3 --out three", 0);
-    assert!(printed.contains("group.bbr.goodput_bps"), "{printed}");
-    assert!(!printed.contains("flow.bbr[0].goodput_bps"), "{printed}");
+    assert!(printed.contains("bbr: goodput"), "{printed}");
+    assert!(!printed.contains("bbr[0]"), "{printed}");
     let repeats = json(&at.join("three/repeat.json"));
     let of = |number: u32| {
         let run = json(&at.join(format!("three/repeat-{number}/summary.json")));
@@ -270,6 +270,31 @@ fn repeats_have_a_page_with_groups() {
     // With many flows, a single run shows its groups first.
     let printed = expect(at, "run a.toml --out plain", 0);
     assert!(printed.contains("bbr × 9") && !printed.contains("bbr[0]"), "{printed}");
+}
+
+/// Groups of many flows have rows for what their applications waited for, also over repeats: the mean
+/// of the flows' page load times.
+#[test]
+fn repeats_of_groups_say_what_their_workload_is_run_for() {
+    let text = SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = 9\nworkload = \"page\"", 1);
+    let folder = folder_with("a.toml", &text.replace("3 s", "20 s"));
+    let at = folder.path();
+    let printed = expect(at, "run a.toml --repeat 2 --out two", 0);
+    assert!(printed.contains("bbr: page load time"), "{printed}");
+    let repeats = json(&at.join("two/repeat.json"));
+    let told = &repeats["measures"]["group.bbr.page.load_us"];
+    let mean = |number: u32| {
+        let run = json(&at.join(format!("two/repeat-{number}/summary.json")));
+        let flows = run["flows"].as_array().unwrap().clone();
+        let pages = flows.iter().filter(|flow| flow["name"] == "bbr");
+        pages.map(|flow| flow["page"]["load_us"].as_f64().unwrap()).sum::<f64>() / 9.0
+    };
+    let (least, most) = (mean(1).min(mean(2)), mean(1).max(mean(2)));
+    assert!((told["min"].as_f64().unwrap() / least - 1.0).abs() < 1e-9, "{told}");
+    assert!((told["max"].as_f64().unwrap() / most - 1.0).abs() < 1e-9, "{told}");
+    expect(at, "report two", 0);
+    let page = fs::read_to_string(at.join("two/report.html")).unwrap();
+    assert!(page.contains("<td>bbr: page load time</td>"));
 }
 
 /// The table has the measures of bursts, a page, a video and a mix.
