@@ -52,8 +52,11 @@ pub struct Gain {
 pub struct Prediction {
     /// Gain in speed.
     pub gain: Gain,
-    /// Retransmission ratios of the controller in use and of the candidate.
+    /// Retransmission ratios of the controller in use and of the candidate, both simulated.
     pub retransmitted: [f64; 2],
+    /// Shares of connections that do not finish under the controller in use and under the
+    /// candidate, of those that finish under one of them.
+    pub unfinished: [f64; 2],
 }
 
 /// Recommendation.
@@ -80,6 +83,8 @@ pub enum Reason {
     TooRare,
     /// The simulator lacks the controller in use.
     Unknown,
+    /// The controller of most connections was not seen.
+    Unseen,
 }
 
 /// Maximum misfit for advice.
@@ -92,13 +97,19 @@ const BEYOND: [f64; 2] = [0.05, 0.08];
 /// 90 % quantile of the normal distribution.
 const TENTH: f64 = 1.2816;
 
-/// Result on one path: mean log gain and retransmission ratios.
+/// Share of connections that a candidate may leave unfinished beyond those of the controller in
+/// use.
+const UNFINISHED_MORE: f64 = 0.01;
+
+/// Result on one path: mean log gain, retransmission ratios, and shares of unfinished connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// Candidate minus controller in use.
     pub gain: f64,
     /// Retransmission ratios of the controller in use and of the candidate.
     pub retransmitted: [f64; 2],
+    /// Shares of unfinished connections under each, of those that finish under one.
+    pub unfinished: [f64; 2],
 }
 
 impl Prediction {
@@ -119,11 +130,15 @@ impl Prediction {
         let half = TENTH * (between + beyond * beyond).sqrt();
         Some(Prediction {
             gain: Gain { mean: gain, low: gain - half, high: gain + half },
-            retransmitted: [
-                mean(&|answer| answer.retransmitted[0]),
-                mean(&|answer| answer.retransmitted[1]),
-            ],
+            retransmitted: [0, 1].map(|at| mean(&|answer| answer.retransmitted[at])),
+            unfinished: [0, 1].map(|at| mean(&|answer| answer.unfinished[at])),
         })
+    }
+
+    /// Whether the candidate leaves clearly more connections unfinished.
+    pub fn leaves_more_unfinished(&self) -> bool {
+        let [now, then] = self.unfinished;
+        then > now + UNFINISHED_MORE
     }
 
     /// The verdict, given the misfit of the best path.
@@ -132,6 +147,14 @@ impl Prediction {
             return Verdict::NoAdvice(Reason::Misfit(misfit));
         }
         match self.gain {
+            // What finishes faster for leaving more unfinished is no gain.
+            Gain { low, .. } if self.leaves_more_unfinished() => {
+                if low > 0.0 {
+                    Verdict::Unclear
+                } else {
+                    Verdict::Keep
+                }
+            }
             Gain { low, .. } if low > 0.0 => Verdict::Try,
             Gain { high, .. } if high < 0.0 => Verdict::Keep,
             _ => Verdict::Unclear,
@@ -146,7 +169,10 @@ mod tests {
 
     fn answer(misfit: f64, gain: f64) -> (Fit, Answer) {
         let path = Path { rate_bps: 1e7, rtt_s: 0.02, loss: 0.0, buffer_bdp: 1.0, cross: 0.0 };
-        (Fit { number: 0, path, misfit }, Answer { gain, retransmitted: [0.01, 0.02] })
+        (
+            Fit { number: 0, path, misfit },
+            Answer { gain, retransmitted: [0.01, 0.02], unfinished: [0.0; 2] },
+        )
     }
 
     #[test]
@@ -168,6 +194,19 @@ mod tests {
         assert_eq!(verdict(-0.3, 0.3), Verdict::Keep);
         assert_eq!(verdict(0.01, 0.3), Verdict::Unclear);
         assert_eq!(verdict(0.3, 9.0), Verdict::NoAdvice(Reason::Misfit(9.0)));
+    }
+
+    /// Neither decides against the other.
+    #[test]
+    fn what_leaves_more_unfinished_is_not_worth_trying() {
+        let verdict = |gain: f64, unfinished: [f64; 2]| {
+            let (fit, answer) = answer(0.3, gain);
+            let answers = [(fit, Answer { unfinished, ..answer })];
+            Prediction::new(Class::Large, &answers).unwrap().verdict(0.3)
+        };
+        assert_eq!(verdict(0.3, [0.0, 0.25]), Verdict::Unclear);
+        assert_eq!(verdict(0.01, [0.0, 0.25]), Verdict::Keep);
+        assert_eq!(verdict(0.3, [0.2, 0.205]), Verdict::Try);
     }
 
     #[test]

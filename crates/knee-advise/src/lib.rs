@@ -22,4 +22,4 @@ mod statistics;
 pub use advice::{Answer, Class, Gain, Prediction, Reason, RuleOfThumb, Verdict, rule_of_thumb};
 pub use path::{Bounds, Path};
 pub use search::{Fit, Search, SearchSettings};
-pub use statistics::{Connection, LARGE_BYTES, Statistics, misfit};
+pub use statistics::{Connection, LARGE_BYTES, Misfitting, Statistics, misfit};

@@ -2,7 +2,7 @@
 
 use crate::linear::{Neighbour, step};
 use crate::path::{self, Bounds, Path, Point};
-use crate::statistics::{Statistics, misfit};
+use crate::statistics::{Misfitting, Statistics, misfit, misfitting};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -121,6 +121,12 @@ impl Search {
 
     fn sort(&mut self) {
         self.tried.sort_by(|a, b| a.misfit.total_cmp(&b.misfit));
+    }
+
+    /// The statistics that the best path reproduces least: those over three standard errors off.
+    pub fn misfitting(&self) -> Vec<Misfitting> {
+        let best = self.tried.iter().min_by(|a, b| a.misfit.total_cmp(&b.misfit));
+        best.map(|best| misfitting(&best.differences, 3.0)).unwrap_or_default()
     }
 
     /// The paths with the smallest misfit, best first.

@@ -40,6 +40,19 @@ const CONNECTIONS_MIN: usize = 10;
 const PER_CLASS: usize = 8;
 /// Number of bootstrap resamples for the standard errors.
 const RESAMPLES: u32 = 40;
+/// What the statistics of a class are, in their order.
+const NAMES: [&str; PER_CLASS] = [
+    "mean speed",
+    "90th percentile of the speed",
+    "retransmitted part",
+    "part without retransmission",
+    "median of the RTT at the end",
+    "90th percentile of the RTT at the end",
+    "90th percentile of the delivery rate",
+    "10th percentile of the speed",
+];
+const CLASS_NAMES: [&str; CLASSES.len()] =
+    ["under 100 kB", "100 kB to 1 MB", "1 to 3 MB", "3 MB and more"];
 /// Differences of logarithms or shares that are negligible: a model with one bottleneck does not
 /// match a path more closely than this.
 const FLOORS: [f64; PER_CLASS] = [0.03, 0.03, 0.05, 0.01, 0.03, 0.03, 0.05, 0.03];
@@ -85,6 +98,28 @@ impl Statistics {
         });
         each.collect()
     }
+}
+
+/// A statistic that a simulation does not reproduce.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfitting {
+    /// What it is, and of which sizes.
+    pub name: String,
+    /// Simulated minus observed, standard errors.
+    pub errors: f64,
+}
+
+/// Returns the largest of these differences of [`Statistics::differences`], largest first, each over
+/// `errors_min` standard errors.
+pub(crate) fn misfitting(differences: &[Option<f64>], errors_min: f64) -> Vec<Misfitting> {
+    let each = differences.iter().enumerate().filter_map(|(at, errors)| {
+        let errors = (*errors)?;
+        let name = format!("{}, {}", NAMES[at % PER_CLASS], CLASS_NAMES[at / PER_CLASS]);
+        (errors.abs() >= errors_min).then_some(Misfitting { name, errors })
+    });
+    let mut all: Vec<Misfitting> = each.collect();
+    all.sort_by(|a, b| b.errors.abs().total_cmp(&a.errors.abs()));
+    all
 }
 
 /// Distance of simulated from observed connections: the mean Huber loss over all statistics, so
@@ -205,6 +240,15 @@ mod tests {
             misfit(&statistics, &Statistics::of(&slowed.collect::<Vec<_>>(), 0.02, 1))
         };
         assert!(slower(1.1) > 0.1 && slower(2.0) > slower(1.1), "{} {}", slower(1.1), slower(2.0));
+        let differences = statistics.differences(&Statistics::of(
+            &seen.iter().map(|one| Connection { srtt_s: 0.3, ..*one }).collect::<Vec<_>>(),
+            0.02,
+            1,
+        ));
+        let names: Vec<String> =
+            misfitting(&differences, 3.0).into_iter().map(|one| one.name).collect();
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert!(names.iter().all(|name| name.contains("RTT") && name.ends_with("under 100 kB")));
         // A class that only one of them has counts as different.
         let large: Vec<Connection> =
             seen.iter().map(|one| Connection { bytes: 5_000_000, ..*one }).collect();

@@ -261,6 +261,7 @@ fn main() {
         let groups = observed.groups();
         let own = groups.iter().find(|group| group.name == "flow 0").unwrap();
         let settings = AdviseSettings {
+            algorithms: None,
             candidates: Candidates(vec!["bbr".to_string()]),
             simulations,
             seed: 7 + number,

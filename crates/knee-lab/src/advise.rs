@@ -4,7 +4,7 @@
 mod observed;
 mod told;
 
-pub use observed::{Observed, ObservedGroup};
+pub use observed::{Observed, ObservedGroup, Seen};
 pub use told::{advice_says, advised_paths, advised_policy, change_words, retransmitted_words};
 
 use self::observed::connection;
@@ -17,8 +17,8 @@ use crate::rank::Candidates;
 use crate::text::ScenarioText;
 use ipnet::IpNet;
 use knee_advise::{
-    Answer, Bounds, Class, Connection, Fit, LARGE_BYTES, Path, Prediction, Reason, RuleOfThumb,
-    Search, SearchSettings, Statistics, Verdict, rule_of_thumb,
+    Answer, Bounds, Class, Connection, Fit, LARGE_BYTES, Misfitting, Path, Prediction, Reason,
+    RuleOfThumb, Search, SearchSettings, Statistics, Verdict, rule_of_thumb,
 };
 use knee_cc::Selection;
 use knee_scenario::{Algorithms, Override, Scenario};
@@ -58,7 +58,7 @@ pub enum AdviseError {
 }
 
 /// Settings of the search for advice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct AdviseSettings {
     /// Controllers to compare, as written in scenarios.
     pub candidates: Candidates,
@@ -66,6 +66,8 @@ pub struct AdviseSettings {
     pub simulations: usize,
     /// Seed of all random draws.
     pub seed: u64,
+    /// Algorithms that the candidates may name, if not Knee's own.
+    pub algorithms: Option<Arc<Algorithms>>,
 }
 
 /// Advice for one group of connections.
@@ -83,6 +85,10 @@ pub struct Advised {
     pub port: Option<u16>,
     /// Connections under that controller.
     pub connections: usize,
+    /// Number of all connections of the group, and of those of which no scan saw the controller.
+    pub seen: Seen,
+    /// What the best path reproduces least.
+    pub misfitting: Vec<Misfitting>,
     /// The paths that fit the observations best, best first.
     pub fits: Vec<Fit>,
     /// Results by candidate and size class.
@@ -102,6 +108,8 @@ pub struct AdvisedClass {
     pub bytes_share: f64,
     /// Answer of the rule of thumb, which needs no simulation.
     pub rule: Option<RuleOfThumb>,
+    /// Retransmitted part of the payload that these connections sent; `None` if they sent nothing.
+    pub retransmitted_now: Option<f64>,
     /// Prediction of the simulator; `None` if no path has such connections.
     pub prediction: Option<Prediction>,
     /// The conclusion.
@@ -114,10 +122,19 @@ struct Stage<'g> {
     sizes: Files,
     count: usize,
     seed: u64,
+    algorithms: Option<Arc<Algorithms>>,
+}
+
+/// A simulated connection; of one that did not finish with its whole size, and the time until the
+/// end, a lower bound of what it would have taken.
+#[derive(Clone, Copy, Debug)]
+struct Ran {
+    connection: Connection,
+    finished: bool,
 }
 
 /// Connections of a simulation, by connection number.
-type Simulated = BTreeMap<u64, Connection>;
+type Simulated = BTreeMap<u64, Ran>;
 
 impl Lab {
     /// Fits paths to the group and simulates the candidates on them. Returns `None` if it was
@@ -130,20 +147,24 @@ impl Lab {
         group: &ObservedGroup,
         settings: &AdviseSettings,
     ) -> Result<Option<Advised>, Error> {
-        let stage = Stage::new(group, settings.seed);
+        let stage = Stage::new(group, settings);
         let count = group.connections.len();
         if count < CONNECTIONS_MIN {
             let none = |_, _| (None, Verdict::NoAdvice(Reason::TooFew(count)));
-            return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
+            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
+        }
+        if group.in_use.is_empty() {
+            let none = |_, _| (None, Verdict::NoAdvice(Reason::Unseen));
+            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
         }
         let known = &Algorithms::built_in().controllers;
         if known.check(&Selection::named(&group.in_use)).is_err() {
             let none = |_, _| (None, Verdict::NoAdvice(Reason::Unknown));
-            return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
+            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
         }
         if stage.count < CONNECTIONS_MIN {
             let none = |_, _| (None, Verdict::NoAdvice(Reason::TooRare));
-            return Ok(Some(stage.advised(Vec::new(), classes(group, settings, none))));
+            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
         }
         stage.check(&settings.candidates)?;
         let base = group.base_rtt_s();
@@ -162,12 +183,14 @@ impl Lab {
                 paths.iter().map(|path| (*path, &*group.in_use)).collect();
             let Some(simulated) = stage.simulate(self, &asked)? else { return Ok(None) };
             let statistics = simulated.iter().map(|one| {
-                let connections: Vec<Connection> = one.values().copied().collect();
+                let finished = one.values().filter(|one| one.finished);
+                let connections: Vec<Connection> = finished.map(|one| one.connection).collect();
                 Statistics::of(&connections, base, settings.seed)
             });
             search.tell(&statistics.collect::<Vec<_>>());
             tried.extend(simulated);
         }
+        let misfitting = search.misfitting();
         let fits = search.fits();
         let mut asked: Vec<(Path, &str)> = Vec::new();
         for candidate in &settings.candidates.0 {
@@ -185,7 +208,7 @@ impl Lab {
             let verdict = prediction.map_or(Verdict::Unclear, |one| one.verdict(misfit));
             (prediction, verdict)
         });
-        Ok(Some(stage.advised(fits, classes)))
+        Ok(Some(stage.advised(fits, misfitting, classes)))
     }
 }
 
@@ -201,6 +224,8 @@ fn classes(
         for class in CLASSES {
             let within = group.connections.iter().filter(|one| is_of(one, class));
             let bytes: u64 = within.clone().map(|one| one.bytes).sum();
+            let sum = |of: fn(&Connection) -> u64| within.clone().map(of).sum::<u64>();
+            let [again, sent] = [sum(|one| one.retransmitted_bytes), sum(|one| one.sent_bytes)];
             let (prediction, verdict) = of(number, class);
             classes.push(AdvisedClass {
                 candidate: candidate.clone(),
@@ -208,6 +233,7 @@ fn classes(
                 connections: within.count(),
                 bytes_share: bytes as f64 / all.max(1) as f64,
                 rule: rule_of_thumb(class, candidate, &group.in_use),
+                retransmitted_now: (sent > 0).then(|| again as f64 / sent as f64),
                 prediction,
                 verdict,
             });
@@ -220,41 +246,75 @@ fn is_of(connection: &Connection, class: Class) -> bool {
     (connection.bytes >= LARGE_BYTES) == (class == Class::Large)
 }
 
-/// Compares the connections that finished under both controllers, matched by number.
+/// Compares the connections that finished under one of the controllers at least, matched by number,
+/// as the answers of `knee run` do; those that finished under neither show no difference.
 fn answer(in_use: &Simulated, candidate: &Simulated, class: Class) -> Option<Answer> {
-    let pairs: Vec<(&Connection, &Connection)> = in_use
+    let pairs: Vec<(&Ran, &Ran)> = in_use
         .iter()
-        .filter(|(_, one)| is_of(one, class))
+        .filter(|(_, one)| is_of(&one.connection, class))
         .filter_map(|(number, one)| Some((one, candidate.get(number)?)))
+        .filter(|(one, other)| one.finished || other.finished)
         .collect();
-    let retransmitted = |of: &dyn Fn(&(&Connection, &Connection)) -> Connection| {
+    let count = pairs.len() as f64;
+    let cut_off = |of: &dyn Fn(&(&Ran, &Ran)) -> bool| {
+        pairs.iter().filter(|pair| !of(pair)).count() as f64 / count
+    };
+    let retransmitted = |of: &dyn Fn(&(&Ran, &Ran)) -> Connection| {
         let all = pairs.iter().map(of);
         let (again, sent) = all.fold((0, 0), |(again, sent), one| {
             (again + one.retransmitted_bytes, sent + one.sent_bytes)
         });
         again as f64 / sent.max(1) as f64
     };
-    let gains = pairs.iter().map(|(a, b)| (b.throughput_bps() / a.throughput_bps()).ln());
+    let speed = |one: &Ran| one.connection.throughput_bps();
+    let gains = pairs.iter().map(|(a, b)| (speed(b) / speed(a)).ln());
     (!pairs.is_empty()).then(|| Answer {
-        gain: gains.sum::<f64>() / pairs.len() as f64,
-        retransmitted: [retransmitted(&|pair| *pair.0), retransmitted(&|pair| *pair.1)],
+        gain: gains.sum::<f64>() / count,
+        retransmitted: [
+            retransmitted(&|pair| pair.0.connection),
+            retransmitted(&|pair| pair.1.connection),
+        ],
+        unfinished: [cut_off(&|pair| pair.0.finished), cut_off(&|pair| pair.1.finished)],
     })
 }
 
 impl<'g> Stage<'g> {
-    fn new(group: &'g ObservedGroup, seed: u64) -> Stage<'g> {
+    fn new(group: &'g ObservedGroup, settings: &AdviseSettings) -> Stage<'g> {
         let lines: Vec<String> =
             group.connections.iter().map(|one| one.bytes.to_string()).collect();
         let sizes: Arc<[u8]> = lines.join("\n").into_bytes().into();
         let in_time = ((DURATION_MAX_S - TAIL_S) / (SLACK * group.interval_s())) as usize;
         let count = group.connections.len().min(CONNECTIONS_MAX).min(in_time);
-        Stage { group, sizes: Files::from([(SIZES.to_string(), sizes)]), count, seed }
+        Stage {
+            group,
+            sizes: Files::from([(SIZES.to_string(), sizes)]),
+            count,
+            seed: settings.seed,
+            algorithms: settings.algorithms.clone(),
+        }
     }
 
-    fn advised(&self, fits: Vec<Fit>, classes: Vec<AdvisedClass>) -> Advised {
+    fn advised(
+        &self,
+        fits: Vec<Fit>,
+        misfitting: Vec<Misfitting>,
+        classes: Vec<AdvisedClass>,
+    ) -> Advised {
         let connections = self.group.connections.len();
-        let ObservedGroup { name, in_use, in_kernel, prefixes, port, .. } = self.group.clone();
-        Advised { name, in_use, in_kernel, prefixes, port, connections, fits, classes }
+        let ObservedGroup { name, in_use, in_kernel, prefixes, port, seen, .. } =
+            self.group.clone();
+        Advised {
+            name,
+            in_use,
+            in_kernel,
+            prefixes,
+            port,
+            connections,
+            seen,
+            misfitting,
+            fits,
+            classes,
+        }
     }
 
     /// Checks the names of the candidates, before the search for paths.
@@ -278,6 +338,10 @@ impl<'g> Stage<'g> {
     fn scenario(&self, path: &Path, cc: &str) -> Result<Scenario, Error> {
         let text = scenario_text(path, self.group, self.count, self.seed);
         let text = ScenarioText::new("fit.toml", &text).with_files(self.sizes.clone());
+        let text = match &self.algorithms {
+            Some(algorithms) => text.with_algorithms(algorithms.clone()),
+            None => text,
+        };
         Ok(text.scenario(&[Override::new(&format!("flow.{OWN}.cc"), cc)])?)
     }
 }
@@ -314,11 +378,20 @@ fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) ->
     )
 }
 
-/// Finished connections of the first flow.
+/// Connections of the first flow.
 fn own_connections(run: &Run) -> Simulated {
-    let rows = run.records.connections.iter();
-    let own = rows.filter(|row| row.flow == Some(0) && row.completion_ns.is_some());
-    own.filter_map(|row| Some((row.connection, connection(row)?))).collect()
+    let own = run.records.connections.iter().filter(|row| row.flow == Some(0));
+    let ran = |row: &knee_record::ConnectionRecord| {
+        let finished = row.completion_ns.is_some();
+        let mut connection = connection(row)?;
+        if !finished {
+            connection.bytes = row.size_bytes.unwrap_or(connection.bytes);
+            let until_end = row.end_ns.saturating_sub(row.start_ns.unwrap_or(row.end_ns));
+            connection.busy_s = connection.busy_s.max(until_end as f64 / 1e9);
+        }
+        Some((row.connection, Ran { connection, finished }))
+    };
+    own.filter_map(ran).collect()
 }
 
 #[cfg(test)]
@@ -344,9 +417,16 @@ mod tests {
             prefixes: Vec::new(),
             port: None,
             connections: vec![one; 720],
+            seen: Seen::default(),
             span_s: 43_200.0,
         };
-        let stage = Stage::new(&group, 1);
+        let settings = AdviseSettings {
+            candidates: Candidates(Vec::new()),
+            simulations: 20,
+            seed: 1,
+            algorithms: None,
+        };
+        let stage = Stage::new(&group, &settings);
         assert!((CONNECTIONS_MIN..720).contains(&stage.count), "{}", stage.count);
         let candidates = |name: &str| Candidates(vec![name.to_string()]);
         stage.check(&candidates("bbr")).unwrap();

@@ -47,7 +47,7 @@ pub mod words;
 
 pub use advise::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, Observed, ObservedGroup,
-    advice_says, advised_paths, advised_policy, change_words, retransmitted_words,
+    Seen, advice_says, advised_paths, advised_policy, change_words, retransmitted_words,
 };
 pub use answers::{ANSWER_SEEDS, Questions};
 pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs};

@@ -2,7 +2,8 @@
 
 use crate::minutes::{self, Minute};
 use crate::{LiveError, Queue};
-use knee_record::{ConnectionFile, ConnectionRecord, Error, PART, rfc3339};
+use knee_host::sysctl;
+use knee_record::{ConnectionFile, ConnectionRecord, DEFAULT_CONTROLLER, Error, PART, rfc3339};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -84,7 +85,11 @@ impl Files {
         let name = stamp(now);
         let path = self.directory.join(format!("{CONNECTIONS}{name}{ENDING}"));
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        let connections = ConnectionFile::create(&path, "live", nanos)?;
+        let mut connections = ConnectionFile::create(&path, "live", nanos)?;
+        // What connections have that no scan sees, unless a route or a program says otherwise.
+        if let Ok(default) = sysctl("net.ipv4.tcp_congestion_control") {
+            connections.note(DEFAULT_CONTROLLER, default);
+        }
         self.open = Some(Open { connections, name, since: now, epoch: now });
         Ok(now)
     }

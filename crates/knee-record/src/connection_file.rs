@@ -3,6 +3,8 @@
 use crate::table::{self, Table};
 use crate::tables::{self, Names};
 use crate::{ConnectionRecord, Error};
+use knee_columns::{Cells, Kind, each};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads a file of connections written by any program.
@@ -11,6 +13,40 @@ use std::path::Path;
 /// [`Error::Io`] and [`Error::Malformed`] with the path.
 pub fn read_connections(path: &Path) -> Result<Vec<ConnectionRecord>, Error> {
     table::read(path, &tables::connections())
+}
+
+/// Key of a note in files of a live host: its default controller, `net.ipv4.tcp_congestion_control`,
+/// when the file began.
+pub const DEFAULT_CONTROLLER: &str = "knee.default_controller";
+
+/// Returns a note of a file of connections, if it has it.
+///
+/// # Errors
+/// [`Error::Io`] and [`Error::Malformed`] with the path.
+pub fn connections_note(path: &Path, key: &str) -> Result<Option<String>, Error> {
+    table::metadata(path, key)
+}
+
+/// Returns the names of the flows in a file of connections, without the number within their group,
+/// by index in the scenario; empty for a live host.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Schema`] and [`Error::Malformed`] with the path.
+pub fn flow_names(path: &Path) -> Result<BTreeMap<u32, String>, Error> {
+    let columns = [("flow", Kind::Integer { nullable: true }), ("flow_name", Kind::Text)];
+    let mut names = BTreeMap::new();
+    table::read_columns(path, tables::CONNECTIONS.name, &columns, &[], |_, cells| {
+        let [Cells::Integers(flows, known), Cells::Texts(texts, there)] = cells else { return };
+        for (flow, name) in each(flows, known).zip(texts.each(there)) {
+            let flow = flow.and_then(|flow| u32::try_from(*flow).ok());
+            let name = name.and_then(|name| str::from_utf8(name).ok());
+            if let Some((flow, name)) = flow.zip(name) {
+                let group = name.split('[').next().unwrap_or(name);
+                names.entry(flow).or_insert_with(|| group.to_string());
+            }
+        }
+    })?;
+    Ok(names)
 }
 
 /// Number of rows read at a time.

@@ -65,7 +65,10 @@ pub use conclusion::fill_conclusion;
 pub use connection::{
     CONNECTION_COLUMNS, ConnectionColumn, ConnectionRecord, Connections, ControllerSource,
 };
-pub use connection_file::{ConnectionFile, each_connection, read_connections};
+pub use connection_file::{
+    ConnectionFile, DEFAULT_CONTROLLER, connections_note, each_connection, flow_names,
+    read_connections,
+};
 pub use control::Control;
 pub use error::Error;
 pub use evaluation::{

@@ -19,8 +19,16 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
     if let Some(out) = &arguments.out {
         lab.keep_apart(out, &arguments.paths)?;
     }
-    let mut observed = Observed::default();
+    let mut observed = Observed::assuming(arguments.in_use.clone());
     for path in &arguments.paths {
+        if !path.exists() {
+            let what = format!("there is no {}", path.display());
+            let advice = "name a folder of knee observe or of a run, or a file of connections";
+            return Err(Failure::Usage(what, advice.to_string()));
+        }
+        if path.is_dir() && knee_live::is_begun(path) && !knee_live::holds_observed(path) {
+            return Err(crate::report::unfinished(path));
+        }
         observed.read(path)?;
     }
     let groups = observed.groups();
@@ -40,6 +48,7 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
                 candidates: candidates(arguments, &group.in_use),
                 simulations: usize::from(arguments.simulations),
                 seed: arguments.seed,
+                algorithms: None,
             };
             match lab.advise(group, &settings)? {
                 Some(one) => advised.push(one),
@@ -65,14 +74,16 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
 
 /// The command that repeats the advice.
 fn command(arguments: &arguments::Advise) -> String {
-    let arguments::Advise { candidates, groups, simulations, seed, .. } = arguments;
+    let arguments::Advise { candidates, in_use, groups, simulations, seed, .. } = arguments;
     let paths: Vec<String> =
         arguments.paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
     let candidates = candidates
         .as_ref()
         .map_or_else(String::new, |Candidates(names)| format!(" --candidates {}", names.join(",")));
+    let in_use = in_use.as_ref().map_or_else(String::new, |name| format!(" --in-use {name}"));
     format!(
-        "knee advise {}{candidates} --groups {groups} --simulations {simulations} --seed {seed}",
+        "knee advise {}{candidates}{in_use} --groups {groups} --simulations {simulations} \
+         --seed {seed}",
         paths.join(" ")
     )
 }
@@ -108,9 +119,10 @@ fn document(advised: &[Advised], left: usize) -> Document {
     let document = advice_says(advised).into_iter().fold(document, Document::said);
     let document = document.words("\n").table(advised_paths(advised)).said(
         "Of the paths that explain the connections, the best one is shown; the interval includes \
-         the spread over the others. Misfit: 0.5 is the best that chance allows; above 1.5 there \
-         is no advice. Speed: bytes over the time that they took, geometric mean. Use this to \
-         order experiments; an experiment decides (knee steer).",
+         the spread over the others. Misfit: about 0.5 is what chance alone leaves; above 1.5 \
+         there is no advice. Speed: bytes over the time that they took, geometric mean. \
+         Retransmitted: as observed, and as expected by the ratio of the two in the simulator. This \
+         tells you which experiment to run first; only the experiment decides (knee steer).",
     );
     match left {
         0 => document,

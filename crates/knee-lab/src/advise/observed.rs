@@ -4,7 +4,9 @@ use super::AdviseError;
 use crate::error::Error;
 use ipnet::IpNet;
 use knee_advise::Connection;
-use knee_record::{ConnectionRecord, read_connections};
+use knee_record::{
+    ConnectionRecord, DEFAULT_CONTROLLER, connections_note, flow_names, read_connections,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -25,6 +27,8 @@ pub struct ObservedGroup {
     pub port: Option<u16>,
     /// The connections under that controller.
     pub connections: Vec<Connection>,
+    /// How many of the group's connections have a known controller.
+    pub seen: Seen,
     /// Length of the period in which they ended, seconds.
     pub span_s: f64,
 }
@@ -57,10 +61,24 @@ impl ObservedGroup {
     }
 }
 
+/// Of how many connections of a group the controller is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// All connections.
+    pub all: usize,
+    /// Those of which no scan saw it: shorter than the time between two.
+    pub unseen: usize,
+    /// The controller that these are taken to have: the host's default at that time, or the one that
+    /// the user named.
+    pub assumed: Option<String>,
+}
+
 /// Finished connections by group and controller, with the period in which they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     groups: BTreeMap<String, Group>,
+    /// Controller of the connections of which none was seen; `None`: the host's default.
+    in_use: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -71,9 +89,15 @@ struct Group {
     by: BTreeMap<String, (Vec<Connection>, f64)>,
     /// Names of these controllers in the kernel.
     in_kernel: BTreeMap<String, String>,
+    seen: Seen,
 }
 
 impl Observed {
+    /// Takes connections of which no controller was seen to have this one, by its name in the kernel.
+    pub fn assuming(in_use: Option<String>) -> Observed {
+        Observed { in_use, ..Observed::default() }
+    }
+
     /// Adds a file of connections from any source, or all such files in a folder of a run or of
     /// `knee observe`.
     ///
@@ -81,7 +105,10 @@ impl Observed {
     /// A file that cannot be read or has other contents; [`AdviseError::NoFiles`].
     pub fn read(&mut self, path: &Path) -> Result<(), Error> {
         if !path.is_dir() {
-            self.add(&read_connections(path)?);
+            let mut rows = read_connections(path)?;
+            self.assume(path, &mut rows)?;
+            let names = flow_names(path)?;
+            self.add_named(&rows, &names);
             return Ok(());
         }
         let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
@@ -99,8 +126,36 @@ impl Observed {
         files.iter().try_for_each(|file| self.read(file))
     }
 
+    /// Gives connections of which no controller was seen the one that is assumed: a live host notes
+    /// its default with its files. Those that a policy or an experiment treated keep none.
+    fn assume(&mut self, path: &Path, rows: &mut [ConnectionRecord]) -> Result<(), Error> {
+        let noted = match &self.in_use {
+            Some(in_use) => Some(in_use.clone()),
+            None => connections_note(path, DEFAULT_CONTROLLER)?,
+        };
+        let ended = rows.iter_mut().filter(|row| has_ended(row));
+        for row in ended.filter(|row| row.flow.is_none() && connection(row).is_some()) {
+            let seen = &mut self.groups.entry(name(row, &BTreeMap::new())).or_default().seen;
+            seen.all += 1;
+            if !row.cc.is_empty() {
+                continue;
+            }
+            seen.unseen += 1;
+            if let Some(noted) = noted.as_deref().filter(|_| row.arm.is_empty()) {
+                row.cc = noted.into();
+                seen.assumed = Some(noted.to_string());
+            }
+        }
+        Ok(())
+    }
+
     /// Adds connections that ended within one period.
     pub fn add(&mut self, rows: &[ConnectionRecord]) {
+        self.add_named(rows, &BTreeMap::new());
+    }
+
+    fn add_named(&mut self, rows: &[ConnectionRecord], flows: &BTreeMap<u32, String>) {
+        let name = |row: &ConnectionRecord| name(row, flows);
         let mut seen: BTreeMap<(String, String), Vec<Connection>> = BTreeMap::new();
         for row in rows.iter().filter(|row| has_ended(row)) {
             if let Some(one) = connection(row) {
@@ -124,12 +179,21 @@ impl Observed {
     /// Returns the groups, each with the connections of its most frequent controller, the group
     /// with the most bytes first.
     pub fn groups(self) -> Vec<ObservedGroup> {
-        let group = |(name, Group { prefixes, port, by, mut in_kernel }): (String, Group)| {
+        let group = |(name, Group { prefixes, port, by, mut in_kernel, seen }): (String, Group)| {
             let most = by.into_iter().max_by_key(|(_, (connections, _))| connections.len());
             let (in_use, (connections, span_s)) = most?;
             let prefixes = IpNet::aggregate(&prefixes.into_iter().collect());
             let in_kernel = in_kernel.remove(&in_use).unwrap_or_default();
-            Some(ObservedGroup { name, in_use, in_kernel, prefixes, port, connections, span_s })
+            Some(ObservedGroup {
+                name,
+                in_use,
+                in_kernel,
+                prefixes,
+                port,
+                connections,
+                seen,
+                span_s,
+            })
         };
         let mut found: Vec<ObservedGroup> = self.groups.into_iter().filter_map(group).collect();
         let bytes =
@@ -152,9 +216,11 @@ fn has_ended(row: &ConnectionRecord) -> bool {
     row.flow.is_none() || row.completion_ns.is_some()
 }
 
-fn name(row: &ConnectionRecord) -> String {
+fn name(row: &ConnectionRecord, flows: &BTreeMap<u32, String>) -> String {
     let who = match (&*row.group, &*row.prefix, row.flow) {
-        ("", "", Some(flow)) => return format!("flow {flow}"),
+        ("", "", Some(flow)) => {
+            return flows.get(&flow).cloned().unwrap_or_else(|| format!("flow {flow}"));
+        }
         ("", prefix, _) => prefix,
         (group, ..) => group,
     };

@@ -1,6 +1,6 @@
 //! Advice in words, as a policy for the experiment that it asks for, and as a page.
 
-use super::{Advised, AdvisedClass, CONNECTIONS_MIN};
+use super::{Advised, AdvisedClass, CONNECTIONS_MIN, Seen};
 use crate::directory::{ADVISED_POLICY, REPORT};
 use crate::error::Error;
 use crate::lab::Lab;
@@ -32,13 +32,14 @@ impl AdvisedClass {
         match &self.verdict {
             Verdict::Try => "try it".to_string(),
             Verdict::Keep => format!("keep {in_use}"),
-            Verdict::Unclear => "unclear".to_string(),
+            Verdict::Unclear => "undecided".to_string(),
             Verdict::NoAdvice(Reason::Misfit(misfit)) => format!("none: misfit {misfit:.1}"),
             Verdict::NoAdvice(Reason::TooFew(_)) => {
                 format!("none: fewer than {CONNECTIONS_MIN} connections")
             }
             Verdict::NoAdvice(Reason::TooRare) => "none: connections are too rare".to_string(),
             Verdict::NoAdvice(Reason::Unknown) => "none: not in the simulator".to_string(),
+            Verdict::NoAdvice(Reason::Unseen) => "none: controller not seen".to_string(),
         }
     }
 
@@ -57,12 +58,22 @@ impl AdvisedClass {
         Some([gain.mean, gain.low, gain.high].map(|by| 100.0 * by.exp_m1()))
     }
 
-    /// Retransmitted part of the payload under the controller in use and under the candidate, per
-    /// cent.
+    /// Retransmitted part of the payload, per cent: as observed under the controller in use, and as
+    /// expected under the candidate, by the ratio of the two in the simulator.
     pub fn retransmitted(&self) -> Option<[f64; 2]> {
-        self.prediction.map(|prediction| prediction.retransmitted.map(|part| 100.0 * part))
+        let [in_use, candidate] = self.prediction?.retransmitted;
+        let now = self.retransmitted_now?;
+        // Where the controller in use retransmits next to nothing, a ratio says nothing.
+        let then = match in_use < RATIO_MIN {
+            true => now + candidate - in_use,
+            false => now * candidate / in_use,
+        };
+        Some([now, then.clamp(0.0, 1.0)].map(|part| 100.0 * part))
     }
 }
+
+/// Simulated ratio of retransmissions below which the difference is added, not multiplied.
+const RATIO_MIN: f64 = 1e-4;
 
 /// A change of the speed in words.
 pub fn change_words([mean, low, high]: [f64; 3]) -> String {
@@ -89,22 +100,28 @@ fn path_words(Fit { path, misfit, .. }: &Fit) -> [String; 6] {
     ]
 }
 
-/// An experiment worth making.
+/// An experiment that promises a gain for some sizes.
 struct Experiment<'a> {
     group: &'a Advised,
     class: &'a AdvisedClass,
-    /// Certain gain times the part of the group's bytes.
+    /// The other sizes, which lose: a controller steers all sizes of a group.
+    loses: Option<&'a AdvisedClass>,
+    /// Certain gain times the part of the group's bytes, less the expected loss of the others times
+    /// theirs.
     worth: f64,
 }
 
-/// The experiments worth making, in descending order of certain gain times share of bytes.
+/// The experiments that promise a gain, in descending order of what they are worth.
 fn experiments(advised: &[Advised]) -> Vec<Experiment<'_>> {
     let each =
         advised.iter().flat_map(|group| group.classes.iter().map(move |class| (group, class)));
     let worth =
         each.filter(|(_, class)| class.verdict == Verdict::Try).filter_map(|(group, class)| {
-            let worth = class.prediction?.gain.low * class.bytes_share;
-            Some(Experiment { group, class, worth })
+            let others = group.classes.iter().filter(|one| one.candidate == class.candidate);
+            let loses = others.into_iter().find(|one| one.verdict == Verdict::Keep);
+            let gained = class.prediction?.gain.low * class.bytes_share;
+            let lost = loses.and_then(|one| Some(one.prediction?.gain.mean * one.bytes_share));
+            Some(Experiment { group, class, loses, worth: gained + lost.unwrap_or(0.0).min(0.0) })
         });
     let mut worth: Vec<Experiment<'_>> = worth.collect();
     worth.sort_by(|a, b| b.worth.total_cmp(&a.worth));
@@ -113,31 +130,110 @@ fn experiments(advised: &[Advised]) -> Vec<Experiment<'_>> {
 
 impl Experiment<'_> {
     fn words(&self) -> String {
-        let Experiment { group, class, .. } = self;
-        let [now, then] = class.retransmitted().unwrap_or_default();
+        let Experiment { group, class, loses, .. } = self;
         let [mean, ..] = class.change().unwrap_or_default();
-        let objects = match class.class {
-            Class::Small => "objects below 3 MB",
-            Class::Large => "objects of 3 MB and more",
-        };
-        format!(
-            "{} in place of {} for {objects} of {}: {mean:+.0} % expected, with {then:.1} % \
-             retransmitted in place of {now:.1} %",
-            class.candidate, group.in_use, group.name
-        )
+        let mut words = format!(
+            "{} in place of {} for {} of {}: {mean:+.0} % expected",
+            class.candidate,
+            group.in_use,
+            objects(class.class),
+            group.name
+        );
+        if let Some([now, then]) = class.retransmitted() {
+            words += &format!(", with {then:.1} % retransmitted in place of {now:.1} %");
+        }
+        if let Some(other) = loses {
+            let [mean, ..] = other.change().unwrap_or_default();
+            words += &format!(
+                "; but {mean:+.0} % for {}, {:.0} % of its bytes",
+                objects(other.class),
+                100.0 * other.bytes_share
+            );
+        }
+        words
+    }
+}
+
+fn objects(class: Class) -> &'static str {
+    match class {
+        Class::Small => "objects below 3 MB",
+        Class::Large => "objects of 3 MB and more",
     }
 }
 
 /// The order of the experiments worth making, as sentences.
 pub fn advice_says(advised: &[Advised]) -> Vec<String> {
-    let worth = experiments(advised);
-    if worth.is_empty() {
-        return vec!["No experiment promises a gain.".to_string()];
+    let (worth, costly): (Vec<_>, Vec<_>) =
+        experiments(advised).into_iter().partition(|one| one.worth > 0.0);
+    let mut says = Vec::new();
+    match worth.is_empty() {
+        true => says.push("No experiment promises a gain.".to_string()),
+        false => says.push("Experiments worth making, in this order:".to_string()),
     }
     let numbered = (1..).zip(worth).map(|(number, one)| format!("{number}. Try {}.", one.words()));
-    std::iter::once("Experiments worth making, in this order:".to_string())
-        .chain(numbered)
-        .collect()
+    says.extend(numbered);
+    says.extend(costly.iter().map(|one| {
+        format!(
+            "Not for all of a group, since what loses outweighs what gains; a service of its own, \
+             on its own port, could try {}.",
+            one.words()
+        )
+    }));
+    says.extend(advised.iter().flat_map(cautions));
+    says
+}
+
+/// What limits the advice on a group.
+fn cautions(group: &Advised) -> Vec<String> {
+    let Advised { name, seen: Seen { all, unseen, assumed }, .. } = group;
+    let mut says = Vec::new();
+    match assumed {
+        Some(assumed) if *unseen > 0 => says.push(format!(
+            "{name}: no scan saw the controller of {unseen} of {all} connections; it is taken to be \
+             {assumed}. knee observe --bpf sees it, and --in-use names it."
+        )),
+        None if group.in_use.is_empty() => says.push(format!(
+            "{name}: no scan saw the controller of {unseen} of {all} connections. knee observe --bpf \
+             sees it; or name it, for example with --in-use cubic."
+        )),
+        _ => {}
+    }
+    let is_misfit =
+        |class: &AdvisedClass| matches!(class.verdict, Verdict::NoAdvice(Reason::Misfit(_)));
+    if group.classes.iter().any(is_misfit) {
+        let least: Vec<String> = group
+            .misfitting
+            .iter()
+            .take(3)
+            .map(|one| {
+                let than = if one.errors > 0.0 { "above" } else { "below" };
+                let errors = one.errors.abs();
+                format!("{} ({errors:.0} standard errors {than} what was observed)", one.name)
+            })
+            .collect();
+        let least = match least.is_empty() {
+            true => String::new(),
+            false => format!(" Its best path is furthest off in: {}.", least.join("; ")),
+        };
+        says.push(format!(
+            "{name}: no simulated path explains these connections.{least} Connections over several \
+             paths, or limited by the application or the receiver, do not fit: divide them with \
+             knee observe --group, or observe for longer."
+        ));
+    }
+    for class in &group.classes {
+        let Some(prediction) = class.prediction.filter(|one| one.leaves_more_unfinished()) else {
+            continue;
+        };
+        let [now, then] = prediction.unfinished.map(|part| 100.0 * part);
+        says.push(format!(
+            "{name}: {} is worse for {}: it leaves {then:.0} % of them unfinished, and {} {now:.0} %.",
+            class.candidate,
+            objects(class.class),
+            group.in_use
+        ));
+    }
+    says
 }
 
 /// Returns the policy of the first experiments worth making, one for each group of which the
@@ -155,7 +251,7 @@ stage = \"observe\"
 "
     .to_string();
     let mut taken: Vec<&Advised> = Vec::new();
-    for one in experiments(advised) {
+    for one in experiments(advised).into_iter().filter(|one| one.worth > 0.0) {
         let group = one.group;
         if group.prefixes.is_empty() || taken.iter().any(|other| overlap(group, other)) {
             continue;

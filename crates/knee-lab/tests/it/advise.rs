@@ -1,12 +1,14 @@
 //! Advice over paths that the test knows and the advice does not.
 
-use knee_advise::{Reason, Verdict};
-use knee_lab::record::ConnectionRecord;
+use crate::dying::with_dying;
+use knee_advise::{Class, Reason, Verdict};
+use knee_lab::record::{ConnectionFile, ConnectionRecord, DEFAULT_CONTROLLER};
 use knee_lab::{
-    AdviseError, AdviseSettings, Advised, Candidates, Error, Job, Lab, Observed, ObservedGroup,
-    ScenarioText,
+    AdviseError, AdviseSettings, Advised, Candidates, Error, Grounds, Job, Lab, Observed,
+    ObservedGroup, ScenarioText, Seen, Simulator, advice_says,
 };
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// 20 Mbit/s, 40 ms, half a BDP of buffer, a load of 0.4.
 const PATH: &str = "name = \"path\"\nseed = 5\nduration = \"350 s\"\n\
@@ -30,7 +32,7 @@ fn group(rows: &[ConnectionRecord]) -> ObservedGroup {
 
 fn advise(lab: &Lab, group: &ObservedGroup, candidates: &[&str]) -> Advised {
     let candidates = Candidates(candidates.iter().map(|name| name.to_string()).collect());
-    let settings = AdviseSettings { candidates, simulations: 60, seed: 1 };
+    let settings = AdviseSettings { candidates, simulations: 60, seed: 1, algorithms: None };
     lab.advise(group, &settings).unwrap().unwrap()
 }
 
@@ -92,6 +94,32 @@ fn what_no_path_explains_gets_no_advice() {
     }
 }
 
+/// A candidate under which a quarter of the connections die after 900 kB is worse for large ones,
+/// though those that finish have the link to themselves; its controller is CUBIC otherwise, as the
+/// one in use.
+#[test]
+fn what_leaves_connections_unfinished_is_worse() {
+    let lab = Lab::default();
+    let group = group(&rows(&lab, "cubic"));
+    let (algorithms, name) = with_dying();
+    let lab = Lab::new(Grounds::new().with(Simulator::with_algorithms(algorithms.clone())));
+    let settings = AdviseSettings {
+        candidates: Candidates(vec![name.to_string()]),
+        simulations: 20,
+        seed: 1,
+        algorithms: Some(algorithms),
+    };
+    let advised = lab.advise(&group, &settings).unwrap().unwrap();
+    let large = advised.classes.iter().find(|one| one.class == Class::Large).unwrap();
+    let prediction = large.prediction.unwrap();
+    let [now, then] = prediction.unfinished;
+    assert!(now < 0.1 && (0.1..0.5).contains(&then), "{now} {then}");
+    assert!(prediction.gain.high < 0.0, "{prediction:?}");
+    assert_eq!(prediction.verdict(0.5), Verdict::Keep);
+    let said = advice_says(&[advised]).join(" ");
+    assert!(said.contains("dying is worse for objects of 3 MB and more"), "{said}");
+}
+
 #[test]
 fn without_enough_to_go_by_it_says_so() {
     let lab = Lab::default();
@@ -99,7 +127,11 @@ fn without_enough_to_go_by_it_says_so() {
     let mut strange = few.clone();
     few.connections.truncate(150);
     strange.in_use = "homegrown".to_string();
-    for (group, reason) in [(few, Reason::TooFew(150)), (strange, Reason::Unknown)] {
+    let mut unseen = strange.clone();
+    unseen.in_use = String::new();
+    for (group, reason) in
+        [(few, Reason::TooFew(150)), (strange, Reason::Unknown), (unseen, Reason::Unseen)]
+    {
         let advised = advise(&lab, &group, &["bbr"]);
         assert!(advised.fits.is_empty());
         assert_eq!(advised.classes[0].verdict, Verdict::NoAdvice(reason));
@@ -111,4 +143,57 @@ fn without_enough_to_go_by_it_says_so() {
     let empty = tempfile::tempdir().unwrap();
     let error = Observed::default().read(empty.path()).unwrap_err();
     assert!(matches!(error, Error::Advise(AdviseError::NoFiles(_))), "{error}");
+}
+
+/// Of a host without BPF programs most connections have no controller: they get the host's default,
+/// which is noted with them, or the one that is named, and the advice says so. Without either there
+/// is no advice, and the reason is the true one.
+#[test]
+fn connections_whose_controller_was_not_seen_have_the_host_s_default() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str, default: Option<&str>| {
+        let path = folder.path().join(name);
+        let mut file = ConnectionFile::create(&path, "live", 0).unwrap();
+        if let Some(default) = default {
+            file.note(DEFAULT_CONTROLLER, default.to_string());
+        }
+        for number in 0..300_u64 {
+            let cc = if number < 20 { "bbr" } else { "" };
+            file.push(&ConnectionRecord {
+                connection: number,
+                end_ns: number * 1_000_000_000,
+                acked_bytes: Some(50_000),
+                sent_bytes: Some(51_000),
+                retransmitted_bytes: Some(1_000),
+                rtt_min_ns: Some(40_000_000),
+                srtt_ns: Some(50_000_000),
+                busy_ns: Some(200_000_000),
+                cc: cc.into(),
+                prefix: "192.0.2.0/24".into(),
+                local_port: Some(8080),
+                ..ConnectionRecord::default()
+            })
+            .unwrap();
+        }
+        file.finish().unwrap();
+        path
+    };
+    let group = |observed: Observed, path: &Path| {
+        let mut observed = observed;
+        observed.read(path).unwrap();
+        observed.groups().remove(0)
+    };
+    let noted = written("connections-1.parquet", Some("cubic"));
+    let found = group(Observed::default(), &noted);
+    assert_eq!((&*found.in_use, found.connections.len()), ("cubic", 280));
+    let seen = Seen { all: 300, unseen: 280, assumed: Some("cubic".to_string()) };
+    assert_eq!(found.seen, seen);
+    let named = group(Observed::assuming(Some("reno".to_string())), &noted);
+    assert_eq!((&*named.in_use, named.seen.assumed.as_deref()), ("reno", Some("reno")));
+    let bare = group(Observed::default(), &written("connections-2.parquet", None));
+    assert_eq!((&*bare.in_use, bare.seen.unseen), ("", 280));
+    let advised = advise(&Lab::default(), &bare, &["bbr"]);
+    assert_eq!(advised.classes[0].verdict, Verdict::NoAdvice(Reason::Unseen));
+    let said = advice_says(&[advised]).join(" ");
+    assert!(said.contains("of 280 of 300 connections") && said.contains("--in-use"), "{said}");
 }

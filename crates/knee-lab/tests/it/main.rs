@@ -5,6 +5,7 @@
 mod advise;
 mod algorithms;
 mod answers;
+mod dying;
 mod evaluate;
 mod evaluate_weak;
 mod grounds;

@@ -24,6 +24,10 @@ pub struct Advise {
     /// Candidate controllers. Default: bbr, and cubic where BBR is in use
     #[arg(long, value_name = "NAME,…")]
     pub candidates: Option<Candidates>,
+    /// Controller of the connections of which no scan saw it, by its name in the
+    /// kernel. Default: the host's default while it was observed
+    #[arg(long, value_name = "NAME")]
+    pub in_use: Option<String>,
     /// Number of groups to examine, those with the most bytes
     #[arg(long, value_name = "N", default_value_t = 5,
         value_parser = clap::value_parser!(u16).range(1..))]

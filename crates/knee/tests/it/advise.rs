@@ -2,7 +2,7 @@
 
 use crate::common::{complaint, expect};
 use knee_advise::{Class, Gain, Prediction, RuleOfThumb, Verdict};
-use knee_lab::{Advised, AdvisedClass, advised_policy};
+use knee_lab::{Advised, AdvisedClass, Seen, advised_policy};
 use knee_policy::{Policy, Stage};
 use std::fs;
 
@@ -14,7 +14,8 @@ fn class(candidate: &str, verdict: Verdict, low: f64) -> AdvisedClass {
         connections: 500,
         bytes_share: 0.5,
         rule: Some(RuleOfThumb::Try),
-        prediction: Some(Prediction { gain, retransmitted: [0.01, 0.02] }),
+        retransmitted_now: Some(0.012),
+        prediction: Some(Prediction { gain, retransmitted: [0.01, 0.02], unfinished: [0.0; 2] }),
         verdict,
     }
 }
@@ -27,6 +28,8 @@ fn group(name: &str, prefixes: &[&str], port: Option<u16>, classes: Vec<AdvisedC
         prefixes: prefixes.iter().map(|net| net.parse().unwrap()).collect(),
         port,
         connections: 1000,
+        seen: Seen::default(),
+        misfitting: Vec::new(),
         fits: Vec::new(),
         classes,
     }
