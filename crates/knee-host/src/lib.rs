@@ -22,6 +22,9 @@ mod sock_diag;
 mod system;
 mod tcp_info;
 
+/// Knee's own controllers in BPF, by their names in the kernel (at most 15 bytes).
+pub const BPF_CONTROLLERS: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa"];
+
 pub use clock::{is_locked, since_boot};
 pub use diversion::{Diversion, DiversionSettings};
 pub use error::HostError;
@@ -30,7 +33,7 @@ pub use links::{Link, LinkChanges};
 pub use marks::{Choice, Marked, marked, return_marked, unpin_marks};
 pub use namespace::{Namespace, set_sysctl, sysctl};
 pub use privileges::{
-    cgroup_root, enter_user_namespace, give_up_capabilities, raise_open_files_limit,
+    MOUNT_CGROUPS, cgroup_root, enter_user_namespace, give_up_capabilities, raise_open_files_limit,
 };
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};
 pub use sock_diag::{ClosedSockets, Heard, TcpSocket, each_connection};

@@ -93,6 +93,10 @@ pub fn raise_open_files_limit() -> io::Result<u64> {
     Ok(hard)
 }
 
+/// How to mount the control groups of version 2 on a host that has none, without hiding those of
+/// version 1.
+pub const MOUNT_CGROUPS: &str = "mkdir -p /run/cgroup2 && mount -t cgroup2 none /run/cgroup2";
+
 /// Returns the root of the host's control groups (cgroups(7), version 2), if visible to this
 /// process.
 pub fn cgroup_root() -> Option<PathBuf> {

@@ -57,7 +57,9 @@ impl Source {
     fn programs() -> Result<Source, LiveError> {
         Err(LiveError::Programs {
             problem: "this build of Knee has no BPF programs".to_string(),
-            advice: "build it with --features bpf, or omit --bpf".to_string(),
+            advice:
+                "install one with cargo install --path crates/knee --features bpf, or omit --bpf"
+                    .to_string(),
         })
     }
 

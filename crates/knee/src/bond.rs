@@ -8,7 +8,7 @@ use crate::failure::{Ending, Failure};
 pub fn bond(_arguments: &Bond) -> Result<Ending, Failure> {
     Err(Failure::Host(
         "this build of Knee cannot bond links".to_owned(),
-        "build one that can: cargo build --release --features bond".to_owned(),
+        format!("install one that can: {}", crate::build::with("bond")),
     ))
 }
 

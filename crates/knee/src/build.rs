@@ -3,16 +3,44 @@
 use knee_lab::program_hash;
 use knee_record::Program;
 
-/// Output of `knee --version`: `0.1.0 (commit …)`.
-pub const VERSION: &str = match env!("KNEE_COMMIT").is_empty() {
-    true => concat!(env!("CARGO_PKG_VERSION"), " (built outside git)"),
-    false => concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("KNEE_COMMIT"), ")"),
+/// Output of `knee --version`: `0.1.0 (commit …; features: bpf,live)`.
+pub const VERSION: &str = match (env!("KNEE_COMMIT").is_empty(), FEATURES.is_empty()) {
+    (true, true) => concat!(env!("CARGO_PKG_VERSION"), " (built outside git; no features)"),
+    (true, false) => concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (built outside git; features: ",
+        env!("KNEE_FEATURES"),
+        ")"
+    ),
+    (false, true) => {
+        concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("KNEE_COMMIT"), "; no features)")
+    }
+    (false, false) => concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (commit ",
+        env!("KNEE_COMMIT"),
+        "; features: ",
+        env!("KNEE_FEATURES"),
+        ")"
+    ),
 };
+
+/// Features of this build, separated by commas.
+pub const FEATURES: &str = env!("KNEE_FEATURES");
+
+/// The command that installs a build with the features of this one and one more.
+pub fn with(feature: &str) -> String {
+    let mut all: Vec<&str> = FEATURES.split(',').filter(|name| !name.is_empty()).collect();
+    all.push(feature);
+    all.sort_unstable();
+    all.dedup();
+    format!("cargo install --path crates/knee --features {}", all.join(","))
+}
 
 /// The build, for manifests.
 pub fn program() -> Program {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_string());
-    let features = env!("KNEE_FEATURES").split(',').filter(|name| !name.is_empty());
+    let features = FEATURES.split(',').filter(|name| !name.is_empty());
     Program {
         commit: known(env!("KNEE_COMMIT")),
         sha256: program_hash().ok(),

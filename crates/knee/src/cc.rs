@@ -28,7 +28,7 @@ pub fn cc(arguments: &Cc) -> Result<Ending, Failure> {
 pub fn cc(_arguments: &Cc) -> Result<Ending, Failure> {
     Err(Failure::Host(
         "this build of Knee has no BPF support".to_owned(),
-        "build one that has: cargo build --release --features bpf".to_owned(),
+        format!("install one that has: {}", crate::build::with("bpf")),
     ))
 }
 

@@ -36,7 +36,7 @@ fn document(findings: &[Finding]) -> Document {
             State::Lacking => (Mood::Bad, "lacking"),
             State::Unknown => (Mood::Neutral, "unknown"),
         };
-        table.row_in(mood, [word, finding.what, &finding.found, finding.needed_for]);
+        table.row_in(mood, [word, finding.what, finding.found.as_str(), finding.needed_for]);
     }
     let advice = findings.iter().filter(|finding| finding.state != State::Ready);
     let advice: String =

@@ -37,8 +37,8 @@ pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn 
     if let Some(name) = left_out(grounds).find(|name| names.iter().any(|n| n == name)) {
         let what = format!("this build of Knee has no ground {name}");
         let advice = format!(
-            "build one that has, cargo build --release --features {name}, or run on the simulator, \
-             with --on sim"
+            "install one that has, {}, or run on the simulator, with --on sim",
+            build::with(name)
         );
         return Err(Failure::Host(what, advice));
     }

@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// Controllers that can be loaded, by their names in the kernel (at most 15 bytes).
-pub const NAMES: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa"];
+/// Controllers that can be loaded, by their names in the kernel.
+pub const NAMES: [&str; 3] = crate::BPF_CONTROLLERS;
 
 const BBR_LOW_DELAY: &[u8] = include_bytes!(env!("KNEE_BPF_BBR_LOW_DELAY"));
 const BBR3: &[u8] = include_bytes!(env!("KNEE_BPF_BBR3"));

@@ -1,6 +1,7 @@
 //! Requirements of the grounds on the host, one function for each.
 
 use super::host::{Capability, Host};
+use crate::build;
 use knee_cc::is_in_linux;
 use serde::Serialize;
 
@@ -28,23 +29,38 @@ pub struct Finding {
     /// The ground that needs it, and the purpose.
     pub needed_for: &'static str,
     /// Advice if it is missing.
-    pub advice: &'static str,
+    pub advice: String,
 }
 
 /// Runs all checks.
 pub fn examine(host: &Host) -> Vec<Finding> {
     vec![
+        features(),
         simulator(),
         kernel(host),
         namespaces(host),
         tun(host),
         scheduling(host),
-        bpf(host),
+        bpf(host, cfg!(feature = "bpf")),
         btf(host),
         steering(host),
         mptcp(host),
         controllers(host),
     ]
+}
+
+/// Optional parts of the program, which the build decides.
+fn features() -> Finding {
+    Finding {
+        what: "build",
+        state: State::Ready,
+        found: match build::FEATURES {
+            "" => "no features".to_string(),
+            features => format!("features: {}", features.replace(',', ", ")),
+        },
+        needed_for: "bpf: BPF programs; bond, live, png, quic, upload: as they say",
+        advice: String::new(),
+    }
 }
 
 fn simulator() -> Finding {
@@ -54,7 +70,7 @@ fn simulator() -> Finding {
         state: State::Ready,
         found: format!("{cpus} runs at a time"),
         needed_for: "sim",
-        advice: "",
+        advice: String::new(),
     }
 }
 
@@ -72,7 +88,8 @@ fn kernel(host: &Host) -> Finding {
         },
         found: release.unwrap_or_else(|| "not Linux".to_string()),
         needed_for: "kernel: BPF controllers",
-        advice: "use Linux 6.10 or later; earlier kernels run only their own controllers",
+        advice: "use Linux 6.10 or later; earlier kernels run only their own controllers"
+            .to_string(),
     }
 }
 
@@ -98,7 +115,8 @@ fn namespaces(host: &Host) -> Finding {
         found: found.to_string(),
         needed_for: "kernel, quic: a network of its own",
         advice: "run as root, or permit user namespaces: sysctl user.max_user_namespaces=10000, \
-                 and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0",
+                 and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0"
+            .to_string(),
     }
 }
 
@@ -124,7 +142,8 @@ fn tun(host: &Host) -> Finding {
         found,
         needed_for: "kernel, quic: the emulator",
         advice: "run as root; modprobe tun; in a container, add --device /dev/net/tun and \
-                 --cap-add NET_ADMIN",
+                 --cap-add NET_ADMIN"
+            .to_string(),
     }
 }
 
@@ -145,27 +164,38 @@ fn scheduling(host: &Host) -> Finding {
         found,
         needed_for: "kernel, quic: an emulator that is never late",
         advice: "run as root, or raise the limit: ulimit -r 50 (limits.conf: rtprio); sysctl \
-                 kernel.sched_rt_runtime_us=950000",
+                 kernel.sched_rt_runtime_us=950000"
+            .to_string(),
     }
 }
 
-fn bpf(host: &Host) -> Finding {
+/// `has_programs` says whether this build has any.
+fn bpf(host: &Host, has_programs: bool) -> Finding {
     let may = host.may(Capability::Bpf) || host.may(Capability::SysAdmin);
     let there = host.has("proc/sys/kernel/unprivileged_bpf_disabled");
     let (state, found) = match (may, there) {
         (_, false) => (State::Lacking, "the kernel has no BPF"),
         (false, true) => (State::Lacking, "BPF is available, but this user may not use it"),
-        (true, true) if may && host.may(Capability::NetAdmin) => {
-            (State::Ready, "may load programs")
+        (true, true) if !host.may(Capability::NetAdmin) => {
+            (State::Lacking, "CAP_NET_ADMIN is missing")
         }
-        (true, true) => (State::Lacking, "CAP_NET_ADMIN is missing"),
+        (true, true) if !has_programs => {
+            (State::Lacking, "may load programs, but this build of Knee has none")
+        }
+        (true, true) => (State::Ready, "may load programs"),
     };
+    let can = may && there && host.may(Capability::NetAdmin);
     Finding {
         what: "BPF",
         state,
         found: found.to_string(),
-        needed_for: "kernel: BPF controllers",
-        advice: "run as root, or with CAP_BPF and CAP_NET_ADMIN, on a kernel with CONFIG_BPF_SYSCALL",
+        needed_for: "kernel: BPF controllers; steer; observe --bpf",
+        advice: match can {
+            true => build::with("bpf"),
+            false => "run as root, or with CAP_BPF and CAP_NET_ADMIN, on a kernel with \
+                      CONFIG_BPF_SYSCALL"
+                .to_string(),
+        },
     }
 }
 
@@ -177,7 +207,8 @@ fn btf(host: &Host) -> Finding {
         state: if there { State::Ready } else { State::Lacking },
         found: found.to_string(),
         needed_for: "kernel: BPF controllers",
-        advice: "use a kernel with CONFIG_DEBUG_INFO_BTF; those of the distributions have it",
+        advice: "use a kernel with CONFIG_DEBUG_INFO_BTF; those of the distributions have it"
+            .to_string(),
     }
 }
 
@@ -185,22 +216,38 @@ fn btf(host: &Host) -> Finding {
 /// system.
 fn steering(host: &Host) -> Finding {
     let mounts = host.text("proc/self/mounts");
-    let has = |kind: &str| {
+    // Where a file system of this kind is.
+    let place = |kind: &str| {
         let mut lines = mounts.as_deref().unwrap_or_default().lines();
-        lines.any(|line| line.split(' ').nth(2) == Some(kind))
+        lines.find_map(|line| {
+            let mut words = line.split(' ').skip(1);
+            let place = words.next()?;
+            (words.next() == Some(kind)).then_some(place)
+        })
     };
-    let (state, found) = match (mounts.is_some(), has("cgroup2"), has("bpf")) {
-        (false, ..) => (State::Unknown, "no /proc/self/mounts"),
-        (true, true, true) => (State::Ready, "control groups of version 2, BPF file system"),
-        (true, false, _) => (State::Lacking, "no control groups of version 2"),
-        (true, true, false) => (State::Lacking, "no BPF file system"),
+    let (groups, programs) = (place("cgroup2"), place("bpf"));
+    let lacking = match (&mounts, groups, programs) {
+        (None, ..) => "no /proc/self/mounts",
+        (_, None, None) => "no control groups of version 2, no BPF file system",
+        (_, None, Some(_)) => "no control groups of version 2",
+        (_, Some(_), None) => "no BPF file system",
+        (_, Some(_), Some(_)) => "BPF file system",
     };
+    let there = groups.map(|at| format!("control groups of version 2 at {at}; "));
+    // What is there stays as it is: a second mount over control groups would hide them.
+    let mut advice = Vec::new();
+    advice.extend(groups.is_none().then_some(knee_host::MOUNT_CGROUPS));
+    advice.extend(programs.is_none().then_some("mount -t bpf bpf /sys/fs/bpf"));
     Finding {
         what: "steering",
-        state,
-        found: found.to_string(),
+        state: match (&mounts, groups.and(programs)) {
+            (None, _) => State::Unknown,
+            (_, None) => State::Lacking,
+            (_, Some(_)) => State::Ready,
+        },
+        found: there.unwrap_or_default() + lacking,
         needed_for: "steer: BPF programs; routes do without",
-        advice: "mount -t cgroup2 none /sys/fs/cgroup; mount -t bpf bpf /sys/fs/bpf",
+        advice: advice.join("; "),
     }
 }
 
@@ -215,7 +262,7 @@ fn mptcp(host: &Host) -> Finding {
         state,
         found: found.to_string(),
         needed_for: "kernel: multipath",
-        advice: "sysctl net.mptcp.enabled=1, on a kernel with CONFIG_MPTCP",
+        advice: "sysctl net.mptcp.enabled=1, on a kernel with CONFIG_MPTCP".to_string(),
     }
 }
 
@@ -255,7 +302,7 @@ fn controllers(host: &Host) -> Finding {
         },
         found,
         needed_for: "kernel: bbr, cubic and reno to measure against",
-        advice: "modprobe tcp_bbr, on a kernel with CONFIG_TCP_CONG_BBR",
+        advice: "modprobe tcp_bbr, on a kernel with CONFIG_TCP_CONG_BBR".to_string(),
     }
 }
 
@@ -299,7 +346,12 @@ mod tests {
     }
 
     fn lacking(root: &Path) -> Vec<&'static str> {
-        let findings = examine(&Host::below(root)).into_iter();
+        // As in a build with BPF programs.
+        let host = Host::below(root);
+        let findings = examine(&host).into_iter().map(|one| match one.what {
+            "BPF" => bpf(&host, true),
+            _ => one,
+        });
         findings.filter(|one| one.state == State::Lacking).map(|one| one.what).collect()
     }
 
@@ -328,6 +380,38 @@ mod tests {
             write(host.path(), "proc/self/mounts", mounts);
             assert!(lacking(host.path()).contains(&"steering"), "{mounts}");
         }
+    }
+
+    /// Only what is missing is to be mounted: where control groups of version 1 are at their usual
+    /// place, and those of version 2 below it, a mount there would hide both.
+    #[test]
+    fn only_what_is_missing_is_to_be_mounted() {
+        let host = desktop();
+        let unified = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\
+                       cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
+                       cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+        write(host.path(), "proc/self/mounts", unified);
+        let found = steering(&Host::below(host.path()));
+        assert_eq!(found.state, State::Lacking);
+        assert_eq!(
+            found.found,
+            "control groups of version 2 at /sys/fs/cgroup/unified; no BPF file system"
+        );
+        assert_eq!(found.advice, "mount -t bpf bpf /sys/fs/bpf");
+        write(host.path(), "proc/self/mounts", "bpf /sys/fs/bpf bpf rw 0 0");
+        let advice = steering(&Host::below(host.path())).advice;
+        assert!(!advice.contains("/sys/fs/cgroup") && !advice.contains("-t bpf"), "{advice}");
+    }
+
+    /// A host that may load programs is no use to a build that has none.
+    #[test]
+    fn builds_without_bpf_programs_lack_them() {
+        let host = desktop();
+        write(host.path(), "proc/self/status", "CapEff:\t0000008000a01000\n");
+        let found = bpf(&Host::below(host.path()), false);
+        assert_eq!(found.state, State::Lacking);
+        assert!(found.advice.contains("--features"), "{}", found.advice);
+        assert_eq!(bpf(&Host::below(host.path()), true).state, State::Ready);
     }
 
     /// With a zero budget, SCHED_FIFO is granted but never runs.

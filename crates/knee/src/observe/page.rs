@@ -17,9 +17,11 @@ pub enum Place {}
 pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure> {
     Err(Failure::Usage(
         "this build of Knee cannot serve a page".to_string(),
-        "build one that does, cargo build --release --features live, or remove --page; knee \
-         report DIR writes the same page afterwards"
-            .to_string(),
+        format!(
+            "install one that can, {}, or remove --page; knee report DIR writes the same page \
+             afterwards",
+            crate::build::with("live")
+        ),
     ))
 }
 

@@ -51,10 +51,12 @@ mod without {
 
     /// Fails with the advice to use a build that can store files.
     pub fn check(url: Option<&str>) -> Result<(), Failure> {
-        let advice = "build one that does, cargo build --release --features upload, or remove \
-                      --upload and copy the files";
+        let advice = format!(
+            "install one that can, {}, or remove --upload and copy the files",
+            crate::build::with("upload")
+        );
         url.map_or(Ok(()), |_| {
-            Err(Failure::Usage("this build of Knee cannot upload".into(), advice.into()))
+            Err(Failure::Usage("this build of Knee cannot upload".into(), advice))
         })
     }
 
