@@ -51,10 +51,12 @@ THRESHOLD = 80
 
 
 def rehearse(knee, file, *options):
-    """Returns the row of the larger class."""
+    """Returns the figures of the larger class, from all tables."""
     command = [knee, "steer", "rehearse", file, "--format", "csv", "--jobs", "1", *options]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return next(row for row in csv.DictReader(io.StringIO(out)) if row["objects"] == SIZES)
+    rows = [row for row in csv.DictReader(io.StringIO(out)) if row["objects"] == SIZES]
+    tables = [row for row in rows if row["table"] in ("classes", "halves")]
+    return {key: value for row in tables for key, value in row.items() if value}
 
 
 def main(knee, experiments=20):
@@ -71,16 +73,16 @@ def main(knee, experiments=20):
             options = ("--triples", str(TRIPLES), "--truth", "0", "--seed")
             nulls = list(pool.map(lambda seed: rehearse(knee, null, *options, seed), seeds))
             reals = list(pool.map(lambda seed: rehearse(knee, real, *options, seed), seeds))
-            seen = sum(row["verdict"].startswith("B is") for row in nulls)
+            seen = sum(row["verdict"] in ("better", "worse") for row in nulls)
             covered = sum(
                 float(row["b_less_a_low"]) <= middle <= float(row["b_less_a_high"]) for row in reals
             )
             # If the interval of the true value includes zero, any sign is wrong.
             sign = (low > 0) - (high < 0)
-            says = {"B is faster": 1, "B is slower": -1}
+            says = {"better": 1, "worse": -1}
             wrong = sum(says.get(row["verdict"], sign) != sign for row in reals)
             split = sum(
-                (float(row["half_and_half_low"]) > 0) - (float(row["half_and_half_high"]) < 0)
+                (float(row["split_test_low"]) > 0) - (float(row["split_test_high"]) < 0)
                 not in (0, sign)
                 for row in reals
             )
@@ -100,7 +102,7 @@ def power(knee, file, pool, experiments):
     options = ("--triples", str(TRIPLES_POWER), "--truth", "0", "--seed")
     seeds = [str(7 + 10_000 * number) for number in range(experiments)]
     rows = list(pool.map(lambda seed: rehearse(knee, file, *options, seed), seeds))
-    right = "B is faster" if middle > 0 else "B is slower"
+    right = "better" if middle > 0 else "worse"
     # A guard may stop an experiment earlier; the evidence goes on.
     found = sum(
         float(row["evidence"]) >= THRESHOLD and (float(row["b_less_a"]) > 0) == (middle > 0)

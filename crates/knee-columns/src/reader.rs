@@ -35,6 +35,12 @@ impl Reader {
         pairs.find(|pair| pair.key == key).and_then(|pair| pair.value.as_deref())
     }
 
+    /// Returns whether there is a column `name`.
+    pub fn has(&self, name: &str) -> bool {
+        let metadata = self.file.metadata().file_metadata();
+        metadata.schema_descr().columns().iter().any(|found| found.path().parts() == [name])
+    }
+
     /// Returns the index of the column `name`, which must be of `kind`.
     ///
     /// # Errors

@@ -48,6 +48,8 @@ pub struct TcpInfo {
     pub acked_bytes: u64,
     /// Payload bytes received (tcpEStatsAppHCThruOctetsReceived).
     pub received_bytes: u64,
+    /// Bytes that the application has written and that were not sent yet; a FIN counts as one.
+    pub unsent_bytes: u32,
     /// Recent minimum RTT, microseconds; 0 or `u32::MAX` if none was measured
     /// ([`TcpInfo::min_rtt`]).
     pub min_rtt_us: u32,
@@ -121,6 +123,7 @@ impl TcpInfo {
             pacing_bytes_per_s: long(104),
             acked_bytes: long(120),
             received_bytes: long(128),
+            unsent_bytes: word(144),
             min_rtt_us: word(148),
             sent_packets: word(156),
             delivery_rate_bps: newer_long(160).map(|rate| rate.saturating_mul(8)),
@@ -136,6 +139,25 @@ impl TcpInfo {
             timeouts,
             total_timeouts: (len >= 242).then_some(timeouts),
         }
+    }
+
+    /// Returns the payload that was sent and acknowledged cumulatively. The kernel counts FIN, and
+    /// the opener's SYN, as a byte each when acknowledged, but not as bytes sent.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.acked_bytes.min(self.first_sent_bytes())
+    }
+
+    /// Returns the payload that the application has written and that the other end has not
+    /// acknowledged: of a connection that has ended, what it left unfinished. Both a FIN that waits
+    /// and acknowledged SYN and FIN may hide a byte or two.
+    pub fn outstanding_bytes(&self) -> u64 {
+        let unacked = self.first_sent_bytes().saturating_sub(self.acked_bytes);
+        unacked + u64::from(self.unsent_bytes.saturating_sub(1))
+    }
+
+    /// Payload sent for the first time.
+    fn first_sent_bytes(&self) -> u64 {
+        self.sent_bytes.saturating_sub(self.retransmitted_bytes)
     }
 
     /// Returns whether the handshake is over, which always measures an RTT.

@@ -7,6 +7,11 @@
 //! once under each controller, as in mixes of one process: the halves are equal by construction,
 //! and the assignment of clients is not random. No record is lost. In real time a block is void if
 //! the host was too busy for its run; its triple is left out.
+//!
+//! Transfers count if they begin after the burn-in, and at least as long before the end of their
+//! block ([`Counted`]), whether they finish or not: one that does not is taken to finish at the end,
+//! a lower bound of its completion time, as in the answers of `knee run`. So neither what is
+//! compared nor the truth depends on which transfers a controller lets finish.
 
 use crate::answers::{Questions, under};
 use crate::error::Error;
@@ -80,9 +85,13 @@ pub struct Rehearsed {
     pub block: Time,
     /// Initial part of a block whose transfers do not count.
     pub burn_in: Time,
-    /// Block and burn-in that the transfers need, if the scenario's are shorter: three times the
-    /// 95th percentile of their completion under A, and the 90th.
-    pub too_short: Option<(Time, Time)>,
+    /// Last part of a block whose transfers do not count.
+    pub tail: Time,
+    /// Length of a block that the transfers need, if the scenario's is shorter: three times the 95th
+    /// percentile of their completion under A.
+    pub block_too_short: Option<Time>,
+    /// Burn-in that they need, if the scenario's is shorter: the 90th percentile.
+    pub burn_in_too_short: Option<Time>,
     /// Results by traffic and size.
     pub classes: Vec<RehearsedClass>,
     /// Classes with too few transfers for a verdict.
@@ -104,6 +113,8 @@ pub struct RehearsedClass {
     pub sizes: &'static str,
     /// Mean number of transfers per block under A.
     pub transfers: f64,
+    /// Triples without a transfer of the class in one of the cells that are compared.
+    pub left_out: u64,
     /// The experiment.
     pub trial: Trial,
     /// Mean true effect with its 95 % interval; `None` if it was not measured.
@@ -121,13 +132,56 @@ enum Which {
 /// Process and size class.
 type Key = (String, usize);
 
+/// The transfers of a block that count, by their begin.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    /// The scenario's warm-up: the burn-in.
+    after: Time,
+    /// Time that all have at least until the end: the burn-in, but between a tenth of the block and
+    /// half of what is left of it.
+    tail: Time,
+}
+
+impl Counted {
+    fn of(scenario: &Scenario) -> Counted {
+        let part = |whole: Time, of: u64| Time::from_nanos(whole.as_nanos() / of);
+        let rest = scenario.duration.saturating_sub(scenario.warmup);
+        let tail = scenario.warmup.max(part(scenario.duration, 10)).min(part(rest, 2));
+        Counted { after: scenario.warmup, tail }
+    }
+}
+
+/// Sums over transfers of a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Half {
+    /// Number of transfers.
+    count: u64,
+    /// Those of them that the end of the block cut off.
+    unfinished: u64,
+    /// Sum of their log speeds.
+    ln_bps: f64,
+}
+
+impl Half {
+    fn merged(self, other: Half) -> Half {
+        Half {
+            count: self.count + other.count,
+            unfinished: self.unfinished + other.unfinished,
+            ln_bps: self.ln_bps + other.ln_bps,
+        }
+    }
+
+    /// Mean log speed; `None` without a transfer.
+    fn mean(self) -> Option<f64> {
+        (self.count > 0).then(|| self.ln_bps / self.count as f64)
+    }
+}
+
 /// Results of a block; arrays hold the halves: A's mix and B's.
 #[derive(Debug, Default)]
 struct Block {
-    /// Number of finished transfers, and the sum of their log speeds.
-    classes: BTreeMap<Key, [(u64, f64); 2]>,
-    /// Number of transfers that began.
-    begun: BTreeMap<Key, [u64; 2]>,
+    /// Transfers that count.
+    classes: BTreeMap<Key, [Half; 2]>,
     /// Retransmitted and sent bytes, by process.
     bytes: BTreeMap<String, (u64, u64)>,
     /// Byte counts as above, by process and window.
@@ -137,8 +191,8 @@ struct Block {
     delay_p95_us: BTreeMap<String, f64>,
     /// Completion times of the transfers of the smallest class, microseconds, by process.
     small_us: BTreeMap<String, Sketch>,
-    /// Completion times of all transfers after the warm-up, microseconds; of those that were cut
-    /// off, the time until then.
+    /// Completion times of all transfers that count, microseconds; of those that were cut off, the
+    /// time until then.
     took_us: Sketch,
     /// Whether the host was too busy for the run.
     is_void: bool,
@@ -150,6 +204,7 @@ impl Block {
         let mut block = Block { is_void, ..Block::default() };
         let (sizes, view) = (size_classes(), run.view(scenario));
         let window = window(scenario).as_nanos().max(1);
+        let counted = Counted::of(scenario);
         for pair in pairs {
             let links =
                 view.links.iter().filter(|link| pair.links.iter().any(|name| name == link.name));
@@ -170,67 +225,71 @@ impl Block {
             };
             let Some(pair) = pairs.iter().find(side) else { continue };
             let half = usize::from(flow.record.name == pair.test_flow);
-            let begin = flow.record.start_ns.saturating_add(view.warmup.as_nanos());
+            let end_ns = flow.record.end_ns;
+            let begin = flow.record.start_ns.saturating_add(counted.after.as_nanos());
+            let begins = begin..=end_ns.saturating_sub(counted.tail.as_nanos());
             for row in &flow.transfers {
                 let end = row.start_ns + row.completion_ns.unwrap_or(0);
                 let at = (pair.name.clone(), end / window);
-                let counted = [
+                let sums = [
                     block.bytes.entry(pair.name.clone()).or_default(),
                     block.windows.entry(at).or_default(),
                 ];
-                for (again, sent) in counted {
+                for (again, sent) in sums {
                     *again += row.retransmitted_bytes;
                     *sent += row.sent_bytes;
                 }
                 let class = sizes.iter().position(|class| class.sizes.contains(row.size_bytes));
-                let Some(class) = class.filter(|_| row.size_bytes > 0 && row.start_ns >= begin)
-                else {
-                    continue;
-                };
-                let key = (pair.name.clone(), class);
-                block.begun.entry(key.clone()).or_default()[half] += 1;
-                let cut_off = scenario.duration.as_nanos().saturating_sub(row.start_ns);
-                block.took_us.add(row.completion_ns.unwrap_or(cut_off) as f64 / 1e3);
-                // Transfers that cross the end of a block do not count.
-                let Some(took) = row.completion_ns.filter(|ns| *ns > 0) else { continue };
+                let counts = row.size_bytes > 0 && begins.contains(&row.start_ns);
+                let Some(class) = class.filter(|_| counts) else { continue };
+                let until_end = end_ns - row.start_ns;
+                let took_ns = row.completion_ns.unwrap_or(until_end).max(1) as f64;
+                block.took_us.add(took_ns / 1e3);
                 if class == 0 {
                     let times = block.small_us.entry(pair.name.clone()).or_default();
-                    times.add(took as f64 / 1e3);
+                    times.add(took_ns / 1e3);
                 }
-                let sum = &mut block.classes.entry(key).or_default()[half];
-                sum.0 += 1;
-                sum.1 += (row.size_bytes as f64 * 8e9 / took as f64).ln();
+                let one = Half {
+                    count: 1,
+                    unfinished: u64::from(row.completion_ns.is_none()),
+                    ln_bps: (row.size_bytes as f64 * 8e9 / took_ns).ln(),
+                };
+                let sum = &mut block.classes.entry((pair.name.clone(), class)).or_default()[half];
+                *sum = sum.merged(one);
             }
         }
         block
     }
 
-    fn halves(&self, key: &Key) -> [(u64, f64); 2] {
+    fn halves(&self, key: &Key) -> [Half; 2] {
         self.classes.get(key).copied().unwrap_or_default()
+    }
+
+    /// Both halves.
+    fn whole(&self, key: &Key) -> Half {
+        let [a, b] = self.halves(key);
+        a.merged(b)
     }
 
     /// Mean over both halves; `None` without a transfer.
     fn mean(&self, key: &Key) -> Option<f64> {
-        let [a, b] = self.halves(key);
-        mean((a.0 + b.0, a.1 + b.1))
+        self.whole(key).mean()
     }
 
-    /// Costs for guards.
-    fn costs(&self, process: &str) -> Costs {
+    /// Costs for guards: the unfinished transfers of this class, the others of its process.
+    fn costs(&self, key: &Key) -> Costs {
+        let (process, whole) = (key.0.as_str(), self.whole(key));
+        let unfinished = (whole.count > 0).then(|| whole.unfinished as f64 / whole.count as f64);
         let (again, sent) = self.bytes.get(process).copied().unwrap_or_default();
         let retransmitted = (sent > 0).then(|| again as f64 / sent as f64);
         let delay = self.delay_p95_us.get(process).copied();
-        Costs::new(retransmitted, delay, self.small_us.get(process).and_then(tail))
+        Costs::new(unfinished, retransmitted, delay, self.small_us.get(process).and_then(tail))
     }
 }
 
 /// The percentile of guards; `None` with too few values.
 fn tail(values: &Sketch) -> Option<f64> {
     values.interpolated(TAIL).filter(|_| values.count() >= TAIL_MIN)
-}
-
-fn mean((count, sum): (u64, f64)) -> Option<f64> {
-    (count > 0).then(|| sum / count as f64)
 }
 
 fn window(scenario: &Scenario) -> Time {
@@ -371,31 +430,37 @@ fn judge(
         }
     }
     let (judged, left_out): (Vec<_>, Vec<_>) =
-        keys.into_iter().partition(|(key, _)| is_judged(groups, key, triples));
+        keys.into_iter().partition(|(key, _)| transfers(groups, key) >= TRANSFERS_MIN);
     if judged.is_empty() {
         return Err(RehearseError::TooFew.into());
     }
     let comparisons = judged.len();
-    let seen = |key: &Key| transfers(groups, key, triples) > 0.0;
-    let left_out = left_out.into_iter().filter(|(key, _)| seen(key));
+    let left_out = left_out.into_iter().filter(|(key, _)| transfers(groups, key) > 0.0);
+    let (block_too_short, burn_in_too_short) = too_short(groups, first);
     Ok(Some(Rehearsed {
         seed: settings.seed.unwrap_or(first.seed),
         triples: done,
         void: done - triples.len() as u64,
-        too_short: too_short(groups, first),
+        block_too_short,
+        burn_in_too_short,
         block: first.duration,
         burn_in: first.warmup,
+        tail: Counted::of(first).tail,
         left_out: left_out.map(|(key, _)| format!("{}, {}", key.0, sizes(&key))).collect(),
         hard_stop: hard_stop(groups, triples, window(first)),
         classes: judged
             .into_iter()
-            .map(|(key, controllers)| RehearsedClass {
-                transfers: transfers(groups, &key, triples),
-                trial: trial(groups, &key, settings, triples, comparisons),
-                truth: truth(groups, &key),
-                sizes: sizes(&key),
-                traffic: key.0,
-                controllers,
+            .map(|(key, controllers)| {
+                let (trial, left_out) = trial(groups, &key, settings, triples, comparisons);
+                RehearsedClass {
+                    transfers: transfers(groups, &key),
+                    trial,
+                    left_out,
+                    truth: truth(groups, &key),
+                    sizes: sizes(&key),
+                    traffic: key.0,
+                    controllers,
+                }
             })
             .collect(),
     }))
@@ -411,24 +476,15 @@ fn with<'g>(groups: &'g [Group], key: &Key) -> impl Iterator<Item = &'g Group> {
     groups.iter().filter(move |group| group.pairs.iter().any(|pair| pair.name == process))
 }
 
-/// Mean number of transfers in a block under A.
-fn transfers(groups: &[Group], key: &Key, triples: &[u64]) -> f64 {
-    let counts = with(groups, key).flat_map(|group| {
-        triples.iter().filter_map(|number| {
-            let [a, b] = group.blocks.get(&Which::Triple(*number, Treatment::Control))?.halves(key);
-            Some((a.0 + b.0) as f64)
-        })
-    });
-    let counts: Vec<f64> = counts.collect();
+/// Mean number of transfers in a block before the first triple. Which classes are judged, and so how
+/// much evidence each needs, depends on these blocks alone: what a verdict says after a triple
+/// stands, whatever follows.
+fn transfers(groups: &[Group], key: &Key) -> f64 {
+    let blocks = with(groups, key).flat_map(|group| &group.blocks);
+    let sound =
+        blocks.filter(|(which, block)| matches!(which, Which::Calibration(..)) && !block.is_void);
+    let counts: Vec<f64> = sound.map(|(_, block)| block.whole(key).count as f64).collect();
     counts.iter().sum::<f64>() / counts.len().max(1) as f64
-}
-
-/// Whether there are enough transfers, and a mean in every cell.
-fn is_judged(groups: &[Group], key: &Key, triples: &[u64]) -> bool {
-    transfers(groups, key, triples) >= TRANSFERS_MIN
-        && triples
-            .iter()
-            .all(|number| with(groups, key).all(|group| cells(group, key, *number).is_some()))
 }
 
 /// Cells of a triple, and the numbers of transfers begun in the halves of its third block.
@@ -440,24 +496,24 @@ fn cells(group: &Group, key: &Key, triple: u64) -> Option<(Cells, [u64; 2])> {
     let cells = Cells {
         control: control.mean(key)?,
         test: test.mean(key)?,
-        halves: [mean(a)?, mean(b)?],
+        halves: [a.mean()?, b.mean()?],
         // Blocks are drawn independently of each other: nothing was known before.
         forecast: None,
-        worse: test.costs(&key.0).worse_than(&control.costs(&key.0)),
+        worse: test.costs(key).worse_than(&control.costs(key)),
         lost: 0.0,
     };
-    Some((cells, half.begun.get(key).copied().unwrap_or_default()))
+    Some((cells, [a.count, b.count]))
 }
 
-/// Builds the trial. Pairs of blocks under A provide the spread of differences, and that of the
-/// guarded costs.
+/// Builds the trial, and counts the triples that it leaves out because a group lacks a transfer in a
+/// cell. Pairs of blocks under A provide the spread of differences, and that of the guarded costs.
 fn trial(
     groups: &[Group],
     key: &Key,
     settings: &RehearseSettings,
     triples: &[u64],
     comparisons: usize,
-) -> Trial {
+) -> (Trial, u64) {
     let (mut speeds, mut costs) = (Vec::new(), Vec::new());
     for group in with(groups, key) {
         for number in 0..settings.calibration {
@@ -467,7 +523,7 @@ fn trial(
                 continue;
             }
             speeds.extend(one.mean(key).zip(other.mean(key)).map(|(one, other)| one - other));
-            costs.push([one, other].map(|block| block.costs(&key.0)));
+            costs.push([one, other].map(|block| block.costs(key)));
         }
     }
     let squares: f64 = speeds.iter().map(|value: &f64| value * value).sum();
@@ -475,34 +531,48 @@ fn trial(
         level: LEVEL,
         comparisons,
         planned: settings.triples as usize,
+        groups: with(groups, key).count(),
         scale: (squares / speeds.len().max(1) as f64).sqrt(),
         guards: Guards::new(&costs),
         covariate: Covariate::default(),
     });
+    let mut left_out = 0;
     for number in triples {
-        let each = with(groups, key).filter_map(|group| cells(group, key, *number));
-        let (row, begun): (Vec<Cells>, Vec<[u64; 2]>) = each.unzip();
+        let each: Option<Vec<_>> =
+            with(groups, key).map(|group| cells(group, key, *number)).collect();
+        let Some(each) = each else {
+            left_out += 1;
+            continue;
+        };
+        let (row, begun): (Vec<Cells>, Vec<[u64; 2]>) = each.into_iter().unzip();
         let halves = begun.iter().fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
         trial.push(&row, &[halves]);
     }
-    trial
+    (trial, left_out)
 }
 
-/// Block and burn-in that the transfers under A need, if the scenario's are shorter. On a live host
-/// blocks last 10 min at least; here the transfers alone decide, since no block affects the next.
-fn too_short(groups: &[Group], first: &Scenario) -> Option<(Time, Time)> {
+/// Block and burn-in that the transfers under A need, each if the scenario's is shorter. On a live
+/// host blocks last 10 min at least; here the transfers alone decide, since no block affects the
+/// next.
+fn too_short(groups: &[Group], first: &Scenario) -> (Option<Time>, Option<Time>) {
     let mut took = Sketch::default();
     for (which, block) in groups.iter().flat_map(|group| &group.blocks) {
         if matches!(which, Which::Calibration(..)) {
             took.merge(&block.took_us);
         }
     }
-    let time = |us: f64| Time::from_nanos((us * 1e3) as u64);
-    let needed = (time(3.0 * took.percentile(TAIL)?), time(took.percentile(0.9)?));
-    (first.duration < needed.0 || first.warmup < needed.1).then_some(needed)
+    let needed = |part, times: f64| {
+        let us = times * took.percentile(part)?;
+        Some(Time::from_nanos((us * 1e3) as u64))
+    };
+    (
+        needed(TAIL, 3.0).filter(|block| first.duration < *block),
+        needed(0.9, 1.0).filter(|burn_in| first.warmup < *burn_in),
+    )
 }
 
-/// Measures the true effect, from runs with the same arrivals under both controllers.
+/// Measures the true effect, from runs with the same arrivals under both controllers. A transfer that
+/// finishes in neither is cut off at the same time in both, so it contributes no difference.
 fn truth(groups: &[Group], key: &Key) -> Option<Interval> {
     let mut found = Vec::new();
     for group in with(groups, key) {

@@ -30,6 +30,8 @@ pub(crate) struct Ended {
     pub send_buffer_limited_us: u64,
     /// Smallest RTT; `None` if not measured.
     pub rtt_min_us: Option<f64>,
+    /// Whether it left data undelivered.
+    pub is_unfinished: bool,
 }
 
 /// Size class, which determines the measure of a connection.
@@ -74,6 +76,8 @@ impl Kind {
 pub struct Cell {
     /// Number of connections.
     pub connections: u64,
+    /// Number of them that ended with data that the other end had not acknowledged.
+    pub unfinished: u64,
     /// Payload acknowledged.
     pub acked_bytes: u64,
     /// Payload sent, retransmissions included.
@@ -100,6 +104,7 @@ impl Cell {
     /// Adds a connection with a weight.
     pub(crate) fn add(&mut self, ended: &Ended, weight: u64) {
         self.connections += weight;
+        self.unfinished += weight * u64::from(ended.is_unfinished);
         self.acked_bytes += weight * ended.acked_bytes;
         self.sent_bytes += weight * ended.sent_bytes;
         self.retransmitted_bytes += weight * ended.retransmitted_bytes;
@@ -120,6 +125,7 @@ impl Cell {
     /// Adds the connections of another cell.
     pub fn merge(&mut self, other: &Cell) {
         self.connections += other.connections;
+        self.unfinished += other.unfinished;
         self.acked_bytes += other.acked_bytes;
         self.sent_bytes += other.sent_bytes;
         self.retransmitted_bytes += other.retransmitted_bytes;
@@ -130,6 +136,11 @@ impl Cell {
         self.throughput_bps.merge(&other.throughput_bps);
         self.busy_us.merge(&other.busy_us);
         self.rtt_min_us.merge(&other.rtt_min_us);
+    }
+
+    /// Fraction of the connections that ended with undelivered data; `None` without connections.
+    pub fn unfinished_ratio(&self) -> Option<f64> {
+        (self.connections > 0).then(|| self.unfinished as f64 / self.connections as f64)
     }
 
     /// Retransmitted fraction of the payload sent; `None` if nothing was sent.

@@ -47,6 +47,14 @@ pub enum LiveError {
     /// No recorded minute lies in the requested periods.
     #[error("nothing in {} was observed in the requested period", .0.display())]
     NothingObserved(PathBuf),
+    /// No connection was seen with one of the controllers to compare.
+    #[error("no connection was seen with the controller {name}")]
+    NoController {
+        /// The controller.
+        name: String,
+        /// Those that were seen.
+        seen: String,
+    },
     /// A table given beside the records is unusable.
     #[error("{}, line {line}: {problem}", path.display())]
     Table {

@@ -33,7 +33,7 @@ pub use live::{Counts, Live, LiveReport};
 pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
 pub use queue::{Queue, Stored};
-pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, report};
+pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, is_begun, report};
 pub use row::{counted, told};
 pub use source::Reports;
 #[cfg(feature = "upload")]

@@ -94,6 +94,7 @@ impl Slot {
 /// Merges another part of the same minute.
 pub(crate) fn add_point(point: &mut ObservedPoint, other: &ObservedPoint) {
     (point.unix_s, point.minutes) = (other.unix_s, 1);
+    point.observed_ns = (point.observed_ns + other.observed_ns).min(MINUTE_S * 1_000_000_000);
     point.connections += other.connections;
     point.acked_bytes += other.acked_bytes;
     point.sent_bytes += other.sent_bytes;

@@ -13,12 +13,15 @@ pub const MINUTES_SCHEMA: &str = "knee-minutes/1";
 
 /// Seconds of a minute.
 pub(crate) const MINUTE_S: u64 = 60;
+const MINUTE_NS: u64 = MINUTE_S * 1_000_000_000;
 
 /// Connections that ended within a minute.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minute {
     /// Start, nanoseconds since 1970 (UTC).
     pub unix_ns: u64,
+    /// Part of it that was observed; 0: all of it, in files that earlier versions wrote.
+    pub observed_ns: u64,
     pub cells: Cells,
     /// Reports dropped by the kernel in this minute, of all kinds.
     pub lost: u64,
@@ -32,6 +35,7 @@ impl Minute {
         ObservedPoint {
             unix_s: self.unix_ns / 1_000_000_000,
             minutes: 1,
+            observed_ns: if self.observed_ns == 0 { MINUTE_NS } else { self.observed_ns },
             connections: sum(|cell| cell.connections),
             acked_bytes: sum(|cell| cell.acked_bytes),
             sent_bytes: sum(|cell| cell.sent_bytes),
@@ -75,7 +79,9 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
         texts("class", &class),
         texts("cc", &|row| row.1.controller.to_string()),
         texts("arm", &|row| row.1.arm.to_string()),
+        integers("observed_ns", |row| row.0.observed_ns),
         integers("connections", |row| row.2.connections),
+        integers("unfinished", |row| row.2.unfinished),
         integers("lost_reports", |row| row.0.lost),
         integers("acked_bytes", |row| row.2.acked_bytes),
         integers("sent_bytes", |row| row.2.sent_bytes),
@@ -92,8 +98,10 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
 }
 
 /// Columns to read, in this order: numbers, then texts.
-const NUMBERS: [&str; 10] = [
+const NUMBERS: [&str; 12] = [
     "minute_unix_ns",
+    "observed_ns",
+    "unfinished",
     "connections",
     "lost_reports",
     "acked_bytes",
@@ -104,6 +112,8 @@ const NUMBERS: [&str; 10] = [
     "receive_limited_ns",
     "send_buffer_limited_ns",
 ];
+/// Columns that earlier versions did not write.
+const ADDED: [&str; 2] = ["observed_ns", "unfinished"];
 const TEXTS: [&str; 7] =
     ["group", "class", "cc", "arm", "throughput_bps_sketch", "busy_us_sketch", "rtt_min_us_sketch"];
 
@@ -118,12 +128,11 @@ pub(crate) fn read(path: &Path, mut take: impl FnMut(Minute)) -> Result<(), Erro
         numbers.chain(TEXTS.iter().map(|name| (*name, Type::Text))).collect();
     let mut names = Names::default();
     let (mut minute, mut wrong) = (None::<Minute>, None);
-    read_columns(path, MINUTES_SCHEMA, &columns, |rows, cells| {
+    read_columns(path, MINUTES_SCHEMA, &columns, &ADDED, |rows, cells| {
         for row in Rows::of(cells, rows) {
             match row.and_then(|row| row.read(&mut names)) {
-                Ok((unix_ns, lost, kind, cell)) => {
-                    if minute.as_ref().is_none_or(|minute| minute.unix_ns != unix_ns) {
-                        let next = Minute { unix_ns, lost, ..Minute::default() };
+                Ok((next, kind, cell)) => {
+                    if minute.as_ref().is_none_or(|minute| minute.unix_ns != next.unix_ns) {
                         minute.replace(next).into_iter().for_each(&mut take);
                     }
                     // A row without connections records the losses of a minute.
@@ -213,11 +222,12 @@ impl<'c> Iterator for Rows<'c> {
 }
 
 impl Read<'_> {
-    /// Returns the start of the minute, its losses, a kind and its cell.
-    fn read(self, names: &mut Names) -> Result<(u64, u64, Kind, Cell), String> {
-        let [unix_ns, connections, lost, acked_bytes, sent_bytes, retransmitted_bytes, rest @ ..] =
+    /// Returns the minute without its cells, a kind and its cell.
+    fn read(self, names: &mut Names) -> Result<(Minute, Kind, Cell), String> {
+        let [unix_ns, observed_ns, unfinished, connections, lost, acked_bytes, rest @ ..] =
             self.numbers;
-        let [timeouts, busy_ns, receive_limited_ns, send_buffer_limited_ns] = rest;
+        let [sent_bytes, retransmitted_bytes, timeouts, busy_ns, rest @ ..] = rest;
+        let [receive_limited_ns, send_buffer_limited_ns] = rest;
         let [group, class, controller, arm, throughput_bps, busy_us, rtt_min_us] = self.texts;
         let classes = size_classes();
         let class = match class {
@@ -230,6 +240,7 @@ impl Read<'_> {
         let sketch = |text: &str| Sketch::parse(text).ok_or(format!("{text:?} is not a sketch"));
         let cell = Cell {
             connections,
+            unfinished,
             acked_bytes,
             sent_bytes,
             retransmitted_bytes,
@@ -243,7 +254,7 @@ impl Read<'_> {
         };
         let (group, controller, arm) = (names.get(group), names.get(controller), names.get(arm));
         let kind = Kind { group, class, controller, arm };
-        Ok((unix_ns, lost, kind, cell))
+        Ok((Minute { unix_ns, observed_ns, lost, ..Minute::default() }, kind, cell))
     }
 }
 
@@ -274,19 +285,20 @@ mod tests {
             timeouts: 1,
             busy_us: 21_000,
             rtt_min_us: Some(20_125.0),
+            is_unfinished: true,
             ..Ended::default()
         };
         let silent = Ended::default();
         let minutes = vec![
             minute(60_000_000_000, 0, &[("a", "bbr", large), ("a", "", small), ("", "", silent)]),
-            minute(120_000_000_000, 3, &[]),
+            Minute { observed_ns: 25_000_000_000, ..minute(120_000_000_000, 3, &[]) },
             minute(180_000_000_000, 1, &[("a", "bbr", large), ("a", "bbr", large)]),
         ];
         write(&path, &minutes).unwrap();
         let mut again = Vec::new();
         read(&path, |minute| again.push(minute)).unwrap();
         let parts = |minutes: &[Minute]| {
-            let part = |m: &Minute| (m.unix_ns, m.lost, m.cells.clone());
+            let part = |m: &Minute| (m.unix_ns, m.observed_ns, m.lost, m.cells.clone());
             minutes.iter().map(part).collect::<Vec<_>>()
         };
         assert_eq!(parts(&again), parts(&minutes));

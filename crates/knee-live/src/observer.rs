@@ -63,6 +63,8 @@ pub struct Observer {
     heard: Vec<(TcpSocket<'static>, Option<Arc<str>>)>,
     prefixes: BTreeMap<IpNet, Arc<str>>,
     part: Part,
+    /// Since when the current minute is observed, since 1970 (UTC).
+    part_from: Duration,
     total: Cells,
     /// The page's state, and the time of its last update.
     live: Option<(Live, Instant)>,
@@ -147,6 +149,7 @@ impl Observer {
             heard: Vec::new(),
             prefixes: BTreeMap::new(),
             part: part_of(unix),
+            part_from: unix,
             total: Cells::default(),
             live: None,
             page: None,
@@ -172,7 +175,7 @@ impl Observer {
     /// are excluded.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn show_on(&mut self, live: Live, page: SocketAddr) {
-        live.now(self.part.clone(), self.counts());
+        live.now(self.part_so_far(), self.counts());
         self.live = Some((live, Instant::now()));
         self.page = Some(page);
     }
@@ -328,7 +331,7 @@ impl Observer {
     pub fn finish(mut self) -> Result<Observed, LiveError> {
         let read = self.record_all();
         let now = self.now();
-        let minute = std::mem::take(&mut self.part).minute;
+        let minute = self.part_so_far().minute;
         self.total.merge(&minute.cells);
         self.files.minute(minute);
         let mut observed = self.observed;
@@ -353,7 +356,12 @@ impl Observer {
     fn turn_minute(&mut self) {
         let next = part_of(self.now());
         if next.minute.unix_ns != self.part.minute.unix_ns {
-            let past = std::mem::replace(&mut self.part, next);
+            let past = self.part_so_far();
+            self.part = next;
+            // The next minute begins where this one ends, unless the clock was set.
+            let ends = Duration::from_nanos(past.minute.unix_ns) + MINUTE;
+            let goes_on = ends == Duration::from_nanos(self.part.minute.unix_ns);
+            self.part_from = if goes_on { ends } else { self.now() };
             self.total.merge(&past.minute.cells);
             if let Some((live, _)) = &self.live {
                 live.ended(&past, &self.total);
@@ -364,12 +372,24 @@ impl Observer {
 
     /// Updates the page once a second.
     fn show(&mut self) {
-        let counts = self.counts();
-        let Some((live, shown)) = &mut self.live else { return };
-        if shown.elapsed() >= SHOWN_INTERVAL {
-            live.now(self.part.clone(), counts);
+        let is_due = |(_, shown): &&(Live, Instant)| shown.elapsed() >= SHOWN_INTERVAL;
+        if self.live.as_ref().filter(is_due).is_none() {
+            return;
+        }
+        let (so_far, counts) = (self.part_so_far(), self.counts());
+        if let Some((live, shown)) = &mut self.live {
+            live.now(so_far, counts);
             *shown += shown.elapsed();
         }
+    }
+
+    /// The current minute, with the part of it that has been observed.
+    fn part_so_far(&self) -> Part {
+        let mut part = self.part.clone();
+        let ends = Duration::from_nanos(part.minute.unix_ns) + MINUTE;
+        let observed = self.now().min(ends).saturating_sub(self.part_from).min(MINUTE);
+        part.minute.observed_ns = nanos(observed).max(1);
+        part
     }
 
     fn counts(&self) -> Counts {

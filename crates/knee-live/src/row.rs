@@ -23,16 +23,10 @@ pub(crate) struct Beside {
     pub weight: f64,
 }
 
-/// Acknowledged payload. The kernel counts FIN, and the opener's SYN, as a byte each when
-/// acknowledged, but not as bytes sent.
-pub(crate) fn acked_bytes(info: &TcpInfo) -> u64 {
-    info.acked_bytes.min(info.sent_bytes.saturating_sub(info.retransmitted_bytes))
-}
-
 /// Contribution of a connection to aggregates, from the kernel's report.
 pub(crate) fn heard(info: &TcpInfo) -> Ended {
     Ended {
-        acked_bytes: acked_bytes(info),
+        acked_bytes: info.delivered_bytes(),
         sent_bytes: info.sent_bytes,
         retransmitted_bytes: info.retransmitted_bytes,
         timeouts: info.total_timeouts.unwrap_or(0).into(),
@@ -40,10 +34,11 @@ pub(crate) fn heard(info: &TcpInfo) -> Ended {
         receive_limited_us: info.receive_limited_us.unwrap_or(0),
         send_buffer_limited_us: info.send_buffer_limited_us.unwrap_or(0),
         rtt_min_us: info.min_rtt().map(|rtt| rtt.as_nanos() as f64 / 1e3),
+        is_unfinished: info.outstanding_bytes() > 0,
     }
 }
 
-/// Contribution of a connection to aggregates, from its row.
+/// Contribution of a connection to aggregates, from its row, which does not say whether it finished.
 pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
     let us = |ns: Option<u64>| ns.unwrap_or(0) / 1000;
     Ended {
@@ -55,6 +50,7 @@ pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
         receive_limited_us: us(row.receive_limited_ns),
         send_buffer_limited_us: us(row.send_buffer_limited_ns),
         rtt_min_us: row.rtt_min_ns.map(|ns| ns as f64 / 1e3),
+        is_unfinished: false,
     }
 }
 
@@ -105,7 +101,7 @@ pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> Con
         connection: socket.cookie,
         start_ns: beside.start_ns,
         end_ns: beside.end_ns,
-        acked_bytes: Some(acked_bytes(info)),
+        acked_bytes: Some(info.delivered_bytes()),
         cc: beside.controller,
         cc_source: ControllerSource::Unknown,
         prefix: beside.prefix,

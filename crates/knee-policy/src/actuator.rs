@@ -100,7 +100,7 @@ impl Means {
 fn programs(policy: &Policy, journal: &mut Journal) -> Result<Box<dyn Actuator>, PolicyError> {
     let lack = || PolicyError::Programs {
         problem: LACKS_CGROUPS.to_string(),
-        advice: "mount it: mount -t cgroup2 none /sys/fs/cgroup".to_string(),
+        advice: knee_host::MOUNT_CGROUPS.to_string(),
     };
     let cgroup = cgroup_root().ok_or_else(lack)?;
     Ok(Box::new(crate::ProgramActuator::attach(policy, &cgroup, journal)?))
@@ -108,7 +108,8 @@ fn programs(policy: &Policy, journal: &mut Journal) -> Result<Box<dyn Actuator>,
 
 #[cfg(not(feature = "bpf"))]
 fn programs(_: &Policy, _: &mut Journal) -> Result<Box<dyn Actuator>, PolicyError> {
-    let advice = "build it with --features bpf, or write actuator = \"route\" in the policy";
+    let advice = "install one with cargo install --path crates/knee --features bpf, or write \
+                  actuator = \"route\" in the policy";
     Err(PolicyError::Programs { problem: LACKS_FEATURE.to_string(), advice: advice.to_string() })
 }
 
@@ -175,6 +176,8 @@ pub struct Returned {
     pub rules: usize,
     /// Routes left alone because somebody changed them, by table.
     pub left: Vec<(u32, IpNet)>,
+    /// Routes left alone because the journal does not list them, though they have Knee's mark.
+    pub unlisted: Vec<(u32, IpNet)>,
     /// Connections returned to their previous controller.
     pub connections: u64,
     /// Connections left alone because their programs have chosen a controller.
@@ -196,6 +199,8 @@ pub struct State {
     pub missing: usize,
     /// Routes that somebody changed or added, by table.
     pub foreign: Vec<(u32, IpNet)>,
+    /// Routes with Knee's mark that the journal does not list: it was cut off, or damaged.
+    pub unlisted: Vec<(u32, IpNet)>,
     /// Connections that got a controller from BPF programs.
     pub connections: Marked,
 }

@@ -46,8 +46,10 @@ impl Host {
         for route in routes_of(&mut self.routes, tables(recorded))?.values() {
             if is_as_made(route, &made) {
                 returned.routes += usize::from(self.routes.remove(route)?);
+            } else if is_unlisted(route, &made) {
+                returned.unlisted.push(key(route));
             } else {
-                returned.left.push((route.table(), route.destination()));
+                returned.left.push(key(route));
             }
         }
         for folder in folders(recorded) {
@@ -70,8 +72,10 @@ impl Host {
         let mut state = State { rules: self.own_rules(recorded)?.len(), ..State::default() };
         let made = made(recorded);
         for route in routes_of(&mut self.routes, tables(recorded))?.values() {
-            if !is_as_made(route, &made) {
-                state.foreign.push((route.table(), route.destination()));
+            if is_unlisted(route, &made) {
+                state.unlisted.push(key(route));
+            } else if !is_as_made(route, &made) {
+                state.foreign.push(key(route));
             } else if route.is_throw() {
                 state.throwing += 1;
             } else {
@@ -169,6 +173,11 @@ pub(crate) fn is_as_made(route: &Route, made: &Made<'_>) -> bool {
         Some(_) => route.controller() == *controller && !route.is_locked(),
     };
     route.protocol() == PROTOCOL && made.get(&key(route)).is_some_and(|each| each.iter().any(is))
+}
+
+/// Whether a route has Knee's mark, but no line of the journal.
+fn is_unlisted(route: &Route, made: &Made<'_>) -> bool {
+    route.protocol() == PROTOCOL && !made.contains_key(&key(route))
 }
 
 /// Folders of the BPF file system that a journal names.

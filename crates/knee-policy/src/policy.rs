@@ -2,6 +2,7 @@
 
 use crate::{Means, Problem};
 use ipnet::IpNet;
+use knee_registry::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -175,18 +176,72 @@ impl Policy {
     ///
     /// All errors in it.
     pub fn parse(text: &str) -> Result<Policy, Vec<Problem>> {
-        let file: PolicyFile = toml::from_str(text).map_err(|error| {
-            vec![Problem {
-                span: error.span().unwrap_or(0..0),
-                message: error.message().trim_end().to_string(),
-                help: "keys and examples: docs/steer.md, knee schema policy".to_string(),
-            }]
-        })?;
+        let file: PolicyFile = toml::from_str(text)
+            .map_err(|error| vec![refused(text, error.span().unwrap_or(0..0), error.message())])?;
         let mut problems = Vec::new();
         let policy = checked(file, &mut problems);
         if problems.is_empty() { Ok(policy) } else { Err(problems) }
     }
 }
+
+/// Says in plain words what the TOML reader refuses.
+fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
+    let said = said.trim_end();
+    let quoted = |part: &str| -> Vec<String> {
+        part.split('`').skip(1).step_by(2).map(str::to_string).collect()
+    };
+    let (first, rest) = said.split_once(", expected ").unwrap_or((said, ""));
+    let wrong = quoted(first).into_iter().next();
+    let known = quoted(rest);
+    let near = wrong.as_deref().and_then(|wrong| nearest(wrong, known.iter().map(String::as_str)));
+    let is_name = first.starts_with("unknown field") || first.starts_with("unknown variant");
+    let value = text.get(span.clone()).unwrap_or_default();
+    let key = text[..span.start.min(text.len())].rsplit('\n').next().unwrap_or_default();
+    let key = key.split('=').next().unwrap_or_default().trim();
+    let example = EXAMPLES.iter().find(|(name, _)| *name == key).map(|(_, example)| *example);
+    let (message, help) = if is_name {
+        let noun = if first.starts_with("unknown field") { "key" } else { "word" };
+        let help = match near {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("write one of {}", known.join(", ")),
+        };
+        (format!("there is no {noun} {}", wrong.unwrap_or_default()), help)
+    } else if first.starts_with("invalid") && !rest.is_empty() {
+        // `integer 70000, expected u16`: names of types mean nothing here.
+        let message = match (key, rest) {
+            ("", _) => said.to_string(),
+            (_, "u16") => format!("{key}: {value} is not from 1 to 65535"),
+            (_, "u32" | "u64") => format!("{key}: {value} is not a whole number of that size"),
+            (_, "a sequence") => format!("{key} is a list, and {value} is none"),
+            _ => format!("{key} cannot be {value}"),
+        };
+        let help = example.map(|example| format!("such as {key} = {example}"));
+        (message, help.unwrap_or_else(|| ALL_KEYS.to_string()))
+    } else {
+        (said.to_string(), ALL_KEYS.to_string())
+    };
+    Problem { span, message, help }
+}
+
+/// Where all keys are.
+const ALL_KEYS: &str = "knee schema policy lists all keys with what they mean";
+/// A value of each key.
+const EXAMPLES: [(&str, &str); 14] = [
+    ("name", "\"edge\""),
+    ("version", "2"),
+    ("expires", "2027-01-31T00:00:00Z"),
+    ("seed", "1"),
+    ("table", "7222"),
+    ("actuator", "\"bpf\""),
+    ("open_connections", "false"),
+    ("stage", "\"host\""),
+    ("begins", "2027-01-31T18:00:00Z"),
+    ("prefixes", "[\"203.0.113.0/24\"]"),
+    ("ports", "[443]"),
+    ("controller", "\"bbr\""),
+    ("control", "\"cubic\""),
+    ("hold_out", "\"5%\""),
+];
 
 fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     let mut say = |span: Range<usize>, message: String, help: &str| {
@@ -452,13 +507,19 @@ hold_out = "0%"
     #[test]
     fn mistakes_are_named() {
         for (right, wrong, place, part, help) in [
-            ("ports = [443]", "port = [443]", "port", "unknown field `port`", "docs/steer.md"),
+            ("ports = [443]", "port = [443]", "port", "no key port", "did you mean ports?"),
+            ("hold_out", "holdout", "holdout", "no key holdout", "did you mean hold_out?"),
+            ("hold_out", "reserve", "reserve", "no key reserve", "one of name, prefixes"),
+            ("ports = [443]", "ports = 443", "443", "ports is a list", "ports = [443]"),
+            ("ports = [443]", "ports = [70000]", "70000", "65535", "ports = [443]"),
+            ("ports = [443]", "ports = [\"a\"]", "\"a\"", "65535", "ports = [443]"),
+            ("\"bbr\"", "true", "true", "controller cannot be true", "controller = \"bbr\""),
             (
                 "name = \"edge\"",
                 "name = \"edge\"\nstage = \"fleet\"",
                 "\"fleet\"",
-                "expected one of `observe`, `canary`, `host`, `site`",
-                "docs/steer.md",
+                "no word fleet",
+                "one of observe, canary, host, site",
             ),
             ("ports = [443]", "ports = [443, 0]", "0", "port 0", "1 to 65535"),
             ("ports = [80]", "ports = []", "\"203.0.113.0/25\"", "of eyeballs", "different ports"),

@@ -28,8 +28,11 @@ pub struct ObservedReport {
     pub silent: u64,
     /// Reports that the kernel dropped for lack of buffer space.
     pub lost_reports: u64,
-    /// Minutes that were observed.
+    /// Minutes of the clock of which something was observed.
     pub minutes: u64,
+    /// Time that was observed, seconds.
+    #[serde(default)]
+    pub observed_s: u64,
     /// Of these, minutes in which more than 1 % of the reports were lost.
     pub minutes_with_loss: u64,
     /// Connections with a row of their own, from which heat maps and providers are
@@ -81,6 +84,10 @@ pub struct ObservedCell {
     pub controller: String,
     /// Number of connections.
     pub connections: u64,
+    /// Of these, connections that ended with data that the other end had not acknowledged; null
+    /// where only rows are counted, which do not say so.
+    #[serde(default)]
+    pub unfinished: Option<u64>,
     /// Payload acknowledged.
     pub acked_bytes: u64,
     /// Payload sent, retransmissions included.
@@ -100,6 +107,12 @@ pub struct ObservedCell {
 }
 
 impl ObservedCell {
+    /// Returns the share of connections that ended with undelivered data; `None` if it is not known.
+    pub fn unfinished_ratio(&self) -> Option<f64> {
+        let unfinished = self.unfinished? as f64;
+        (self.connections > 0).then(|| unfinished / self.connections as f64)
+    }
+
     /// Returns retransmitted payload over sent payload; `None` if nothing was sent.
     pub fn retransmit_ratio(&self) -> Option<f64> {
         (self.sent_bytes > 0).then(|| self.retransmitted_bytes as f64 / self.sent_bytes as f64)
@@ -175,8 +188,11 @@ pub struct ObservedCourse {
 pub struct ObservedPoint {
     /// Its start, seconds since 1970 (UTC).
     pub unix_s: u64,
-    /// Minutes observed in it.
+    /// Minutes of the clock of which something was observed.
     pub minutes: u64,
+    /// Time that was observed in it, nanoseconds.
+    #[serde(default)]
+    pub observed_ns: u64,
     /// Connections that ended.
     pub connections: u64,
     /// Payload acknowledged on these connections.

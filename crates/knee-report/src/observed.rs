@@ -12,7 +12,7 @@ use crate::chart::style;
 use crate::page::environment;
 use knee_present::Table;
 use knee_present::words::{bytes, count, percent, rate, time_us};
-use knee_record::{ObservedReport, rfc3339};
+use knee_record::{ObservedCell, ObservedReport, rfc3339};
 use minijinja::Value;
 use serde::Serialize;
 
@@ -120,9 +120,11 @@ pub fn observed_says(report: &ObservedReport) -> Vec<String> {
             percent(Some(lost_ratio(report)))
         ));
     }
-    let span = report.to_unix_s.saturating_sub(report.from_unix_s);
-    let mut first =
-        format!("{} connections ended within {}", count(report.connections), duration(span));
+    let mut first = format!(
+        "{} connections ended within {}",
+        count(report.connections),
+        duration(report.observed_s)
+    );
     if let Some(spread) = report.large.throughput_bps {
         let half = rate(Some(spread.p50));
         first += &format!("; half of those of 3 MB and more had {half} or more");
@@ -131,14 +133,51 @@ pub fn observed_says(report: &ObservedReport) -> Vec<String> {
         let half = time_us(Some(spread.p50));
         first += &format!("; half of those below 3 MB took {half} or less");
     }
-    let again = report.all.retransmit_ratio();
-    says.push(match again {
-        Some(again) => {
-            format!("{first}. {} of all bytes were retransmitted.", percent(Some(again)))
-        }
-        None => first + ".",
-    });
+    first += ".";
+    if let Some(again) = report.all.retransmit_ratio() {
+        first += &format!(" {} of all bytes were retransmitted.", percent(Some(again)));
+    }
+    if let Some(cut) = report.all.unfinished_ratio().filter(|cut| *cut > 0.0) {
+        first +=
+            &format!(" {} of the connections ended with data undelivered.", percent(Some(cut)));
+    }
+    says.push(first);
+    says.extend(controllers_say(report));
     says
+}
+
+/// Warns where a reader would compare controllers: they carried different connections, and a scan
+/// sees the controllers of long connections only.
+fn controllers_say(report: &ObservedReport) -> Option<String> {
+    let mut names: Vec<&str> = report.controllers.iter().map(|cell| &*cell.controller).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() < 2 {
+        return None;
+    }
+    let mut words = "Do not compare controllers by these figures: they carried different \
+                     connections."
+        .to_string();
+    if let Some((seen, all)) = seen(&report.controllers, |_| true) {
+        words += &format!(
+            " A controller was seen of {} of {} connections; the others were too short to be seen \
+             by a scan, so those are the slow ones. knee observe --bpf sees all.",
+            count(seen),
+            count(all)
+        );
+    }
+    Some(words)
+}
+
+/// Numbers of connections whose controller was seen, and of all, among those that count; `None` if
+/// it was seen of all.
+fn seen(cells: &[ObservedCell], counts: impl Fn(&ObservedCell) -> bool) -> Option<(u64, u64)> {
+    let of = |is_seen: fn(&ObservedCell) -> bool| -> u64 {
+        let cells = cells.iter().filter(|cell| counts(cell) && is_seen(cell));
+        cells.map(|cell| cell.connections).sum()
+    };
+    let (seen, all) = (of(|cell| !cell.controller.is_empty()), of(|_| true));
+    (seen < all).then_some((seen, all))
 }
 
 /// Returns the warning about a comparison of two sets of connections; `None` if there is no
@@ -149,13 +188,12 @@ pub fn observed_warning(report: &ObservedReport) -> Option<&'static str> {
 }
 
 fn facts(report: &ObservedReport) -> Vec<String> {
-    let time = |unix_s: u64| rfc3339(unix_s).replace('T', " ").replace(":00Z", "");
+    // To the minute.
+    let minute = |unix_s: u64| (unix_s + 30) / 60 * 60;
+    let time = |unix_s: u64| rfc3339(minute(unix_s)).replace('T', " ").replace(":00Z", "");
     let mut facts = vec![
         format!("{} to {} UTC", time(report.from_unix_s), time(report.to_unix_s)),
-        match report.minutes {
-            1 => "1 minute observed".to_string(),
-            minutes => format!("{} minutes observed", count(minutes)),
-        },
+        format!("{} observed", duration(report.observed_s)),
         format!(
             "{} reports lost, {}",
             count(report.lost_reports),
@@ -178,7 +216,7 @@ fn lost_ratio(report: &ObservedReport) -> f64 {
 
 /// Formats a duration in its two largest units.
 fn duration(seconds: u64) -> String {
-    let units = [(86_400, "days"), (3600, "h"), (60, "min")];
+    let units = [(86_400, "days"), (3600, "h"), (60, "min"), (1, "s")];
     let mut parts = Vec::new();
     let mut left = seconds;
     for (unit, name) in units {
@@ -191,7 +229,7 @@ fn duration(seconds: u64) -> String {
         }
     }
     parts.truncate(2);
-    if parts.is_empty() { format!("{seconds} s") } else { parts.join(" ") }
+    if parts.is_empty() { "0 s".to_string() } else { parts.join(" ") }
 }
 
 #[cfg(test)]
@@ -200,7 +238,52 @@ mod tests {
 
     #[test]
     fn times_are_said_in_two_units() {
-        let said = [60, 3600, 3660, 86_400 * 2 + 60 * 61, 86_400].map(duration);
-        assert_eq!(said, ["1 min", "1 h", "1 h 1 min", "2 days 1 h", "1 day"]);
+        let said = [60, 3600, 3660, 86_400 * 2 + 60 * 61, 86_400, 425, 7, 0].map(duration);
+        let right = ["1 min", "1 h", "1 h 1 min", "2 days 1 h", "1 day", "7 min 5 s", "7 s", "0 s"];
+        assert_eq!(said, right);
+    }
+
+    fn cell(controller: &str, connections: u64) -> ObservedCell {
+        ObservedCell {
+            class: "1 to 3 MB".to_string(),
+            controller: controller.to_string(),
+            connections,
+            unfinished: Some(connections / 4),
+            ..ObservedCell::default()
+        }
+    }
+
+    /// The time that was observed, not the minutes of the clock that were touched; what did not
+    /// finish; and that a scan only sees the slow ones.
+    #[test]
+    fn the_first_sentences_say_how_long_how_many_and_which() {
+        let report = ObservedReport {
+            from_unix_s: 0,
+            to_unix_s: 480,
+            observed_s: 420,
+            minutes: 8,
+            valid: true,
+            connections: 1554,
+            all: cell("", 1000),
+            controllers: vec![cell("cubic", 40), cell("bbr", 19), cell("", 1495)],
+            ..ObservedReport::default()
+        };
+        let said = observed_says(&report).join(" ");
+        for part in [
+            "within 7 min.",
+            "25 % of the connections ended with data undelivered.",
+            "Do not compare controllers",
+            "of 59 of 1\u{202f}554 connections; the others were too short",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(facts(&report).contains(&"7 min observed".to_string()));
+        // With BPF programs all are seen, and of one there is nothing to compare.
+        let both = vec![cell("cubic", 40), cell("bbr", 19)];
+        let said = observed_says(&ObservedReport { controllers: both, ..report.clone() }).join(" ");
+        assert!(said.contains("Do not compare") && !said.contains("too short"), "{said}");
+        let one = vec![cell("cubic", 40)];
+        let said = observed_says(&ObservedReport { controllers: one, ..report }).join(" ");
+        assert!(!said.contains("Do not compare"), "{said}");
     }
 }

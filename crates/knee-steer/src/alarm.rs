@@ -4,6 +4,10 @@
 const IN_A_ROW: u8 = 2;
 /// Minimum connections for a window's delay and completion to count.
 const CONNECTIONS_MIN: u64 = 10;
+/// Limit on the share of unfinished connections: absolute, and as a multiple of A's; the larger
+/// applies. The minimum of a window's connections for it to count.
+const UNFINISHED: (f64, f64) = (0.05, 3.0);
+const UNFINISHED_CONNECTIONS_MIN: u64 = 40;
 /// Retransmission limit: absolute, and as a multiple of A's ratio; the larger applies.
 const RETRANSMITTED: (f64, f64) = (0.02, 3.0);
 /// Minimum bytes retransmitted, about 20 segments: with fewer, a ratio above the limit may be a single
@@ -23,6 +27,8 @@ pub struct Window {
     pub retransmitted_bytes: u64,
     /// Number of connections that ended.
     pub connections: u64,
+    /// Number of them that ended with undelivered data.
+    pub unfinished: u64,
     /// Sum of their final smoothed RTTs, microseconds.
     pub rtt_us: f64,
     /// Number of them that sent little.
@@ -37,9 +43,15 @@ impl Window {
         self.sent_bytes += other.sent_bytes;
         self.retransmitted_bytes += other.retransmitted_bytes;
         self.connections += other.connections;
+        self.unfinished += other.unfinished;
         self.rtt_us += other.rtt_us;
         self.small += other.small;
         self.small_ln_us += other.small_ln_us;
+    }
+
+    fn unfinished(&self) -> Option<f64> {
+        let enough = self.connections >= UNFINISHED_CONNECTIONS_MIN;
+        enough.then(|| self.unfinished as f64 / self.connections as f64)
     }
 
     fn retransmitted(&self) -> Option<f64> {
@@ -65,6 +77,8 @@ impl Window {
 /// The way in which an arm is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
+    /// Over 5 % of its connections end with undelivered data, and three times A's share.
+    Unfinished,
     /// It retransmits over 2 % and three times A's ratio.
     Retransmissions,
     /// Its round trips are twice as long as A's, and 20 ms longer.
@@ -78,13 +92,13 @@ pub enum Harm {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alarm {
     control: Window,
-    in_a_row: [u8; 3],
+    in_a_row: [u8; 4],
 }
 
 impl Alarm {
     /// Creates an alarm; `control` holds the sums for A so far.
     pub fn new(control: Window) -> Alarm {
-        Alarm { control, in_a_row: [0; 3] }
+        Alarm { control, in_a_row: [0; 4] }
     }
 
     /// Adds a window of B. Returns the reason to stop.
@@ -95,7 +109,9 @@ impl Alarm {
         let late = self.control.completion().map(f64::exp);
         let late = late.map(|us| (COMPLETION_US.1 * us).max(us + COMPLETION_US.0).ln());
         let over = |value: Option<f64>, limit: Option<f64>| Some(value? > limit?);
+        let cut = self.control.unfinished().map(|cut| (UNFINISHED.1 * cut).max(UNFINISHED.0));
         let over = [
+            over(window.unfinished(), cut),
             window.retransmits_over(limit),
             over(window.rtt(), slow),
             over(window.completion(), late),
@@ -107,7 +123,7 @@ impl Alarm {
                 None => {}
             }
         }
-        let harms = [Harm::Retransmissions, Harm::Delay, Harm::Completion];
+        let harms = [Harm::Unfinished, Harm::Retransmissions, Harm::Delay, Harm::Completion];
         harms
             .into_iter()
             .zip(self.in_a_row)
@@ -126,6 +142,7 @@ mod tests {
             sent_bytes: 5_000_000,
             retransmitted_bytes: again,
             connections: 100,
+            unfinished: 2,
             rtt_us: 100.0 * rtt_us,
             small: 100,
             small_ln_us: 100.0 * small_us.ln(),
@@ -137,10 +154,12 @@ mod tests {
     }
 
     /// A retransmits 1 %, so the limit is 3 %: 150 kB of 5 MB. RTTs may reach 40 ms, small
-    /// transfers 200 ms.
+    /// transfers 200 ms. A leaves 2 % unfinished, so the limit is 6 %.
     #[test]
     fn limits_by_hand() {
+        let cut = |unfinished| Window { unfinished, ..window(0, 20e3, 100e3) };
         for (worse, within, harm) in [
+            (cut(7), cut(6), Harm::Unfinished),
             (window(151_000, 20e3, 100e3), window(149_000, 20e3, 100e3), Harm::Retransmissions),
             (window(0, 41e3, 100e3), window(0, 39e3, 100e3), Harm::Delay),
             (window(0, 20e3, 201e3), window(0, 20e3, 199e3), Harm::Completion),

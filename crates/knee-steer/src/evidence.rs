@@ -8,7 +8,13 @@
 //! small and large effects.
 
 /// Stakes for effects from 20 times the scale down to half of it.
-const LAMBDAS: [f64; 6] = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
+pub(crate) const LAMBDAS: [f64; 6] = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
+
+/// Logarithm of a bet's payoff, 1 + tanh(x): exact also where the payoff is next to nothing.
+pub(crate) fn payoff_ln(x: f64) -> f64 {
+    let below = 2.0 * x.min(0.0);
+    below + std::f64::consts::LN_2 - (-2.0 * x.abs()).exp().ln_1p()
+}
 
 /// Evidence so far that B is more than A, and that it is less.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +36,7 @@ impl Evidence {
     pub fn push(&mut self, difference: f64) {
         for (direction, products) in [1.0, -1.0].into_iter().zip(&mut self.products) {
             for (lambda, product) in LAMBDAS.into_iter().zip(products) {
-                *product += (lambda * direction * difference / self.scale).tanh().ln_1p();
+                *product += payoff_ln(lambda * direction * difference / self.scale);
             }
         }
     }

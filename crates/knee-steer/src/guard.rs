@@ -1,6 +1,7 @@
 //! Stops an experiment that does harm.
 
 use crate::evidence::Evidence;
+use crate::power::smallest_effect;
 
 /// Probability that a guard stops an experiment without harm beyond its margin.
 pub const GUARD_LEVEL: f64 = 0.01;
@@ -16,12 +17,18 @@ const DELAY: f64 = 0.2;
 /// Permitted increase of the 95th percentile of the completion time of small transfers, as a part
 /// of A's.
 const COMPLETION: f64 = 0.05;
+/// Permitted increase of the share of transfers that do not finish: absolute, and as a part of A's;
+/// the larger applies. The absolute one is also the least noise that is assumed: pairs of blocks in
+/// which every transfer finishes do not show that all others do.
+const UNFINISHED: (f64, f64) = (0.01, 0.5);
 /// Added to a queueing delay, microseconds, so that a large part of next to nothing is no harm.
 const DELAY_FLOOR_US: f64 = 1000.0;
 
 /// A harm that a guard looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarded {
+    /// More transfers that do not finish.
+    Unfinished,
     /// More retransmissions.
     Retransmissions,
     /// A longer queueing delay, 95th percentile.
@@ -32,26 +39,29 @@ pub enum Guarded {
 
 impl Guarded {
     /// All of them, in the order in which they are checked.
-    pub const ALL: [Guarded; 3] = [Guarded::Retransmissions, Guarded::Delay, Guarded::Completion];
+    pub const ALL: [Guarded; 4] =
+        [Guarded::Unfinished, Guarded::Retransmissions, Guarded::Delay, Guarded::Completion];
 }
 
 /// What a controller costs in a block, for guards; `None` where it was not measured. One value for
 /// each of [`Guarded::ALL`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Costs([Option<f64>; 3]);
+pub struct Costs([Option<f64>; Guarded::ALL.len()]);
 
 impl Costs {
-    /// Creates the costs of a block: the ratio of retransmitted to sent bytes, the 95th percentile
-    /// of the queueing delay, and that of the completion time of small transfers, both in
-    /// microseconds. The percentiles are compared by their logarithms, the delay with 1 ms added.
+    /// Creates the costs of a block: the share of transfers that do not finish, the ratio of
+    /// retransmitted to sent bytes, the 95th percentile of the queueing delay, and that of the
+    /// completion time of small transfers, both in microseconds. The percentiles are compared by
+    /// their logarithms, the delay with 1 ms added.
     pub fn new(
+        unfinished: Option<f64>,
         retransmitted: Option<f64>,
         delay_p95_us: Option<f64>,
         completion_p95_us: Option<f64>,
     ) -> Costs {
         let delay = delay_p95_us.map(|delay| (delay.max(0.0) / DELAY_FLOOR_US).ln_1p());
         let completion = completion_p95_us.filter(|time| *time > 0.0).map(f64::ln);
-        Costs([retransmitted, delay, completion])
+        Costs([unfinished, retransmitted, delay, completion])
     }
 
     /// Means of two compared blocks over several hosts, each with a weight. A value counts for the
@@ -77,7 +87,7 @@ impl Costs {
 
 /// By how much B was worse than A, for each of [`Guarded::ALL`]: a difference of ratios, or of
 /// logarithms of times. `None` if one of the blocks lacks the value.
-pub type Worse = [Option<f64>; 3];
+pub type Worse = [Option<f64>; Guarded::ALL.len()];
 
 /// Stops an experiment once it is certain that B is worse than A by more than a margin: an
 /// e-process on the excess, checked after every triple. Since the order of the blocks is drawn, a
@@ -86,8 +96,10 @@ pub type Worse = [Option<f64>; 3];
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
     margin: f64,
+    scale: f64,
     beyond: Evidence,
     sum: f64,
+    squares: f64,
     count: u64,
     has_stopped: bool,
 }
@@ -95,13 +107,15 @@ pub struct Guard {
 impl Guard {
     /// `margin` is the permitted harm of B; `scale` as in [`Evidence::new`].
     pub fn new(margin: f64, scale: f64) -> Guard {
-        Guard { margin, beyond: Evidence::new(scale), sum: 0.0, count: 0, has_stopped: false }
+        let beyond = Evidence::new(scale);
+        Guard { margin, scale, beyond, sum: 0.0, squares: 0.0, count: 0, has_stopped: false }
     }
 
     /// Adds the amount by which B was worse. Returns whether to stop.
     pub fn push(&mut self, worse: f64) -> bool {
         self.beyond.push(worse - self.margin);
         self.sum += worse;
+        self.squares += worse * worse;
         self.count += 1;
         self.has_stopped |= self.evidence() >= 1.0 / GUARD_LEVEL;
         self.has_stopped
@@ -127,6 +141,26 @@ impl Guard {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
+    /// Returns the smallest harm that stops an experiment of this many triples with a probability of
+    /// 0.8 or more, in the unit of [`Worse`], if triples vary as the blocks under A do; see
+    /// [`smallest_effect`].
+    pub fn smallest_in(&self, triples: usize) -> Option<f64> {
+        self.smallest(self.scale, triples)
+    }
+
+    /// The same for the triples so far, by their own variation.
+    pub fn smallest_so_far(&self) -> Option<f64> {
+        let count = self.count as f64;
+        let mean = self.mean()?;
+        let variance = (self.squares - count * mean * mean).max(0.0) / (count - 1.0).max(1.0);
+        self.smallest(variance.sqrt(), self.count as usize)
+    }
+
+    fn smallest(&self, deviation: f64, triples: usize) -> Option<f64> {
+        let beyond = smallest_effect(self.scale, deviation, triples, 1.0 / GUARD_LEVEL)?;
+        Some(self.margin + beyond)
+    }
+
     /// Returns the e-value that B is worse by more than the margin; it stops from
     /// 1 / [`GUARD_LEVEL`] on.
     pub fn evidence(&self) -> f64 {
@@ -136,14 +170,15 @@ impl Guard {
 
 /// The guards of an experiment, each at [`GUARD_LEVEL`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Guards([Option<Guard>; 3]);
+pub struct Guards([Option<Guard>; Guarded::ALL.len()]);
 
 impl Guards {
-    /// Creates guards from pairs of blocks under A, which give the noise and A's retransmission
-    /// ratio. A harm that no pair measured is not guarded.
+    /// Creates guards from pairs of blocks under A, which give the noise and A's ratios. A harm that
+    /// no pair measured is not guarded.
     ///
-    /// The margins are those of the specification: half a percentage point or half of A's ratio,
-    /// whichever is more; 20 % of the delay; 5 % of the completion time.
+    /// The margins: one percentage point of unfinished transfers or half of A's share, whichever is
+    /// more; half a point of retransmissions or half of A's ratio; 20 % of the delay; 5 % of the
+    /// completion time.
     pub fn new(pairs: &[[Costs; 2]]) -> Guards {
         let guard = |index: usize| {
             let values = pairs.iter().filter_map(|[one, other]| {
@@ -153,12 +188,14 @@ impl Guards {
             let count = (!values.is_empty()).then_some(values.len() as f64)?;
             let squares: f64 = values.iter().map(|[one, other]| (one - other).powi(2)).sum();
             let mean = values.iter().flatten().sum::<f64>() / (2.0 * count);
-            let margin = match Guarded::ALL[index] {
-                Guarded::Retransmissions => RETRANSMITTED.0.max(RETRANSMITTED.1 * mean),
-                Guarded::Delay => DELAY.ln_1p(),
-                Guarded::Completion => COMPLETION.ln_1p(),
+            let scale = (squares / count).sqrt();
+            let (margin, least) = match Guarded::ALL[index] {
+                Guarded::Unfinished => (UNFINISHED.0.max(UNFINISHED.1 * mean), UNFINISHED.0),
+                Guarded::Retransmissions => (RETRANSMITTED.0.max(RETRANSMITTED.1 * mean), 0.0),
+                Guarded::Delay => (DELAY.ln_1p(), 0.0),
+                Guarded::Completion => (COMPLETION.ln_1p(), 0.0),
             };
-            Some(Guard::new(margin, (squares / count).sqrt()))
+            Some(Guard::new(margin, scale.max(least)))
         };
         Guards(std::array::from_fn(guard))
     }
@@ -226,14 +263,17 @@ mod tests {
     }
 
     /// Computed by hand: from 9 to 11 ms of queueing is ln(12 / 10) = ln 1.2, exactly the margin;
-    /// from 100 to 105 ms of completion is ln 1.05. A retransmits 2 %, so its margin is a point.
+    /// from 100 to 105 ms of completion is ln 1.05. A retransmits 2 %, so its margin is a point, and
+    /// leaves 4 % unfinished, so that is two points.
     #[test]
     fn margins_by_hand() {
-        let costs = |again, delay, took| Costs::new(Some(again), Some(delay), Some(took));
+        let all =
+            |cut, again, delay, took| Costs::new(Some(cut), Some(again), Some(delay), Some(took));
+        let costs = |again, delay, took| all(0.04, again, delay, took);
         let usual = costs(0.02, 9e3, 100e3);
         let guards = Guards::new(&[[usual, usual], [usual, usual]]);
         let margins: Vec<f64> = guards.each().map(|(_, guard)| guard.margin()).collect();
-        let at = costs(0.03, 11e3, 105e3).worse_than(&usual);
+        let at = all(0.06, 0.03, 11e3, 105e3).worse_than(&usual);
         for (margin, at) in margins.iter().zip(at) {
             assert!((margin - at.unwrap()).abs() < 1e-12, "{margin} {at:?}");
         }
@@ -242,6 +282,7 @@ mod tests {
             (0..100).find_map(|_| guards.push(&worse.worse_than(&usual)))
         };
         for (above, within, harm) in [
+            (all(0.061, 0.0, 0.0, 0.1), all(0.059, 0.0, 0.0, 0.1), Guarded::Unfinished),
             (costs(0.031, 0.0, 0.1), costs(0.029, 0.0, 0.1), Guarded::Retransmissions),
             (costs(0.0, 11.1e3, 0.1), costs(0.0, 10.9e3, 0.1), Guarded::Delay),
             (costs(0.0, 0.0, 106e3), costs(0.0, 0.0, 104e3), Guarded::Completion),
@@ -254,12 +295,48 @@ mod tests {
         assert!((0..100).all(|_| tiny.clone().push(&worse).is_none()));
     }
 
+    /// In the pairs every transfer finished, so the least noise is assumed: the quarter that does not
+    /// under B stops it within eight triples, a hundredth never, and a triple without any harm does
+    /// not end all evidence.
+    #[test]
+    fn unfinished_transfers_stop_though_none_was_seen_before() {
+        let cut = |share| Costs::new(Some(share), None, None, None);
+        let guards = Guards::new(&[[cut(0.0); 2]; 4]);
+        let after = |shares: &mut dyn Iterator<Item = f64>| {
+            let mut guards = guards.clone();
+            (1..).zip(shares).find_map(|(triple, share)| {
+                guards.push(&cut(share).worse_than(&cut(0.0))).map(|harm| (triple, harm))
+            })
+        };
+        assert_eq!(after(&mut [0.25; 8].into_iter()), Some((7, Guarded::Unfinished)));
+        assert_eq!(after(&mut [0.01; 1000].into_iter()), None);
+        let mixed = &mut [0.25, 0.0, 0.25, 0.25].into_iter().cycle().take(40);
+        assert!(after(mixed).is_some_and(|(triple, _)| triple <= 16));
+    }
+
+    /// Four triples of 1 % and 3 % in turn: the deviation is 1.1547 points, and nothing can be seen
+    /// in so few.
+    #[test]
+    fn a_guard_says_what_it_could_have_seen() {
+        let mut guard = Guard::new(0.005, 0.01);
+        let few = guard.smallest_in(24).unwrap();
+        let many = guard.smallest_in(96).unwrap();
+        assert!(0.005 < many && many < few && few < 0.03, "{many} {few}");
+        assert_eq!((guard.smallest_in(6), guard.smallest_so_far()), (None, None));
+        for at in 0..24 {
+            guard.push(if at % 2 == 0 { -0.01 } else { 0.01 });
+            assert_eq!(guard.smallest_so_far().is_some(), at >= 6, "{at}");
+        }
+        let seen = guard.smallest_so_far().unwrap();
+        assert!((seen / few - 1.0).abs() < 0.05, "{seen} {few}");
+    }
+
     #[test]
     fn what_was_not_measured_is_not_guarded() {
-        let blind = Costs::new(Some(0.01), None, None);
+        let blind = Costs::new(None, Some(0.01), None, None);
         let mut guards = Guards::new(&[[blind, blind]]);
         assert_eq!(guards.each().count(), 1);
-        let slow = Costs::new(Some(0.01), Some(1e6), Some(1e6));
+        let slow = Costs::new(Some(1.0), Some(0.01), Some(1e6), Some(1e6));
         assert!((0..100).all(|_| guards.push(&slow.worse_than(&blind)).is_none()));
         assert_eq!(Guards::new(&[]).each().count(), 0);
     }

@@ -13,6 +13,7 @@
 //! - [`ConfidenceSequence`] says how large it is.
 //! - [`Covariate`] removes noise that was known beforehand.
 //! - [`Guards`], [`HardStop`] and [`Alarm`] end what does harm.
+//! - [`smallest_effect`] says what an experiment can see.
 //! - [`Assignment`] says which connections get what, and [`Arms`] finds the arm of one.
 //! - [`Trial`] puts them together into a [`Verdict`].
 //!
@@ -26,6 +27,7 @@ mod covariate;
 mod design;
 mod evidence;
 mod guard;
+mod power;
 mod trial;
 
 pub use alarm::{Alarm, Harm, Window};
@@ -41,4 +43,5 @@ pub use design::{
 };
 pub use evidence::Evidence;
 pub use guard::{Costs, GUARD_LEVEL, Guard, Guarded, Guards, HardStop, Worse};
+pub use power::smallest_effect;
 pub use trial::{Cells, Effect, Trial, TrialSettings, Verdict};

@@ -5,9 +5,12 @@ use crate::covariate::Covariate;
 use crate::design::sample_ratio_is_off;
 use crate::evidence::Evidence;
 use crate::guard::{Guarded, Guards, Worse};
+use crate::power::smallest_effect;
 
 /// Maximum share of lost records for a valid verdict: losses are biased towards busy times.
 const LOST_MAX: f64 = 0.01;
+/// Largest effect, of the logarithm, that counts as none: 1 %.
+const ALIKE: f64 = 0.01;
 
 /// Settings of a trial.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +22,8 @@ pub struct TrialSettings {
     pub comparisons: usize,
     /// Number of planned triples.
     pub planned: usize,
+    /// Number of groups in each triple.
+    pub groups: usize,
     /// Standard deviation of a difference between blocks under A; see [`Evidence::new`].
     pub scale: f64,
     /// Guards, with the noise from blocks under A.
@@ -53,8 +58,13 @@ pub enum Verdict {
     More,
     /// B is less than A.
     Less,
-    /// Any difference may be chance.
-    NoEffect,
+    /// The interval of the effect lies within 1 % of none.
+    Alike,
+    /// Any difference so far may be chance, and an effect may be hidden by it.
+    Undecided,
+    /// So few triples that no effect could be seen, however large: each at most doubles the
+    /// evidence.
+    TooFew,
     /// A guard ended it.
     Stopped(Guarded),
     /// Invalid: too many records were lost.
@@ -82,6 +92,8 @@ pub struct Trial {
     total: Vec<f64>,
     naive: Vec<f64>,
     neighbours: Vec<f64>,
+    /// Differences on which the evidence rests.
+    bets: Vec<f64>,
     /// Numbers of clients of each set that is checked.
     halves: Vec<[u64; 2]>,
     ended: Option<(Verdict, usize)>,
@@ -96,6 +108,7 @@ impl Trial {
             total: Vec::new(),
             naive: Vec::new(),
             neighbours: Vec::new(),
+            bets: Vec::new(),
             halves: Vec::new(),
             ended: None,
         }
@@ -126,6 +139,7 @@ impl Trial {
             // The factor is known before the triple, so it only changes the stake.
             let (difference, factor) = adjusted(cells);
             self.evidence.push(difference / factor);
+            self.bets.push(difference / factor);
             let harm = self.settings.guards.push(&cells.worse);
             stopped = stopped.or(harm);
         }
@@ -153,8 +167,16 @@ impl Trial {
             return Some(Verdict::Stopped(harm));
         }
         let (value, more) = self.evidence.largest();
-        let sure = value >= self.threshold();
-        sure.then_some(if more { Verdict::More } else { Verdict::Less })
+        // What is faster for leaving transfers unfinished is not: the guard decides then.
+        let is_sure = value >= self.threshold() && !(more && self.leaves_more_unfinished());
+        is_sure.then_some(if more { Verdict::More } else { Verdict::Less })
+    }
+
+    /// Whether B has so far left more transfers unfinished than its guard allows, on average.
+    fn leaves_more_unfinished(&self) -> bool {
+        let mut guards = self.settings.guards.each();
+        let guard = guards.find(|(harm, _)| *harm == Guarded::Unfinished).map(|(_, guard)| guard);
+        guard.is_some_and(|guard| guard.mean().is_some_and(|mean| mean > guard.margin()))
     }
 
     /// E-value from which an effect is certain, for both directions together.
@@ -162,10 +184,46 @@ impl Trial {
         2.0 * self.settings.comparisons.max(1) as f64 / self.settings.level
     }
 
-    /// The verdict so far, and the number of triples after which it was reached; `NoEffect` counts
-    /// all triples.
+    /// The verdict so far, and the number of triples after which it was reached; one that is not
+    /// final counts all triples.
     pub fn verdict(&self) -> (Verdict, usize) {
-        self.ended.unwrap_or((Verdict::NoEffect, self.total.len()))
+        let interval = self.total().and_then(|effect| effect.interval);
+        let so_far = match interval {
+            _ if self.bets.len() < self.triples_min() => Verdict::TooFew,
+            Some((low, high)) if -ALIKE <= low && high <= ALIKE => Verdict::Alike,
+            _ => Verdict::Undecided,
+        };
+        self.ended.unwrap_or((so_far, self.total.len()))
+    }
+
+    /// Whether further triples cannot change the verdict.
+    pub fn is_final(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Returns the least number of differences that can show any effect.
+    pub fn triples_min(&self) -> usize {
+        self.threshold().log2().ceil() as usize
+    }
+
+    /// Returns the smallest effect, of the logarithm, that the planned triples show with a
+    /// probability of 0.8 or more, if they vary as blocks under A do; see
+    /// [`smallest_effect`](crate::smallest_effect).
+    pub fn smallest_planned(&self) -> Option<f64> {
+        let TrialSettings { scale, planned, groups, .. } = self.settings;
+        smallest_effect(scale, scale, planned * groups.max(1), self.threshold())
+    }
+
+    /// Returns the same for the triples so far, by their own variation.
+    pub fn smallest_so_far(&self) -> Option<f64> {
+        let deviation = mean_and_deviation(&self.bets).1;
+        let count = self.bets.len();
+        smallest_effect(self.settings.scale, deviation, count, self.threshold())
+    }
+
+    /// Number of planned triples.
+    pub fn planned(&self) -> usize {
+        self.settings.planned
     }
 
     /// Regression on forecasts; its [`Covariate::remains`] says whether it is used.

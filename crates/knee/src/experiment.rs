@@ -11,16 +11,17 @@ use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::policy::{now_unix, published, read, taken};
 use crate::print::Print;
+use crate::verdicts::{self, amount, change};
 use crate::{interrupt, screen};
 use follow::Follower;
 use knee_lab::Handle;
 use knee_policy::{
-    Actuator, Announcing, Block, BlockFile, Experiment, Host, Journal, Judged, Means, Plan, Policy,
-    PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged, certain_harm,
-    judge, recorded_blocks,
+    Actuator, Announcing, Block, BlockFile, CLASSES, Experiment, Host, Journal, Judged, Means,
+    Plan, Policy, PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged,
+    certain_harm, judge, recorded_blocks,
 };
 use knee_present::words::time_us;
-use knee_steer::{Design, Verdict};
+use knee_steer::Design;
 use site::{First, first, out_of_time, since_1970};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -349,6 +350,7 @@ fn proceed(
             file.push(&block)?;
             tell(policy, &timeline, &block);
             blocks.push(block);
+            tell_visible(policy, &timeline, blocks);
         }
         if done {
             return Ok(Ended::Done);
@@ -432,6 +434,31 @@ fn tell(policy: &Policy, timeline: &Timeline, block: &Block) {
     }
 }
 
+/// Says before the first triple what the experiment can see.
+fn tell_visible(policy: &Policy, timeline: &Timeline, blocks: &[Block]) {
+    if blocks.last().map(|block| block.number + 1) != Some(2 * timeline.calibration) {
+        return;
+    }
+    for one in judged(policy, timeline, &[blocks]).unwrap_or_default() {
+        let Judged { group, class, trial, .. } = &one;
+        let speed = trial.smallest_planned().map(|least| change(-least, None).shown);
+        let harms = trial.guards().each().map(|(harm, guard)| {
+            let least = guard.smallest_in(trial.planned());
+            let least = least.map_or("nothing".to_string(), |by| amount(harm, by).shown);
+            format!("{} {least}", verdicts::name(harm))
+        });
+        screen::say(&format!(
+            "{}, {}: {} triples show a speed of {} or more, up or down, and these harms: {}. Smaller \
+             ones are seldom seen.",
+            policy.groups[*group].name,
+            CLASSES[*class].1,
+            trial.planned(),
+            speed.unwrap_or_else(|| "nothing".to_string()),
+            harms.collect::<Vec<_>>().join(", ")
+        ));
+    }
+}
+
 fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Vec<Judged>> {
     let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
     judge(hosts, timeline, &Design::new(policy.seed), &names)
@@ -459,7 +486,7 @@ fn so_far(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> SoFar {
         Stage::Canary | Stage::Host => certain_harm(&judged),
     };
     let is_final = |one: &Judged| {
-        let is_seen = policy.stage == Stage::Host && one.trial.verdict().0 != Verdict::NoEffect;
+        let is_seen = policy.stage == Stage::Host && one.trial.is_final();
         one.stopped.is_some() || harmed.contains_key(&one.group) || is_seen
     };
     SoFar { is_decided: !judged.is_empty() && judged.iter().all(is_final), harmed }

@@ -57,6 +57,7 @@ mod steer;
 mod sweep;
 mod templates;
 mod train;
+mod verdicts;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};

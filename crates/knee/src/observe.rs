@@ -11,8 +11,8 @@ use knee_lab::Handle;
 use knee_live::{
     Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings, Stored,
 };
-use knee_present::{Cell, Document, Table, number};
-use knee_record::{Error as RecordError, Unit, size_classes};
+use knee_present::{Cell, Document, Head, Table, number};
+use knee_record::{Error as RecordError, MANIFEST, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -84,6 +84,11 @@ fn one_of(text: &str) -> Result<u64, String> {
 /// Observes until it is stopped, then prints a summary.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
+    if arguments.out.join(MANIFEST).exists() {
+        let what = format!("{} has the records of a run", arguments.out.display());
+        return Err(Failure::Usage(what, "write elsewhere with --out DIR".to_string()));
+    }
+    let goes_on = knee_live::holds_observed(&arguments.out);
     let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;
     upload::check(arguments.upload.as_deref())?;
     let mut observer = Observer::begin(Settings {
@@ -106,6 +111,12 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let room = Unit::Bytes.show(observer.buffer_bytes()? as f64);
     let out = arguments.out.display();
     screen::say(&format!("Observing {until}, into {out}; room for reports: {room}."));
+    if goes_on {
+        screen::say(
+            "The files of earlier observations there stay: knee report covers all of them, or a \
+             part with --period.",
+        );
+    }
     // The page lives until this function returns.
     let _page = page.map(|page| page.show(&mut observer)).transpose()?;
     let mut upload = upload::begin(arguments.upload.as_deref(), &arguments.out, &mut observer)?;
@@ -137,9 +148,13 @@ fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
     let named = observed.cells.iter().any(|(kind, _)| !kind.group.is_empty());
     let assigned = observed.cells.iter().any(|(kind, _)| !kind.arm.is_empty());
     let texts = named.then_some("group").into_iter().chain(assigned.then_some("arm"));
-    let texts = texts.chain(["controller", "acknowledged"]).map(knee_present::text);
-    let figures = ["connections", "throughput 5 %", "median", "95 %"].into_iter();
-    let figures = figures.chain(["time median", "95 %", "RTT median", "retransmitted"]).map(number);
+    let texts = texts.map(knee_present::text);
+    // Seven characters less than `acknowledged`, so that the table fits in 120 columns with groups;
+    // of throughput the slow end, which is the low one, and of time the long one.
+    let sizes = Head { column: Some("acknowledged".to_string()), ..knee_present::text("size") };
+    let texts = texts.chain([knee_present::text("controller"), sizes]);
+    let figures = ["connections", "throughput 5 %", "median", "time median", "95 %"].into_iter();
+    let figures = figures.chain(["RTT median", "retransmitted", "unfinished"]).map(number);
     let mut table = Table::new(texts.chain(figures)).called("connections");
     for (kind, cell) in &observed.cells {
         let Some(class) = kind.class else { continue };
@@ -153,19 +168,23 @@ fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
             Cell::count(cell.connections),
             rate(0.05),
             rate(0.5),
-            rate(0.95),
             time(0.5),
             time(0.95),
             Cell::us(cell.rtt_min_us.percentile(0.5)),
             Cell::figure(Unit::Fraction, cell.retransmission_ratio()),
+            Cell::figure(Unit::Fraction, cell.unfinished_ratio()),
         ];
         table.row(group.into_iter().chain(arm).chain(cells));
     }
     let silent = observed.cells.iter().filter(|(kind, _)| kind.class.is_none());
     let silent: u64 = silent.map(|(_, cell)| cell.connections).sum();
     let time = knee_present::words::time_us(Some(observed.seconds * 1e6));
+    let payload = match silent {
+        0 => "all with payload".to_string(),
+        silent => format!("{silent} of them without payload"),
+    };
     let mut words = format!(
-        "\nended    {} connections in {time}; {silent} of them without payload\nrows     {}\n",
+        "\nended    {} connections in {time}; {payload}\nrows     {}\n",
         observed.connections(),
         observed.rows,
     );
@@ -203,12 +222,16 @@ fn says(observed: &Observed) -> String {
         return "No connection ended in this network namespace during that time.".to_string();
     }
     let all = if observed.lost == 0 { "Every" } else { "Nearly every" };
-    format!(
+    let mut words = format!(
         "{all} connection that ended was reported. Time is the time with data to send or \
-         unacknowledged data, throughput the payload acknowledged over it. Without --bpf the \
-         controller is not seen for connections shorter than the ten seconds between two scans. \
-         Do not compare controllers by this table: they carried different connections."
-    )
+         unacknowledged data, throughput the payload acknowledged over it; unfinished are those \
+         that ended with data undelivered."
+    );
+    if observed.cells.iter().any(|(kind, _)| kind.class.is_some() && kind.controller.is_empty()) {
+        words += " The controller was not seen for connections shorter than the ten seconds between \
+                  two scans; with --bpf it is.";
+    }
+    words + " Do not compare controllers by this table: they carried different connections."
 }
 
 fn text(text: &str) -> Cell {
@@ -227,6 +250,7 @@ fn json(observed: &Observed, stored: &Option<Stored>) -> serde_json::Value {
             "controller": &*kind.controller,
             "class": kind.class.map(|class| size_classes()[class].name),
             "connections": cell.connections,
+            "unfinished": cell.unfinished,
             "acked_bytes": cell.acked_bytes,
             "sent_bytes": cell.sent_bytes,
             "retransmitted_bytes": cell.retransmitted_bytes,
@@ -266,6 +290,9 @@ impl From<LiveError> for Failure {
             LiveError::Period { .. } => {
                 let advice = "write it as 2026-11-24T18:00/2026-11-24T22:00, in UTC";
                 Failure::Usage(what, advice.to_string())
+            }
+            LiveError::NoController { ref seen, .. } => {
+                Failure::Usage(what, format!("write two of those that were: {seen}"))
             }
             LiveError::NothingObserved(_) => {
                 Failure::Usage(what, "name another period, or none".to_string())

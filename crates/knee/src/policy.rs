@@ -232,7 +232,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
         Cell::count(state.connections.changed),
     ];
     table.row_with(0, Mood::Neutral, chosen);
-    let whole = state.missing == 0 && state.foreign.is_empty();
+    let whole = state.missing == 0 && state.foreign.is_empty() && state.unlisted.is_empty();
     table.row_with(
         0,
         if state.missing == 0 { Mood::Neutral } else { Mood::Bad },
@@ -258,6 +258,10 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
         false => document
             .said(format!("Changed by others, so left as they are: {}.", foreign.join(", "))),
     };
+    let document = match state.unlisted.is_empty() {
+        true => document,
+        false => document.said(unlisted(&state.unlisted)),
+    };
     let begun = recorded.begun();
     let unrecorded = if begun.is_none() { unrecorded(&rules) } else { Vec::new() };
     let is_unrecorded = !unrecorded.is_empty();
@@ -275,6 +279,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
             "rules": state.rules,
             "missing": state.missing,
             "foreign": foreign,
+            "unlisted": state.unlisted.iter().map(place).collect::<Vec<_>>(),
             "given_connections": state.connections.count(),
             "chosen_since": state.connections.changed,
             "marked_rules": marked,
@@ -305,6 +310,26 @@ fn unrecorded(rules: &[Rule]) -> Vec<String> {
         lines.insert(0, words.to_string());
     }
     lines
+}
+
+/// Says how to remove routes with Knee's mark that the journal does not list.
+fn unlisted(routes: &[(u32, IpNet)]) -> String {
+    let commands: BTreeSet<String> = routes
+        .iter()
+        .map(|(table, net)| {
+            let family = if net.addr().is_ipv6() { "-6 " } else { "" };
+            format!("ip {family}route flush table {table} proto 222")
+        })
+        .collect();
+    let named: Vec<String> = routes.iter().take(NAMED).map(place).collect();
+    let more = routes.len().saturating_sub(NAMED);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    format!(
+        "With Knee's mark, but not in the journal, which was cut off or damaged, so left as they \
+         are: {}{more}. They can be removed by: {}.",
+        named.join(", "),
+        commands.into_iter().collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// Seconds since 1970 (Unix time).
@@ -343,7 +368,8 @@ pub fn roll_back(arguments: &Applied) -> Result<Ending, Failure> {
     all.rules = had.rules - after.rules;
     let document = Document::default().said(taken(&all));
     document.print(arguments.print.format(), &returned(&all))?;
-    Ok(if all.left.is_empty() { Ending::Done } else { Ending::Differs })
+    let is_whole = all.left.is_empty() && all.unlisted.is_empty();
+    Ok(if is_whole { Ending::Done } else { Ending::Differs })
 }
 
 fn returned(returned: &Returned) -> serde_json::Value {
@@ -354,12 +380,13 @@ fn returned(returned: &Returned) -> serde_json::Value {
         "connections": returned.connections,
         "chosen_since": returned.chosen,
         "left": returned.left.iter().map(place).collect::<Vec<_>>(),
+        "unlisted": returned.unlisted.iter().map(place).collect::<Vec<_>>(),
     })
 }
 
 /// Describes what was reverted.
 pub fn taken(returned: &Returned) -> String {
-    let Returned { routes, rules, left, connections, chosen, stuck } = returned;
+    let Returned { routes, rules, left, unlisted: others, connections, chosen, stuck } = returned;
     let left: Vec<String> = left.iter().map(place).collect();
     let mut words = match (*connections, routes + rules) {
         (0, _) => format!("Removed: {routes} routes and {rules} rules."),
@@ -381,6 +408,9 @@ pub fn taken(returned: &Returned) -> String {
         words += &format!(" Changed by others, so left as they are: {}.", left.join(", "));
     } else if *connections == 0 && *routes > 0 {
         words += " Open connections keep their controller.";
+    }
+    if !others.is_empty() {
+        words += &format!(" {}", unlisted(others));
     }
     words
 }
@@ -423,12 +453,25 @@ pub fn read(path: &Path, trust: &Trust, keep: bool) -> Result<Policy, Failure> {
         .map(|(span, name)| knee_policy::Problem {
             span,
             message: format!("this kernel has no controller {name}"),
-            help: format!(
-                "it has {available}; load another with modprobe tcp_{name} or knee cc load {name}"
-            ),
+            help: format!("it has {available}{}", loads(name)),
         })
         .collect();
     if lacking.is_empty() { Ok(policy) } else { Err(errors(lacking)) }
+}
+
+/// How a controller gets into the kernel, if there is a way.
+fn loads(name: &str) -> String {
+    let ours = |one: &&&str| **one == name || one.strip_prefix("knee_") == Some(name);
+    if let Some(ours) = knee_host::BPF_CONTROLLERS.iter().find(ours) {
+        return match cfg!(feature = "bpf") {
+            true => format!("; load this one with knee cc load {ours}"),
+            false => "; a build of Knee with --features bpf can load this one".to_string(),
+        };
+    }
+    match knee_cc::is_in_linux(name) {
+        true => format!("; load this one with modprobe tcp_{name}"),
+        false => String::new(),
+    }
 }
 
 /// Counts open connections by `of`, a function of local port and remote address, and by controller.
@@ -455,7 +498,9 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
     let open = open_connections(group)?;
     let by = if means == Means::Routes { "routes" } else { "prefixes" };
     let figures = [by, "held out", "open now"].map(number);
-    let heads = ["group", "clients", "ports", "controller"].map(text).into_iter().chain(figures);
+    let compares = policy.groups.iter().any(|group| group.control.is_some());
+    let heads = ["group", "clients", "ports", "controller"].map(text).into_iter();
+    let heads = heads.chain(compares.then(|| text("in use (A)"))).chain(figures);
     let mut table = Table::new(heads).called("groups");
     for (index, group) in policy.groups.iter().enumerate() {
         let own = plan.routes.iter().filter(|planned| planned.group == index).count();
@@ -466,15 +511,16 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
             .map(|((_, name), count)| format!("{count} {name}"))
             .collect();
         let held = plan.share_held_out(policy, index);
-        table.row([
+        let control = compares.then(|| group.control.as_deref().unwrap_or("none").into());
+        let open = if open.is_empty() { "none".to_string() } else { open.join(", ") };
+        let first = [
             Cell::from(group.name.as_str()),
-            clients(group).as_str().into(),
-            ports(group).as_str().into(),
+            clients(group).into(),
+            ports(group).into(),
             group.controller.as_str().into(),
-            count(own + placed),
-            Cell::figure(Unit::Fraction, Some(held)),
-            (if open.is_empty() { "none".to_string() } else { open.join(", ") }).as_str().into(),
-        ]);
+        ];
+        let last = [count(own + placed), Cell::figure(Unit::Fraction, Some(held)), open.into()];
+        table.row(first.into_iter().chain(control).chain(last));
     }
     let routes = plan.routes.len();
     let tables: std::collections::BTreeSet<u32> =
@@ -497,6 +543,16 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
     let mut document = Document::default().said(said.trim_end()).table(table);
     if let (None, Some(lack)) = (policy.actuator, programs_lack()) {
         document = document.said(format!("By routes, and only for new connections: {lack}."));
+    }
+    let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
+    for group in &policy.groups {
+        if let Some(control) = group.control.as_ref().filter(|one| **one != default) {
+            document = document.said(format!(
+                "In {}, an experiment compares with {control}, but the host's default is \
+                 {default}: it would give these connections {control} in its blocks under A.",
+                group.name
+            ));
+        }
     }
     for (index, group) in policy.groups.iter().enumerate() {
         let kept: Vec<String> = plan
@@ -608,7 +664,7 @@ impl From<PolicyError> for Failure {
             PolicyError::NotAssignment { .. } => "name another file with --assignment",
             PolicyError::Setting { .. } => "run as root",
             PolicyError::Decided(_) => "change or remove that line, if you want another default",
-            PolicyError::Lacking { .. } => "name one of them, or load one with knee cc load",
+            PolicyError::Lacking { .. } => "name one of them",
         };
         Failure::Host(what, advice.to_string())
     }

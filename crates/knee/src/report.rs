@@ -18,6 +18,9 @@ pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     if knee_live::holds_observed(directory) {
         return observed::report(directory, &arguments.observed, arguments.markdown);
     }
+    if knee_live::is_begun(directory) {
+        return Err(unfinished(directory));
+    }
     if let Some(option) = arguments.observed.given() {
         let what = format!(
             "{option} requires a folder of knee observe, which {} is not",
@@ -35,6 +38,13 @@ pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     }
     screen::print(&format!("{}\n", directory.join(REPORT).display()))?;
     Ok(Ending::Done)
+}
+
+/// The folder of a `knee observe` that has just begun.
+pub fn unfinished(directory: &Path) -> Failure {
+    let what = format!("no file in {} is complete yet", directory.display());
+    let advice = "one appears every 15 minutes, and when knee observe ends".to_string();
+    Failure::Usage(what, advice)
 }
 
 /// Prints the directory's results as Markdown, for a pull request.

@@ -5,12 +5,13 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::print::Print;
 use crate::screen;
+use crate::verdicts::{self, Shown, change, effect, mood, word};
 use crate::{experiment, guard, host_default, policy, signed};
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_present::words::time_us;
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, number, text};
 use knee_statistics::Interval;
-use knee_steer::{Effect, Guarded, Verdict};
+use knee_steer::{Guarded, Verdict};
 
 /// Carries out an action.
 pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
@@ -58,7 +59,6 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
             pairs.push(pair);
         }
     }
-    let length = |time: knee_units::Time| time_us(Some(time.as_nanos() as f64 / 1e3));
     let of = if triples == &planned { String::new() } else { format!(" of {planned}") };
     let title = format!(
         "{}: {triples}{of} triples of blocks of {}, burn-in {}, seed {seed}",
@@ -66,6 +66,38 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
         length(*block),
         length(*burn_in)
     );
+    let threshold = classes.first().map_or(0.0, |class| class.trial.threshold());
+    let legend = format!(
+        "Speed of a transfer: size over completion time, geometric mean. B minus A: all under B \
+         compared with all under A. An effect is significant with evidence of {threshold:.0} or \
+         more. Truth: the same arrivals under each, 95 % interval. Transfers count if they begin \
+         after the burn-in, and {} or more before the end of their block; those that do not finish \
+         count as if they finished then. From 16 triples on with intervals that are valid at any \
+         time.",
+        length(rehearsed.tail)
+    );
+    let document = Document::default().words(screen::wrapped(&title) + "\n");
+    let document = document.table(verdicts(classes)).said(legend).words("\n");
+    let document = classes.iter().fold(document, |all, class| all.said(sentence(class)));
+    let document = cautions(document, rehearsed);
+    let shown = classes.iter().map(|class| Shown {
+        of: &class.traffic,
+        sizes: class.sizes,
+        trial: &class.trial,
+    });
+    document
+        .words("\nWhat the experiment could have seen:\n")
+        .table(verdicts::visible(&shown.collect::<Vec<_>>()))
+        .said(verdicts::VISIBLE)
+        .words("\nHalf and half: shows who takes from whom, not which is better\n")
+        .table(halves(classes))
+        .said(
+            "Split test: transfers under B against those under A beside them. Neighbours: what \
+             those under A lose or gain beside B.",
+        )
+}
+
+fn verdicts(classes: &[RehearsedClass]) -> Table {
     let mut table = Table::new([
         text("traffic"),
         text("objects"),
@@ -73,51 +105,87 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
         number("evidence"),
         number("B minus A"),
         number("truth"),
-        number("half and half"),
-        number("neighbours"),
     ])
     .called("classes");
     for class in classes {
-        table.row_with(2, mood(class.trial.verdict().0), row(class));
+        let (verdict, after) = class.trial.verdict();
+        let evidence = class.trial.evidence();
+        let cells = [
+            Cell::from(class.traffic.as_str()),
+            class.sizes.into(),
+            word(&class.trial).into(),
+            Cell::shown(verdicts::evidence(evidence), evidence).with("after", after as f64),
+            effect(class.trial.total()),
+            class.truth.map_or_else(Cell::default, |truth| {
+                let Interval { mean, low, high, .. } = truth;
+                change(mean, low.zip(high))
+            }),
+        ];
+        table.row_with(2, mood(verdict), cells);
     }
-    let threshold = classes.first().map_or(0.0, |class| class.trial.threshold());
-    let legend = format!(
-        "Speed of a transfer: size over completion time, geometric mean. B minus A: all under B \
-         compared with all under A. Half and half: result of a split of the connections; \
-         neighbours: loss of those that keep A beside B. From 16 triples on with intervals that \
-         are valid at any time. An effect is significant with evidence of {threshold:.0} or more. \
-         Truth: the same arrivals under each, 95 % interval."
-    );
-    let document = Document::default().words(screen::wrapped(&title) + "\n").table(table);
-    let document = document.said(legend).words("\n");
-    let document = classes.iter().fold(document, |all, class| all.said(sentence(class)));
-    let document = rehearsed.hard_stop.iter().fold(document, |all, (triple, time)| {
-        all.said(format!(
+    table
+}
+
+fn halves(classes: &[RehearsedClass]) -> Table {
+    let heads = [text("traffic"), text("objects"), number("split test"), number("neighbours")];
+    let rows = classes.iter().map(|class| {
+        [
+            Cell::from(class.traffic.as_str()),
+            class.sizes.into(),
+            effect(class.trial.naive()),
+            effect(class.trial.neighbours()),
+        ]
+    });
+    Table::new(heads).called("halves").with_rows(rows)
+}
+
+/// What limits the result.
+fn cautions(document: Document, rehearsed: &Rehearsed) -> Document {
+    let triples = rehearsed.triples;
+    let mut said = Vec::new();
+    said.extend(rehearsed.hard_stop.iter().map(|(triple, time)| {
+        format!(
             "On a live host triple {triple} would have been stopped {} into its block under B: \
              two consecutive windows retransmitted over 2 % and three times as much as A.",
             length(*time)
-        ))
-    });
-    let document = rehearsed.too_short.iter().fold(document, |all, (block, burn_in)| {
-        all.said(format!(
-            "Blocks are too short for these transfers: write --set duration={} and --set warmup={} \
-             or more.",
-            written(*block),
+        )
+    }));
+    said.extend(rehearsed.block_too_short.iter().map(|block| {
+        format!(
+            "Blocks are too short for these transfers, of which nineteen in twenty should take at \
+             most a third of one: write --set duration={} or more.",
+            written(*block)
+        )
+    }));
+    said.extend(rehearsed.burn_in_too_short.iter().map(|burn_in| {
+        format!(
+            "The burn-in is too short for these transfers, of which nine in ten should not take \
+             longer: write --set warmup={} or more.",
             written(*burn_in)
-        ))
-    });
-    let document = match rehearsed.void {
-        0 => document,
-        void => document.said(format!(
+        )
+    }));
+    if rehearsed.void > 0 {
+        let void = rehearsed.void;
+        said.push(format!(
             "{void} of {triples} triples are left out: the host was too busy for a run."
-        )),
-    };
-    let left_out = &rehearsed.left_out;
-    match left_out.is_empty() {
-        true => document,
-        false => document
-            .said(format!("Too few transfers in a block for a result: {}.", left_out.join("; "))),
+        ));
     }
+    for class in rehearsed.classes.iter().filter(|class| class.left_out > 0) {
+        said.push(format!(
+            "{}, {}: {} of {triples} triples are left out, because no transfer began in one of \
+             their blocks.",
+            class.traffic, class.sizes, class.left_out
+        ));
+    }
+    let left_out = &rehearsed.left_out;
+    if !left_out.is_empty() {
+        said.push(format!("Too few transfers in a block for a result: {}.", left_out.join("; ")));
+    }
+    said.into_iter().fold(document, Document::said)
+}
+
+fn length(time: knee_units::Time) -> String {
+    time_us(Some(time.as_nanos() as f64 / 1e3))
 }
 
 /// A time as a key takes it, rounded up: whole seconds from one second on.
@@ -128,89 +196,37 @@ fn written(time: knee_units::Time) -> String {
     }
 }
 
-fn row(class: &RehearsedClass) -> [Cell; 8] {
-    let (verdict, after) = class.trial.verdict();
-    [
-        class.traffic.as_str().into(),
-        class.sizes.into(),
-        word(verdict).into(),
-        Cell::shown(evidence(class.trial.evidence()), class.trial.evidence())
-            .with("after", after as f64),
-        effect(class.trial.total()),
-        class.truth.map_or_else(Cell::default, |truth| {
-            let Interval { mean, low, high, .. } = truth;
-            change(mean, low.zip(high))
-        }),
-        effect(class.trial.naive()),
-        effect(class.trial.neighbours()),
-    ]
-}
-
-/// Formats a verdict.
-pub fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::More => "B is faster",
-        Verdict::Less => "B is slower",
-        Verdict::NoEffect => "no effect",
-        Verdict::Stopped(Guarded::Retransmissions) => "stopped: retransmissions",
-        Verdict::Stopped(Guarded::Delay) => "stopped: queueing delay",
-        Verdict::Stopped(Guarded::Completion) => "stopped: small transfers",
-        Verdict::RecordsLost => "invalid: records lost",
-        Verdict::UnlikeHalves => "invalid: unlike halves",
-    }
-}
-
-/// Colour of a verdict.
-pub fn mood(verdict: Verdict) -> Mood {
-    match verdict {
-        Verdict::More => Mood::Good,
-        Verdict::NoEffect => Mood::Neutral,
-        _ => Mood::Bad,
-    }
-}
-
-/// Formats an e-value.
-pub fn evidence(value: f64) -> String {
-    if value < 1e4 { format!("{value:.1}") } else { format!("{value:.0e}") }
-}
-
-/// Formats an effect as a change in per cent.
-pub fn effect(effect: Option<Effect>) -> Cell {
-    effect.map_or_else(Cell::default, |Effect { mean, interval }| change(mean, interval))
-}
-
-/// Formats a difference of logarithms as a change in per cent.
-pub fn change(mean: f64, interval: Option<(f64, f64)>) -> Cell {
-    let per_cent = |value: f64| 100.0 * value.exp_m1();
-    let shown = |value: f64| match per_cent(value) {
-        small if small.abs() < 9.95 => format!("{small:+.1}"),
-        large => format!("{large:+.0}"),
-    };
-    let text = match interval {
-        Some((low, high)) => format!("{} % ({} to {})", shown(mean), shown(low), shown(high)),
-        None => format!("{} %", shown(mean)),
-    };
-    let cell = Cell::shown(text, per_cent(mean));
-    match interval {
-        Some((low, high)) => cell.with("low", per_cent(low)).with("high", per_cent(high)),
-        None => cell,
-    }
-}
-
 /// States the conclusion, and what a split test would have concluded.
 fn sentence(class: &RehearsedClass) -> String {
-    let (verdict, after) = class.trial.verdict();
+    let trial = &class.trial;
+    let (verdict, after) = trial.verdict();
     let [test, control] = &class.controllers;
     let what = match verdict {
         Verdict::More => {
-            format!("{test} is faster than {control}, significant after {after} triples")
+            format!("{test} is better than {control}, significant after {after} triples")
         }
         Verdict::Less => {
-            format!("{test} is slower than {control}, significant after {after} triples")
+            format!("{test} is worse than {control}, significant after {after} triples")
         }
-        Verdict::NoEffect => format!("no significant effect of {test} in {after} triples"),
+        Verdict::Alike => {
+            format!("{test} and {control} are alike: within 1 % after {after} triples")
+        }
+        Verdict::Undecided => {
+            let least = trial.smallest_so_far().map(|least| 100.0 * least.exp_m1());
+            let seen = least.map_or_else(
+                || "nothing".to_string(),
+                |least| format!("an effect of {least:.0} % or more"),
+            );
+            format!("undecided after {after} triples, which show {seen}")
+        }
+        Verdict::TooFew => format!(
+            "too short: {after} of {} triples, and no effect is significant in fewer than {}",
+            trial.planned(),
+            trial.triples_min()
+        ),
         Verdict::Stopped(harm) => {
             let why = match harm {
+                Guarded::Unfinished => "leaves more of these transfers unfinished",
                 Guarded::Retransmissions => "retransmits far more",
                 Guarded::Delay => "has a 95th percentile of the queueing delay over 20 % longer",
                 Guarded::Completion => {
@@ -218,19 +234,18 @@ fn sentence(class: &RehearsedClass) -> String {
                      longer"
                 }
             };
-            format!("stopped after {after} triples, because {test} {why}")
+            format!("{test} is worse: stopped after {after} triples, because it {why}")
         }
-        Verdict::RecordsLost => "too many records were lost for a result".to_string(),
-        Verdict::UnlikeHalves => "the halves differ too much for a result".to_string(),
+        Verdict::RecordsLost => "could not be tried: too many records were lost".to_string(),
+        Verdict::UnlikeHalves => "could not be tried: the halves differ too much".to_string(),
     };
-    let split = class.trial.naive().and_then(|naive| {
+    let split = trial.naive().and_then(|naive| {
         let (low, high) = naive.interval?;
-        let says = match (low > 0.0, high < 0.0) {
-            (true, _) => "faster",
-            (_, true) => "slower",
-            _ => "no faster or slower",
-        };
-        Some(format!("; a split test would have found it {says}"))
+        Some(match (low > 0.0, high < 0.0) {
+            (true, _) => "; a split test would have found it better",
+            (_, true) => "; a split test would have found it worse",
+            _ => "; a split test would have been undecided",
+        })
     });
     format!("{}, {}: {what}{}.", class.traffic, class.sizes, split.unwrap_or_default())
 }

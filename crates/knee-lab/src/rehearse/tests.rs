@@ -8,8 +8,7 @@ const KEY: &str = "all";
 fn block(ln_bps: f64, is_void: bool) -> Block {
     let key = (KEY.to_string(), 0);
     let mut block = Block { is_void, ..Block::default() };
-    block.classes.insert(key.clone(), [(10, 10.0 * ln_bps); 2]);
-    block.begun.insert(key, [10; 2]);
+    block.classes.insert(key, [Half { count: 10, unfinished: 0, ln_bps: 10.0 * ln_bps }; 2]);
     (0..100).for_each(|at| block.took_us.add(1e6 + 1e4 * f64::from(at)));
     block
 }
@@ -68,7 +67,7 @@ fn void_blocks_do_not_count() {
     let rehearsed = judge(&groups, &settings(), &scenario(4, 1)).unwrap().unwrap();
     assert_eq!((rehearsed.triples, rehearsed.void), (8, 2));
     let [class] = rehearsed.classes.as_slice() else { panic!("{rehearsed:?}") };
-    assert_eq!(class.trial.verdict(), (Outcome::NoEffect, 6));
+    assert_eq!(class.trial.verdict(), (Outcome::Undecided, 6));
     assert_eq!(class.trial.total().unwrap().mean, 0.0);
     assert_eq!(class.trial.neighbours().unwrap().mean, 0.0);
 }
@@ -86,7 +85,58 @@ fn a_busy_host_proves_nothing() {
 fn blocks_too_short_for_their_transfers() {
     let groups = [group(&[])];
     let near = |time: Time, s: f64| (time.as_nanos() as f64 / 1e9 / s - 1.0).abs() < 0.022;
-    let (block, burn_in) = too_short(&groups, &scenario(4, 1)).unwrap();
+    let (block, burn_in) = too_short(&groups, &scenario(4, 1));
+    let (block, burn_in) = (block.unwrap(), burn_in.unwrap());
     assert!(near(block, 5.85) && near(burn_in, 1.9), "{block:?} {burn_in:?}");
-    assert_eq!(too_short(&groups, &scenario(7, 2)), None);
+    assert_eq!(too_short(&groups, &scenario(7, 2)), (None, None));
+    // What is long enough is not named.
+    assert!(matches!(too_short(&groups, &scenario(60, 1)), (None, Some(_))));
+    assert!(matches!(too_short(&groups, &scenario(4, 2)), (Some(_), None)));
+}
+
+/// The class is judged by the blocks before the first triple alone: a triple in which it has no
+/// transfer is left out, and neither the threshold nor a verdict reached before changes.
+#[test]
+fn later_blocks_do_not_change_what_was_said() {
+    let with = |triples: u64| {
+        let mut group = group(&[]);
+        group.blocks.retain(|which, _| !matches!(which, Which::Triple(at, _) if *at >= triples));
+        let key = (KEY.to_string(), 1);
+        for (which, block) in &mut group.blocks {
+            // A second class, of which the seventh triple has nothing.
+            if !matches!(which, Which::Triple(6, Treatment::Half)) {
+                let half = block.classes[&(KEY.to_string(), 0)];
+                block.classes.insert(key.clone(), half);
+            }
+            // And B is faster by far.
+            if matches!(which, Which::Triple(_, Treatment::Test)) {
+                for halves in block.classes.values_mut() {
+                    halves.iter_mut().for_each(|half| half.ln_bps += 50.0);
+                }
+            }
+        }
+        judge(&[group], &RehearseSettings { triples: 8, ..settings() }, &scenario(4, 1))
+            .unwrap()
+            .unwrap()
+    };
+    let (before, after) = (with(7), with(8));
+    assert_eq!((before.classes.len(), after.classes.len()), (2, 2));
+    assert_eq!((before.classes[1].left_out, after.classes[1].left_out), (1, 1));
+    for (before, after) in before.classes.iter().zip(&after.classes) {
+        assert_eq!(before.trial.threshold(), after.trial.threshold());
+    }
+    assert_eq!(with(7).classes[0].trial.verdict(), (Outcome::More, 7));
+    assert_eq!(after.classes[0].trial.verdict(), (Outcome::More, 7));
+    // The other class has a triple less.
+    assert_eq!(after.classes[1].trial.verdict(), (Outcome::More, 7));
+    assert_eq!(before.classes[1].trial.verdict().0, Outcome::TooFew);
+}
+
+/// All transfers that count have a tenth of the block until its end at least, and the burn-in.
+#[test]
+fn transfers_count_if_they_have_time_to_finish() {
+    let tail = |duration_s, warmup_s| Counted::of(&scenario(duration_s, warmup_s)).tail;
+    assert_eq!(tail(40, 8), Time::from_secs(8));
+    assert_eq!(tail(40, 0), Time::from_secs(4));
+    assert_eq!(tail(40, 30), Time::from_secs(5));
 }

@@ -31,13 +31,14 @@ pub(crate) fn report(gathered: Gathered) -> ObservedReport {
     let silent = gathered.cells.iter().filter(|((_, kind), _)| kind.class.is_none());
     ObservedReport {
         schema: OBSERVED_REPORT_SCHEMA.to_string(),
-        from_unix_s: gathered.minutes.keys().next().copied().unwrap_or_default(),
-        to_unix_s: gathered.minutes.keys().last().map_or(0, |last| last + MINUTE_S),
+        from_unix_s: from_unix_s(&gathered.minutes),
+        to_unix_s: to_unix_s(&gathered.minutes),
         valid: !is_lost(lost_reports, connections),
         connections,
         silent: silent.map(|(_, cell)| cell.connections).sum(),
         lost_reports,
         minutes: gathered.minutes.len() as u64,
+        observed_s: (sum(|p| p.observed_ns) + 500_000_000) / 1_000_000_000,
         minutes_with_loss: lossy.count() as u64,
         rows: gathered.rows,
         all: told(&all, "", "", ""),
@@ -58,6 +59,26 @@ pub(crate) fn report(gathered: Gathered) -> ObservedReport {
         beside: beside(&gathered),
         objects: objects(&gathered),
     }
+}
+
+/// Begin of what was observed: the first minute was observed until its end, unless it is the only
+/// one.
+fn from_unix_s(minutes: &BTreeMap<u64, ObservedPoint>) -> u64 {
+    let Some((begin, first)) = minutes.first_key_value() else { return 0 };
+    if minutes.len() == 1 { *begin } else { begin + MINUTE_S - observed_s(first) }
+}
+
+/// End of what was observed: the last minute was observed from its begin.
+fn to_unix_s(minutes: &BTreeMap<u64, ObservedPoint>) -> u64 {
+    let last = minutes.last_key_value();
+    last.map_or(0, |(begin, last)| {
+        begin + if minutes.len() == 1 { MINUTE_S } else { observed_s(last) }
+    })
+}
+
+/// Seconds of a minute that were observed.
+fn observed_s(point: &ObservedPoint) -> u64 {
+    (point.observed_ns / 1_000_000_000).min(MINUTE_S)
 }
 
 type Cells<'c> = std::collections::btree_map::Iter<'c, (usize, Kind), Cell>;
@@ -154,12 +175,14 @@ fn providers(gathered: &Gathered) -> Vec<ObservedProvider> {
             let mut all = small.clone();
             all.merge(&large);
             let network = at.map(|at| table.network(at));
+            // From rows.
+            let told = |cell, class| ObservedCell { unfinished: None, ..told(cell, "", class, "") };
             ObservedProvider {
                 asn: network.map(|(number, _)| number),
                 name: network.map_or("", |(_, name)| name).to_string(),
-                all: told(&all, "", "", ""),
-                large: told(&large, "", size_name(Size::Large), ""),
-                small: told(&small, "", size_name(Size::Small), ""),
+                all: told(&all, ""),
+                large: told(&large, size_name(Size::Large)),
+                small: told(&small, size_name(Size::Small)),
             }
         })
         .collect();
@@ -178,6 +201,7 @@ fn course(minutes: &BTreeMap<u64, ObservedPoint>) -> ObservedCourse {
         let step = steps.entry(unix_s).or_default();
         step.unix_s = unix_s;
         step.minutes += minute.minutes;
+        step.observed_ns += minute.observed_ns;
         step.connections += minute.connections;
         step.acked_bytes += minute.acked_bytes;
         step.sent_bytes += minute.sent_bytes;
@@ -249,6 +273,7 @@ fn told(cell: &Cell, group: &str, class: &str, controller: &str) -> ObservedCell
         class: class.to_string(),
         controller: controller.to_string(),
         connections: cell.connections,
+        unfinished: Some(cell.unfinished),
         acked_bytes: cell.acked_bytes,
         sent_bytes: cell.sent_bytes,
         retransmitted_bytes: cell.retransmitted_bytes,

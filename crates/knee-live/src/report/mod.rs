@@ -14,7 +14,7 @@ pub use providers::Providers;
 use crate::files::{CONNECTIONS, ENDING, MINUTES};
 use crate::minutes;
 use crate::{LiveError, row};
-use knee_record::{Error, ObservedReport, each_connection};
+use knee_record::{Error, ObservedReport, PART, each_connection};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +53,13 @@ pub fn holds_observed(directory: &Path) -> bool {
     list(directory, MINUTES).is_ok_and(|files| !files.is_empty())
 }
 
+/// Whether `knee observe` has begun to write to a folder, and completed no file yet.
+pub fn is_begun(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.any(|name| name.contains(CONNECTIONS) && name.ends_with(PART))
+}
+
 /// Reads a folder of `knee observe` and computes its report.
 ///
 /// # Errors
@@ -72,7 +79,17 @@ pub fn report(directory: &Path, settings: ReportSettings) -> Result<ObservedRepo
             gathered.row(end_unix_ns, one, &row::ended(one));
         })?;
     }
-    Ok(assemble::report(gathered))
+    let report = assemble::report(gathered);
+    if let Some(beside) = report.beside.as_ref().filter(|beside| beside.of_controllers) {
+        let mut seen: Vec<&str> = report.controllers.iter().map(|cell| &*cell.controller).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        if let Some(name) = beside.names.iter().find(|name| !seen.contains(&name.as_str())) {
+            seen.retain(|name| !name.is_empty());
+            return Err(LiveError::NoController { name: name.clone(), seen: seen.join(", ") });
+        }
+    }
+    Ok(report)
 }
 
 /// Files with this name prefix, oldest first.
@@ -259,6 +276,20 @@ mod tests {
         }
         // All connections and two groups, with two sizes each.
         assert_eq!(beside.pairs.len(), 6);
+    }
+
+    /// A controller that no connection had is an error, not a table of dashes.
+    #[test]
+    fn a_controller_that_was_not_seen_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &made(), 0);
+        let controllers = Some(["cubic", "vegas"].map(str::to_string));
+        let settings = ReportSettings { controllers, ..ReportSettings::default() };
+        let error = report(folder.path(), settings).unwrap_err();
+        assert!(
+            matches!(&error, LiveError::NoController { name, seen } if name == "vegas" && seen == "bbr, cubic"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -29,9 +29,19 @@ impl FromStr for Period {
 
     fn from_str(text: &str) -> Result<Period, LiveError> {
         let wrong = |problem: String| LiveError::Period { text: text.to_string(), problem };
-        let (from, to) = text.split_once('/').ok_or_else(|| wrong("it has no /".to_string()))?;
+        let (from, to) = text.split_once('/').ok_or_else(|| {
+            wrong(
+                "it needs a begin and an end, in UTC: 2026-11-24T18:00/2026-11-24T22:00"
+                    .to_string(),
+            )
+        })?;
         let read = |part: &str| {
-            unix_s(part).ok_or_else(|| wrong(format!("{part:?} is not a date or a date and time")))
+            unix_s(part).ok_or_else(|| {
+                wrong(format!(
+                    "{part:?} is not a date such as 2026-11-24, or a date and time such as \
+                 2026-11-24T18:00"
+                ))
+            })
         };
         let (from_unix_s, to_unix_s) = (read(from)?, read(to)?);
         if from_unix_s >= to_unix_s {
@@ -124,7 +134,8 @@ mod tests {
             assert_eq!(text.parse::<Period>().unwrap().to_string(), text);
         }
         for (text, part) in [
-            ("2026-11-24", "no /"),
+            ("2026-11-24", "begin and an end, in UTC: 2026-11-24T18:00/"),
+            ("yesterday", "begin and an end"),
             ("2026-11-24/soon", "\"soon\" is not a date"),
             ("2026-11-25/2026-11-24", "ends before it begins"),
         ] {

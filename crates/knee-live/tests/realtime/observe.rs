@@ -97,6 +97,39 @@ fn received(row: &ConnectionRecord) -> u64 {
     row.received_bytes.unwrap() - 1
 }
 
+/// Every fourth receiver goes away before it has read everything, as one whose transfer has stalled
+/// does: these are counted as unfinished, and no others.
+fn connections_that_leave_data_undelivered_are_counted() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::UpToMs(50))?;
+    let folder = tempfile::tempdir().unwrap();
+    let ((), observed) = observed(settings(folder.path()), || {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        for number in 0..80 {
+            let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut far, _) = listener.accept().unwrap();
+            far.set_nonblocking(true).unwrap();
+            // Until no more fits into the buffers.
+            let mut written = 0;
+            while let Ok(part) = far.write(&[7; 65_536]) {
+                written += part;
+            }
+            if number % 4 != 0 {
+                drop(far);
+                let mut all = Vec::new();
+                near.read_to_end(&mut all).unwrap();
+                assert_eq!(all.len(), written);
+                continue;
+            }
+            // Data that was not read: the kernel resets the connection.
+            drop(near);
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let unfinished: u64 = observed.cells.iter().map(|(_, cell)| cell.unfinished).sum();
+    assert_eq!(unfinished, 20, "{observed:?}");
+    Ok(())
+}
+
 /// Over IPv4 and IPv6.
 fn every_row_is_right() -> Result<(), Skipped> {
     let _turn = turn(Pauses::UpToMs(50))?;

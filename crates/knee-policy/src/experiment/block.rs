@@ -21,11 +21,22 @@ const TAIL_MIN: u64 = 20;
 pub struct Sums {
     /// Number of connections.
     pub count: u64,
+    /// Those of them that ended, or were open at the end of the block, with data that the other end
+    /// had not acknowledged. Blocks written before this was counted have none.
+    #[serde(default)]
+    pub unfinished: u64,
     /// Sum of the logarithms of their rates (bit/s).
     pub ln_bps: f64,
 }
 
 impl Sums {
+    /// Adds the sums of other connections.
+    pub(super) fn merge(&mut self, other: Sums) {
+        self.count += other.count;
+        self.unfinished += other.unfinished;
+        self.ln_bps += other.ln_bps;
+    }
+
     pub(super) fn mean(self) -> Option<f64> {
         (self.count > 0).then(|| self.ln_bps / self.count as f64)
     }
@@ -126,33 +137,47 @@ impl GroupBlock {
             sent_bytes: sent,
             retransmitted_bytes: again,
             connections: self.times.rtt_us.count(),
+            unfinished: self.classes.as_flattened().iter().map(|sums| sums.unfinished).sum(),
             rtt_us: self.times.rtt_us.sum(),
             small: self.times.small_us.count(),
             small_ln_us: self.times.small_us.sum_of_logarithms(),
         }
     }
 
-    /// Costs for guards, with the path's RTT without a queue, microseconds.
-    pub(super) fn costs(&self, rtt_min_us: Option<u32>) -> Costs {
+    /// Costs for guards, with the path's RTT without a queue, microseconds: the unfinished
+    /// connections of a class, the others of the whole group.
+    pub(super) fn costs(&self, class: usize, rtt_min_us: Option<u32>) -> Costs {
         let queue = tail(&self.times.rtt_us).zip(rtt_min_us);
         let queue = queue.map(|(rtt, rtt_min)| rtt - f64::from(rtt_min));
         let sent = (self.bytes[1] > 0).then(|| self.retransmitted());
-        Costs::new(sent, queue, tail(&self.times.small_us))
+        let Sums { count, unfinished, .. } = self.whole(class);
+        let unfinished = (count > 0).then(|| unfinished as f64 / count as f64);
+        Costs::new(unfinished, sent, queue, tail(&self.times.small_us))
+    }
+
+    /// Both controllers together.
+    fn whole(&self, class: usize) -> Sums {
+        let mut whole = Sums::default();
+        self.classes[class].iter().for_each(|sums| whole.merge(*sums));
+        whole
     }
 
     pub(super) fn mean(&self, class: usize) -> Option<f64> {
-        let [a, b] = self.classes[class];
-        Sums { count: a.count + b.count, ln_bps: a.ln_bps + b.ln_bps }.mean()
+        self.whole(class).mean()
     }
 
     pub(super) fn count(&self, class: usize) -> u64 {
-        self.classes[class].iter().map(|sums| sums.count).sum()
+        self.whole(class).count
     }
 }
 
 /// Describes a harm.
 pub(crate) fn name(harm: Harm) -> String {
     match harm {
+        Harm::Unfinished => {
+            "five in a hundred of its connections, and three times as many as A's, end with data \
+             undelivered"
+        }
         Harm::Retransmissions => "it retransmits over 2 % and three times as much as A",
         Harm::Delay => "its round trips are twice as long as A's, and 20 ms longer",
         Harm::Completion => "its small transfers take twice as long as A's, and 20 ms longer",
@@ -163,6 +188,9 @@ pub(crate) fn name(harm: Harm) -> String {
 /// Describes a harm of which a guard is certain.
 pub(crate) fn guarded(harm: Guarded) -> String {
     match harm {
+        Guarded::Unfinished => {
+            "it is certain that it leaves more transfers unfinished than the margin allows"
+        }
         Guarded::Retransmissions => "it is certain that it retransmits more than the margin allows",
         Guarded::Delay => {
             "it is certain that its queueing delay (95th percentile) is longer than the margin \

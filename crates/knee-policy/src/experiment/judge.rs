@@ -191,9 +191,9 @@ pub(super) fn triple_of<'b>(
 
 /// Costs of a group in blocks that are compared. The smallest RTT is that of all of them, so that
 /// the order of the blocks does not decide which one is compared with the path without a queue.
-fn costs<const N: usize>(blocks: [&GroupBlock; N]) -> [Costs; N] {
+fn costs<const N: usize>(blocks: [&GroupBlock; N], class: usize) -> [Costs; N] {
     let rtt_min_us = blocks.iter().filter_map(|block| block.times.rtt_min_us).min();
-    blocks.map(|block| block.costs(rtt_min_us))
+    blocks.map(|block| block.costs(class, rtt_min_us))
 }
 
 /// What the day before says about the block under B less that under A: the group's means at the same
@@ -247,7 +247,7 @@ fn cells(
         .map(|(one, _)| Some((one.weights[0], forecast(one, order, (group, class), timeline)?)))
         .collect();
     let costs = with.iter().map(|(one, _)| {
-        let [control, test, _] = costs(places.map(|place| &one.three[place].groups[group]));
+        let [control, test, _] = costs(places.map(|place| &one.three[place].groups[group]), class);
         (one.weights[1], [control, test])
     });
     let [of_control, of_test] = Costs::mean(&costs.collect::<Vec<_>>());
@@ -286,7 +286,8 @@ fn settings(
             Some((weights[0], one.mean(class)? - other.mean(class)?))
         });
         speeds.extend(mean(&each.collect::<Vec<_>>()));
-        let each: Vec<_> = sound().map(|(weights, pair)| (weights[1], costs(pair))).collect();
+        let each = sound().map(|(weights, pair)| (weights[1], costs(pair, class)));
+        let each: Vec<_> = each.collect();
         if !each.is_empty() {
             pairs.push(Costs::mean(&each));
         }
@@ -296,6 +297,7 @@ fn settings(
         level: LEVEL,
         comparisons,
         planned: timeline.triples as usize,
+        groups: 1,
         scale: (squares / speeds.len().max(1) as f64).sqrt(),
         guards: Guards::new(&pairs),
         covariate: Covariate::default(),

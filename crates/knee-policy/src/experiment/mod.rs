@@ -1,9 +1,10 @@
 //! An experiment on this host: whole blocks of time under the controller in use, under the one on
 //! trial, and half and half, in an order drawn from the policy's seed.
 //!
-//! Connections count if they begin after a block's burn-in and end within the block. They are
-//! classified by group and delivered bytes. Times come from the caller and must not depend on the
-//! setting of a clock.
+//! Connections count if they begin after a block's burn-in and have sent something when they end, or
+//! when the block does: those that then have undelivered data are unfinished, and count with what
+//! they have delivered in the time that it took. They are classified by group and by the bytes that
+//! the application wrote. Times come from the caller and must not depend on the setting of a clock.
 
 mod block;
 mod judge;
@@ -214,6 +215,7 @@ impl Experiment {
         }
         self.last = now;
         if self.first + self.timeline.number_at(now) > self.block.number {
+            self.hear(now, true)?;
             step.block = Some(self.leave(actuator)?);
             // If the process missed whole blocks, each of them is void.
             self.block.number += 1;
@@ -223,7 +225,7 @@ impl Experiment {
             }
             self.enter(now, actuator)?;
         }
-        self.hear(now)?;
+        self.hear(now, false)?;
         if now >= self.window_end {
             self.window_end = now + self.window_length();
             step.stopped = self.close_window();
@@ -345,7 +347,8 @@ impl Experiment {
         self.block.refused += refused;
     }
 
-    fn hear(&mut self, now: Duration) -> Result<(), PolicyError> {
+    /// Counts what has ended; at the end of the block also what is open and unfinished.
+    fn hear(&mut self, now: Duration, at_end: bool) -> Result<(), PolicyError> {
         let begin = self.timeline.begin(self.block.number - self.first);
         let (counts_from, end) = (begin + self.timeline.burn_in, begin + self.timeline.block);
         let treatments: Vec<(Treatment, [u8; 16])> = self
@@ -359,7 +362,7 @@ impl Experiment {
         let observed = self.is_observed();
         let chosen = self.reads_back.then_some(self.chosen);
         let Experiment { watch, groups, block, kept, .. } = self;
-        let counted = watch.step(now, |told| {
+        let counted = watch.step(now, at_end, |told| {
             let found = groups.iter().enumerate().find_map(|(index, group)| {
                 let fits = group.ports.is_empty() || group.ports.contains(&told.local_port);
                 let prefix = group.prefixes.iter().find(|(net, _)| net.contains(&told.remote));
@@ -371,7 +374,8 @@ impl Experiment {
             }
             // Connections from before the block have another controller, and what they sent until the
             // first listing is not of this block.
-            let Some(not_before) = told.not_before.filter(|at| *at >= begin && now < end) else {
+            let is_now = now < end || at_end;
+            let Some(not_before) = told.not_before.filter(|at| *at >= begin && is_now) else {
                 return;
             };
             let (group, record) = (&mut groups[index], &mut block.groups[index]);
@@ -394,7 +398,9 @@ impl Experiment {
             watched(group, &told, tested, *treatment);
             record.bytes[0] += told.again;
             record.bytes[1] += told.sent;
-            if told.has_ended && not_before >= counts_from {
+            let is_unfinished = told.info.outstanding_bytes() > 0;
+            let is_cut_off = at_end && !told.has_ended && is_unfinished;
+            if (told.has_ended || is_cut_off) && (counts_from..end).contains(&not_before) {
                 group.parts[usize::from(tested)].insert(part);
                 time(&mut record.times, &told);
                 count(record, &told, usize::from(tested));
@@ -438,8 +444,9 @@ fn watched(group: &mut Group, told: &Told<'_>, tested: bool, treatment: Treatmen
     if told.has_ended && told.info.srtt_us > 0 {
         one.connections = 1;
         one.rtt_us = told.info.srtt_us.into();
+        one.unfinished = u64::from(told.info.outstanding_bytes() > 0);
         let busy = told.info.busy_us.filter(|busy| *busy > 0);
-        if let Some(busy) = busy.filter(|_| delivered(told) < SMALL_BYTES) {
+        if let Some(busy) = busy.filter(|_| written(told) < SMALL_BYTES) {
             one.small = 1;
             one.small_ln_us = (busy as f64).ln();
         }
@@ -456,24 +463,27 @@ fn time(times: &mut Times, told: &Told<'_>) {
     let found = told.info.min_rtt().map(|_| told.info.min_rtt_us);
     times.rtt_min_us = times.rtt_min_us.into_iter().chain(found).min();
     times.rtt_us.add(told.info.srtt_us.into());
-    let busy = told.info.busy_us.filter(|_| (1..SMALL_BYTES).contains(&delivered(told)));
+    let busy = told.info.busy_us.filter(|_| (1..SMALL_BYTES).contains(&written(told)));
     times.small_us.add(busy.unwrap_or(0) as f64);
 }
 
 /// Adds a connection to its class.
 fn count(record: &mut GroupBlock, told: &Told<'_>, arm: usize) {
-    let (bytes, busy_us) = (delivered(told), told.info.busy_us.unwrap_or(0));
+    let (bytes, busy_us) = (written(told), told.info.busy_us.unwrap_or(0));
     if bytes == 0 || busy_us == 0 {
         return;
     }
     let class = CLASSES.iter().position(|(below, _)| bytes < *below);
-    let sums = &mut record.classes[class.unwrap_or(CLASSES.len() - 1)][arm];
-    sums.count += 1;
-    sums.ln_bps += (bytes as f64 * 8e6 / busy_us as f64).ln();
+    // If nothing has arrived in this time, its rate is below that of a segment.
+    let arrived = told.info.delivered_bytes().max(told.info.mss.max(1).into()).min(bytes);
+    record.classes[class.unwrap_or(CLASSES.len() - 1)][arm].merge(Sums {
+        count: 1,
+        unfinished: u64::from(told.info.outstanding_bytes() > 0),
+        ln_bps: (arrived as f64 * 8e6 / busy_us as f64).ln(),
+    });
 }
 
-/// Delivered payload. The kernel counts SYN and FIN as a byte each when acknowledged, but not as
-/// bytes sent.
-fn delivered(told: &Told<'_>) -> u64 {
-    told.info.acked_bytes.min(told.info.sent_bytes.saturating_sub(told.info.retransmitted_bytes))
+/// Payload that the application has written: of a connection that has finished, what it delivered.
+fn written(told: &Told<'_>) -> u64 {
+    told.info.delivered_bytes() + told.info.outstanding_bytes()
 }

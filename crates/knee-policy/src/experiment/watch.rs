@@ -58,24 +58,32 @@ impl Watch {
         Ok(Watch { closed, interval, looks: Default::default() })
     }
 
-    /// Reports ended connections, and lists the live ones when due.
+    /// Reports ended connections, without waiting if `lists`, and lists the live ones if that or
+    /// when due.
     pub fn step(
         &mut self,
         now: Duration,
+        lists: bool,
         mut each: impl FnMut(Told<'_>),
     ) -> Result<Counted, PolicyError> {
-        if self.looks[0].0.is_none_or(|at| now.saturating_sub(at) >= self.interval) {
+        let is_due = self.looks[0].0.is_none_or(|at| now.saturating_sub(at) >= self.interval);
+        if is_due && !lists {
             self.look(now, &mut each)?;
         }
         let Watch { closed, looks, .. } = self;
         let unseen = Living { not_before: looks[1].0, again: 0, sent: 0 };
-        let heard = closed.hear(PATIENCE, BATCH, |socket| {
+        let patience = if lists { Duration::ZERO } else { PATIENCE };
+        let heard = closed.hear(patience, BATCH, |socket| {
             let Some(info) = socket.info.filter(|_| socket.remote.port() != 0) else { return };
             let known = looks.iter_mut().find_map(|(_, living)| living.remove(&socket.cookie));
             each(told(&socket, info, known.unwrap_or(unseen), true));
         });
         let heard = heard
             .map_err(|error| HostError::call("receive reports of connections that end", error))?;
+        // Those that have ended are reported by now, and are not in the list.
+        if lists {
+            self.look(now, &mut each)?;
+        }
         Ok(Counted { reports: heard.reports, lost: heard.dropped })
     }
 

@@ -191,7 +191,7 @@ fn judged(change: impl Fn(u64, Treatment, &mut Block)) -> Judged {
     for (number, treatment) in (0..).zip(calibration.chain(tried)) {
         // Noise of 2 %, of no simple pattern.
         let noise = (number * 89 % 144) as f64 / 144.0 * 0.07;
-        let sums = Sums { count: 100, ln_bps: 100.0 * (15.0 + noise) };
+        let sums = Sums { count: 100, unfinished: 0, ln_bps: 100.0 * (15.0 + noise) };
         let mut group = GroupBlock::default();
         group.classes[0] = match treatment {
             Treatment::Half => [sums; 2],
@@ -219,7 +219,7 @@ fn lost_records_invalidate() {
             }
         })
     };
-    assert_eq!(judged(|_, _, _| {}).trial.verdict().0, Verdict::NoEffect);
+    assert_eq!(judged(|_, _, _| {}).trial.verdict().0, Verdict::Undecided);
     assert_eq!(lose(0).trial.verdict().0, Verdict::More);
     assert_eq!(lose(9).trial.verdict().0, Verdict::More);
     assert_eq!(lose(31).trial.verdict().0, Verdict::RecordsLost);
@@ -234,7 +234,7 @@ fn void_blocks_say_nothing() {
             block.void = Some("it began 100 s late".to_string());
         }
     });
-    assert_eq!(judged.trial.verdict().0, Verdict::NoEffect);
+    assert_eq!(judged.trial.verdict().0, Verdict::Undecided);
     assert!((6..=18).contains(&judged.left_out), "{}", judged.left_out);
     assert!(judged.trial.total().is_none_or(|total| total.mean.abs() < 0.1));
 }

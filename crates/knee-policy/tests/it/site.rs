@@ -32,7 +32,7 @@ fn host(
     let block = |number| {
         let treatment = order(design, timeline, number);
         let (count, mean) = each(number, treatment);
-        let sums = Sums { count, ln_bps: count as f64 * mean };
+        let sums = Sums { count, unfinished: 0, ln_bps: count as f64 * mean };
         let mut group = GroupBlock { parts: [500, 500], ..GroupBlock::default() };
         group.classes[0] = match treatment {
             Treatment::Control => [sums, Sums::default()],
@@ -121,7 +121,7 @@ fn a_site_sees_more_than_its_hosts() {
     let hosts: Vec<Vec<Block>> = (0..40).map(host).collect();
     let found = |hosts: &[Vec<Block>]| judged(hosts, &timeline, &design).trial.verdict().0;
     assert_eq!(found(&hosts), Verdict::More);
-    let alone = hosts.chunks(1).filter(|one| found(one) != Verdict::NoEffect).count();
+    let alone = hosts.chunks(1).filter(|one| found(one) != Verdict::Undecided).count();
     assert!(alone <= 8, "{alone}");
 }
 
@@ -142,11 +142,11 @@ fn each_host_is_checked() {
         hosts(&|index, block| block.groups[0].parts = of[index]).trial.verdict().0
     };
     // The same clients on each host: 60 more of 1,000 are 1.9 deviations, once, not four times.
-    assert_eq!(parts([[530, 470]; 4]), Verdict::NoEffect);
+    assert_eq!(parts([[530, 470]; 4]), Verdict::Undecided);
     assert_eq!(parts([[500, 500], [500, 500], [600, 400], [500, 500]]), Verdict::UnlikeHalves);
     // Lost records on one host: 10 of 1,010, and 11 of 1,011.
     let lost = |each| hosts(&|index, block| block.lost = if index == 2 { each } else { 0 });
-    assert_eq!(lost(10).trial.verdict().0, Verdict::NoEffect);
+    assert_eq!(lost(10).trial.verdict().0, Verdict::Undecided);
     assert_eq!(lost(11).trial.verdict().0, Verdict::RecordsLost);
     let stopped = hosts(&|index, block| {
         block.groups[0].stopped = (index == 2).then(|| "harm".to_string());
@@ -175,7 +175,7 @@ fn a_late_host_only_tells_of_harm() {
         block.lost = 500;
         block.groups[0].parts = [900, 100];
     });
-    assert_eq!(unlike.trial.verdict().0, Verdict::NoEffect);
+    assert_eq!(unlike.trial.verdict().0, Verdict::Undecided);
     let stopped = with(&|block| {
         block.groups[0].stopped = (block.number == 12).then(|| "harm".to_string());
     });

@@ -80,7 +80,7 @@ pub fn read_sweep_runs(path: &Path, keys: &[SweepKey]) -> Result<Vec<SweepRunAt>
 fn texts(path: &Path, names: &[&str]) -> Result<Vec<Vec<String>>, Error> {
     let wanted: Vec<(&str, Kind)> = names.iter().map(|name| (*name, Kind::Text)).collect();
     let mut columns: Vec<Vec<String>> = vec![Vec::new(); names.len()];
-    read_columns(path, SCHEMA, &wanted, |_, cells| {
+    read_columns(path, SCHEMA, &wanted, &[], |_, cells| {
         for (column, cells) in columns.iter_mut().zip(cells) {
             let Cells::Texts(values, present) = cells else { continue };
             let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();

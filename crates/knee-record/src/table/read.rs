@@ -51,7 +51,8 @@ pub(crate) fn metadata(path: &Path, key: &str) -> Result<Option<String>, Error> 
 }
 
 /// Reads columns of a Parquet file with the given schema, and calls `take` with the number of rows
-/// and the cells of each column, row group by row group.
+/// and the cells of each column, row group by row group. Integer columns of `added` may be missing,
+/// in files that earlier versions wrote: their cells are zero then.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Schema`] and [`Error::Malformed`] with the path.
@@ -59,6 +60,7 @@ pub fn read_columns(
     path: &Path,
     schema_name: &'static str,
     columns: &[(&str, Kind)],
+    added: &[&str],
     mut take: impl FnMut(usize, &[Cells]),
 ) -> Result<(), Error> {
     let file = open_file(path).map_err(|error| not_read(path, error))?;
@@ -66,12 +68,19 @@ pub fn read_columns(
         let malformed = |reason: String| Error::malformed(path, reason);
         let reader = Reader::open(file).map_err(malformed)?;
         is_older(path, &reader, &Version { name: schema_name, before: None })?;
-        let places = columns.iter().map(|(name, kind)| reader.find(name, *kind));
+        let has = |name: &str| !added.contains(&name) || reader.has(name);
+        let found: Vec<bool> = columns.iter().map(|(name, _)| has(name)).collect();
+        let there = columns.iter().zip(&found).filter(|(_, found)| **found);
+        let places = there.map(|((name, kind), _)| reader.find(name, *kind));
         let places = places.collect::<Result<Vec<_>, _>>().map_err(malformed)?;
         for number in 0..reader.groups() {
             let mut group = reader.group(number, &places).map_err(malformed)?;
             let rows = group.rows;
-            let cells = (0..places.len()).map(|column| group.next(column, rows));
+            let mut places = 0..places.len();
+            let cells = found.iter().map(|found| match found.then(|| places.next()).flatten() {
+                Some(place) => group.next(place, rows),
+                None => Ok(Cells::Integers(vec![0; rows], None)),
+            });
             take(rows, &cells.collect::<Result<Vec<_>, _>>().map_err(malformed)?);
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The tables of a host's own connections: one definition for the page, the terminal and
 //! other programs.
 
-use super::{NO_EXPERIMENT, NO_TREATMENT};
+use super::{NO_EXPERIMENT, NO_TREATMENT, seen};
 use knee_present::words::{NONE, count, percent};
 use knee_present::{Cell, Table, number, text};
 use knee_record::{
@@ -94,7 +94,8 @@ impl Measure {
 pub fn observed_tables(report: &ObservedReport) -> Vec<Table> {
     let mut tables = Vec::new();
     if let Some(beside) = &report.beside {
-        tables.extend(Measure::BOTH.map(|measure| compared(beside, measure)));
+        let cells = &report.controllers;
+        tables.extend(Measure::BOTH.map(|measure| compared(beside, measure, cells)));
     }
     for measure in Measure::BOTH {
         let name = measure.name(["throughput", "time"]);
@@ -145,7 +146,10 @@ fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> 
     };
     heads.push(text("controller"));
     heads.extend(["connections", measure.head(), "median", "95 %"].map(number));
-    heads.extend(["RTT median", "receiver-limited", "retransmitted", "timeouts"].map(number));
+    // Words that break, so that the table fits in 120 columns.
+    heads.push(number("RTT median"));
+    heads.extend((by == By::Class).then(|| number("receiver limited")));
+    heads.extend(["retransmitted", "unfinished"].map(number));
     let mine: Vec<&ObservedCell> = all.iter().filter(|cell| measure.counts_for(cell)).collect();
     let left_out = mine.len().saturating_sub(ROWS_MAX);
     let rows = mine.iter().take(ROWS_MAX).map(|cell| {
@@ -157,12 +161,10 @@ fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> 
         row.push(controller(&cell.controller));
         row.push(counted(cell.connections));
         row.extend(percentiles(measure, cell));
-        row.extend([
-            Cell::us(cell.rtt_min_us.map(|rtt| rtt.p50)),
-            part(cell.receive_limited_ratio),
-            part(cell.retransmit_ratio()),
-            counted(cell.timeouts),
-        ]);
+        row.push(Cell::us(cell.rtt_min_us.map(|rtt| rtt.p50)));
+        row.extend((by == By::Class).then(|| part(cell.receive_limited_ratio)));
+        row.push(part(cell.retransmit_ratio()));
+        row.push(part(cell.unfinished_ratio()));
         row
     });
     let mut note = match (measure, by) {
@@ -172,14 +174,17 @@ fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> 
                          and compares whole blocks."
             .to_string(),
         (Measure::Throughput, _) => "Payload acknowledged over the time with data to send or \
-                                     unacknowledged data. The controller is not seen for \
-                                     connections shorter than the ten seconds between two scans."
+                                     unacknowledged data. Unfinished: connections that ended with \
+                                     data that the other end had not acknowledged."
             .to_string(),
         (Measure::Time, _) => "Time with data to send or unacknowledged data: the pauses of a \
                                connection that is kept open do not count. The kernel counts in \
                                ticks of 1 to 10 ms; shorter connections have no time here."
             .to_string(),
     };
+    if by == By::Class && all.iter().any(|cell| cell.controller.is_empty()) {
+        note += " Not seen: shorter than the ten seconds between two scans.";
+    }
     if left_out > 0 {
         note += &format!(" {left_out} further rows, of groups with fewer bytes, are left out.");
     }
@@ -195,7 +200,7 @@ fn cells(all: &[ObservedCell], measure: Measure, by: By, name: &'static str) -> 
         .with_rows(rows)
 }
 
-fn compared(beside: &ObservedBeside, measure: Measure) -> Table {
+fn compared(beside: &ObservedBeside, measure: Measure, all: &[ObservedCell]) -> Table {
     let [a, b] = &beside.names;
     let heads = [
         text("group"),
@@ -208,6 +213,8 @@ fn compared(beside: &ObservedBeside, measure: Measure) -> Table {
         number(format!("slow end {b}")),
         number(format!("retransmitted {a}")),
         number(format!("retransmitted {b}")),
+        number(format!("unfinished {a}")),
+        number(format!("unfinished {b}")),
     ];
     // The slow tail: for throughput the 5th percentile, for times the 95th.
     let slow = |spread: ObservedSpread| match measure {
@@ -230,9 +237,21 @@ fn compared(beside: &ObservedBeside, measure: Measure) -> Table {
             measure.figure(second.map(slow)),
             part(one.retransmit_ratio()),
             part(other.retransmit_ratio()),
+            part(one.unfinished_ratio()),
+            part(other.unfinished_ratio()),
         ]
     });
-    let warning = if beside.of_controllers { NO_EXPERIMENT } else { NO_TREATMENT };
+    let mut warning = if beside.of_controllers { NO_EXPERIMENT } else { NO_TREATMENT }.to_string();
+    if let Some((seen, all)) = seen(all, |cell| measure.counts_for(cell))
+        && beside.of_controllers
+    {
+        warning = format!(
+            "{} of {} connections of these sizes: the others were too short for a scan to see their \
+             controller, so these are the slow ones. {warning}",
+            count(seen),
+            count(all)
+        );
+    }
     Table::new(heads)
         .called(measure.name(["throughput beside", "time beside"]))
         .titled(format!("{}: {a} and {b} beside each other", measure.title()))

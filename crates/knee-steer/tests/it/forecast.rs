@@ -66,6 +66,7 @@ fn run(network: Network, seed: u64, with_forecast: bool) -> Trial {
         level: 0.05,
         comparisons: 1,
         planned: TRIPLES,
+        groups: 1,
         scale: (squares / 8.0).sqrt(),
         guards: Guards::default(),
         covariate: Covariate::default(),
@@ -84,7 +85,7 @@ fn seen(network: Network, experiments: u64, with_forecast: bool) -> (f64, f64) {
         match run(network, seed, with_forecast).verdict().0 {
             Verdict::More if network.effect > 0.0 => right += 1,
             Verdict::More | Verdict::Less => wrong += 1,
-            Verdict::NoEffect => {}
+            Verdict::Alike | Verdict::Undecided => {}
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,7 @@
 //! What an experiment on this host says, by stage.
 
 use super::judged;
-use crate::steer::{change, effect, evidence, mood, word};
+use crate::verdicts::{self, Shown, amount, effect, evidence, mood, word};
 use knee_policy::{
     Block, CLASSES, Checked, Judged, Policy, Slot, Stage, Stopped, Timeline, check, noise,
 };
@@ -139,11 +139,12 @@ fn observed(
         let [small, middle, large] = CHANGES.map(|change| Cell::count(noise.triples_for(change)));
         let differ = 100.0 * noise.deviation;
         let verdict = one.trial.verdict().0;
-        let mood = if verdict == Verdict::NoEffect { Mood::Good } else { Mood::Bad };
+        let is_none = matches!(verdict, Verdict::Alike | Verdict::Undecided | Verdict::TooFew);
+        let mood = if is_none { Mood::Good } else { Mood::Bad };
         let cells = [
             Cell::from(policy.groups[one.group].name.as_str()),
             CLASSES[one.class].1.into(),
-            word(verdict).into(),
+            word(&one.trial).into(),
             Cell::shown(format!("{:.0}", one.connections), one.connections),
             effect(one.trial.naive()),
             Cell::shown(format!("{differ:.1} %"), differ),
@@ -154,8 +155,8 @@ fn observed(
         table.row_with(2, mood, cells);
     }
     let document = document.table(table).said(
-        "Nothing was changed. As labelled: what an experiment of this seed would have said, which has \
-         to be no effect. Connections: mean number that count in a block. Halves differ by: B's half \
+        "Nothing was changed. As labelled: what an experiment of this seed would have said, which must \
+         not be better or worse. Connections: mean number that count in a block. Halves differ by: B's half \
          of the clients from A's, whose interval has to include zero. Blocks differ by: standard \
          deviation of the difference of two blocks of a triple. Triples: number that shows \
          a change of the rate by so much with power 0.8; write no fewer than 16 as --triples.",
@@ -199,38 +200,25 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
         number("evidence"),
         number("B is worse by"),
         number("margin"),
+        number("visible so far"),
     ])
     .called("guards");
     let mut ended = most.stopped.is_some();
     let mut is_able = true;
     for harm in Guarded::ALL {
-        let name = match harm {
-            Guarded::Retransmissions => "retransmissions",
-            Guarded::Delay => "queueing delay, 95th percentile",
-            Guarded::Completion => "transfers under 100 kB, 95th percentile",
-        };
-        let amount = |value: f64| match harm {
-            Guarded::Retransmissions => {
-                Cell::shown(format!("{:+.2} points", 100.0 * value), 100.0 * value)
-            }
-            Guarded::Delay | Guarded::Completion => change(value, None),
-        };
+        let name = verdicts::name(harm);
         let guard = most.trial.guards().each().find(|(of, _)| *of == harm);
         let Some((_, guard)) = guard.filter(|(_, guard)| guard.mean().is_some()) else {
             is_able = false;
-            let none = [(); 3].map(|()| Cell::default());
-            let [evidence, worse, margin] = none;
-            table.row_with(
-                1,
-                Mood::Bad,
-                [name.into(), "not measured".into(), evidence, worse, margin],
-            );
+            let cells = [name.into(), "not measured".into()];
+            let none = (0..4).map(|_| Cell::default());
+            table.row_with(1, Mood::Bad, cells.into_iter().chain(none));
             continue;
         };
         let (result, mood) = match (guard.has_stopped(), guard.is_able()) {
             (true, _) => ("stopped", Mood::Bad),
-            (false, true) => ("no harm", Mood::Good),
-            (false, false) => ("too few triples", Mood::Neutral),
+            (false, true) => ("none seen", Mood::Good),
+            (false, false) => ("too short", Mood::Neutral),
         };
         ended |= guard.has_stopped();
         is_able &= guard.is_able();
@@ -239,8 +227,9 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
             name.into(),
             result.into(),
             Cell::shown(evidence(proof), proof),
-            guard.mean().map_or_else(Cell::default, amount),
-            amount(guard.margin()),
+            guard.mean().map_or_else(Cell::default, |by| amount(harm, by)),
+            amount(harm, guard.margin()),
+            guard.smallest_so_far().map_or("nothing".into(), |by| amount(harm, by)),
         ];
         table.row_with(1, mood, cells);
     }
@@ -248,7 +237,8 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
     let mut document = document.table(table).said(format!(
         "{b} (B) against {a} (A) in {}, {} triples left out. A canary looks for harm beyond the \
          margin, and says nothing about the effect. A guard stops at an evidence of {:.0}, which \
-         takes seven triples at least; a percentile needs 20 connections in a block.",
+         takes seven triples at least; a percentile needs 20 connections in a block. Visible: the \
+         smallest harm that stops four of five experiments of so many triples.",
         group.name,
         most.left_out,
         1.0 / GUARD_LEVEL
@@ -258,7 +248,9 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
     }
     let next = match (ended, is_able) {
         (true, _) => "B does harm: keep A.",
-        (false, true) => "No harm was found. The next stage is host: write stage = \"host\".",
+        (false, true) => {
+            "No harm beyond what is visible was found. The next stage is host: write stage = \"host\"."
+        }
         (false, false) => {
             "Not every guard could have stopped it: run more triples or longer blocks."
         }
@@ -275,8 +267,6 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
         text("verdict"),
         number("evidence"),
         number("B minus A"),
-        number("half and half"),
-        number("neighbours"),
         number("left out"),
     ])
     .called("classes");
@@ -290,9 +280,9 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
             .filter(|other| other.group == one.group)
             .any(|other| other.trial.guards().each().any(|(_, guard)| guard.has_stopped()));
         let (words, mood) = match &one.stopped {
-            Some(_) if is_guarded => ("stopped", Mood::Bad),
-            Some(_) => ("stopped at once", Mood::Bad),
-            None => (word(verdict), mood(verdict)),
+            Some(_) if is_guarded => ("worse: stopped".to_string(), Mood::Bad),
+            Some(_) => ("worse: stopped at once".to_string(), Mood::Bad),
+            None => (word(&one.trial), mood(verdict)),
         };
         let proof = one.trial.evidence();
         table.row_with(
@@ -305,8 +295,6 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
                 words.into(),
                 Cell::shown(evidence(proof), proof).with("after", after as f64),
                 effect(one.trial.total()),
-                effect(one.trial.naive()),
-                effect(one.trial.neighbours()),
                 Cell::count(one.left_out),
             ],
         );
@@ -322,10 +310,10 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
         .collect();
     let mut document = document.table(table).said(format!(
         "Rate of a connection: bytes delivered over the time with data to send, geometric mean. B \
-         minus A: all under B compared with all under A. Half and half: result of a split test; \
-         neighbours: loss of those that keep A beside B. An effect is significant with evidence \
+         minus A: all under B compared with all under A. An effect is significant with evidence \
          of {threshold:.0} or more. Left out: triples with a block that is void or without a \
-         connection of the class."
+         connection of the class. Connections that end, or are open at the end of their block, with \
+         undelivered data are unfinished: they count with what they have delivered."
     ));
     for one in judged {
         if let Some(remains) = one.trial.covariate().remains() {
@@ -344,5 +332,30 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
             document = document.said(words);
         }
     }
+    let name = |one: &Judged| policy.groups[one.group].name.clone();
+    let named: Vec<(String, &Judged)> = judged.iter().map(|one| (name(one), one)).collect();
+    let shown = named.iter().map(|(group, one)| Shown {
+        of: group,
+        sizes: CLASSES[one.class].1,
+        trial: &one.trial,
+    });
+    let halves = [text("group"), text("objects"), number("split test"), number("neighbours")];
+    let halves = Table::new(halves).called("halves").with_rows(named.iter().map(|(group, one)| {
+        [
+            Cell::from(group),
+            CLASSES[one.class].1.into(),
+            effect(one.trial.naive()),
+            effect(one.trial.neighbours()),
+        ]
+    }));
     document
+        .words("\nWhat the experiment could have seen:\n")
+        .table(verdicts::visible(&shown.collect::<Vec<_>>()))
+        .said(verdicts::VISIBLE)
+        .words("\nHalf and half: shows who takes from whom, not which is better\n")
+        .table(halves)
+        .said(
+            "Split test: connections under B against those under A beside them. Neighbours: what \
+             those that keep A lose or gain beside B.",
+        )
 }

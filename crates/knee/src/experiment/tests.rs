@@ -27,7 +27,7 @@ fn results(number: u64, rtt_ms: f64) -> GroupBlock {
     }
     let mut group = GroupBlock { times, bytes: [1_000, 1_000_000], ..GroupBlock::default() };
     let noise = 0.1 * (number % 2) as f64;
-    group.classes[0] = [Sums { count: 100, ln_bps: 100.0 * (15.0 + noise) }; 2];
+    group.classes[0] = [Sums { count: 100, unfinished: 0, ln_bps: 100.0 * (15.0 + noise) }; 2];
     group
 }
 

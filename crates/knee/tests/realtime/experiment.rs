@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -269,6 +269,63 @@ fn what_others_choose_counts() -> Result<(), Skipped> {
     Ok(())
 }
 
+impl World<'_> {
+    /// Serves 60 kB to the next client, which under CUBIC goes away in a quarter of the cases when it
+    /// has read a part of it.
+    fn transfer(&mut self) {
+        const BYTES: usize = 60_000;
+        self.turn = self.turn % 250 + 1;
+        let from = Ipv4Addr::new(198, 51, 100, self.turn);
+        let near = self.clients.within(|| -> Result<TcpStream, PolicyError> {
+            let kind = (AddressFamily::Inet, SockType::Stream);
+            let near = socket(kind.0, kind.1, SockFlag::empty(), None).unwrap();
+            // Less than the transfer, so that the rest waits in the server's kernel.
+            setsockopt(&near, sockopt::RcvBuf, &8192).unwrap();
+            bind(near.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(from, 0))).unwrap();
+            connect(near.as_raw_fd(), &SockaddrIn::from(SERVER)).unwrap();
+            Ok(near.into())
+        });
+        let (mut near, (mut far, _)) = (near.unwrap(), self.server.accept().unwrap());
+        let name = getsockopt(&far, sockopt::TcpCongestion).unwrap();
+        setsockopt(&far, sockopt::SndBuf, &400_000).unwrap();
+        far.write_all(&[0; BYTES]).unwrap();
+        let dies = name.to_string_lossy().starts_with("cubic") && self.turn.is_multiple_of(4);
+        if !dies {
+            near.read_exact(&mut [0; BYTES]).unwrap();
+        }
+        drop(near);
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// Under B a quarter of the transfers do not finish. Those that do are as fast as under A: the
+/// experiment ends at once, whatever the seed, and its result is that B is worse.
+fn unfinished_transfers_stop_it() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::Any)?;
+    world(|world| {
+        for seed in [1, 2, 3] {
+            let policy = POLICY.replacen('\n', &format!("\nseed = {seed}\n"), 1);
+            fs::write(world.folder.join("policy.toml"), policy).unwrap();
+            let _ = fs::remove_file(world.folder.join("blocks"));
+            let run = knee(world.folder, &format!("{RUN} --block 2s --burn-in 200ms"));
+            let mut run = { run }.spawn().unwrap();
+            while run.try_wait().unwrap().is_none() {
+                world.transfer();
+            }
+            let ended = run.wait_with_output().unwrap();
+            let told = String::from_utf8_lossy(&ended.stdout).into_owned();
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            assert!(said.contains("end with data undelivered"), "seed {seed}: {said}{told}");
+            assert!(told.contains("worse: stopped at once"), "seed {seed}: {said}{told}");
+            assert!(is_reverted(world.folder));
+            let judged = knee(world.folder, "steer judge blocks").output().unwrap();
+            let judged = String::from_utf8_lossy(&judged.stdout).into_owned();
+            assert!(judged.contains("worse: stopped at once"), "seed {seed}: {judged}");
+        }
+    });
+    Ok(())
+}
+
 /// A group of few clients has no halves; nothing is made.
 fn few_clients_are_refused() -> Result<(), Skipped> {
     let _turn = turn(Pauses::Any)?;
@@ -289,6 +346,7 @@ fn few_clients_are_refused() -> Result<(), Skipped> {
 pub fn all() -> Vec<Trial> {
     trials![
         kills_leave_nothing,
+        unfinished_transfers_stop_it,
         few_clients_are_refused;
         nightly:
         connections_get_what_is_drawn,

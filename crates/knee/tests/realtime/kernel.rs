@@ -320,7 +320,7 @@ fn an_experiment_is_rehearsed() -> Result<(), Skipped> {
     }
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(printed.contains("reno (B) against cubic (A): 2 triples"), "{printed}");
-    assert!(printed.contains("100 kB to 1 MB  no effect"), "{printed}");
+    assert!(printed.contains("100 kB to 1 MB  too short: 2 of 2 triples"), "{printed}");
     // 200 kB take 80 ms at least, so nine in ten more than the burn-in.
     assert!(printed.contains("--set warmup="), "{printed}");
     assert!(soon(|| Leftovers::now() == before));
