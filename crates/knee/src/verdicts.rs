@@ -1,29 +1,40 @@
 //! Verdicts of experiments in words, and the tables that rehearsals and experiments on hosts share.
 
 use knee_present::{Cell, Mood, Table, number, text};
+use knee_statistics::Judgement;
 use knee_steer::{Effect, Guarded, Trial, Verdict};
 
-/// Formats a verdict.
+/// How B compares with A.
+fn judgement(verdict: Verdict) -> Judgement {
+    match verdict {
+        Verdict::More => Judgement::Better,
+        Verdict::Less | Verdict::Stopped(_) => Judgement::Worse,
+        Verdict::Alike => Judgement::Alike,
+        Verdict::Undecided => Judgement::Undecided,
+        Verdict::TooFew => Judgement::TooShort,
+        Verdict::RecordsLost | Verdict::UnlikeHalves => Judgement::CouldNotBeTried,
+    }
+}
+
+/// Formats a verdict, with its reason.
 pub fn word(trial: &Trial) -> String {
     let (verdict, after) = trial.verdict();
+    let word = judgement(verdict).word();
     match verdict {
-        Verdict::More => "better".to_string(),
-        Verdict::Less => "worse".to_string(),
-        Verdict::Alike => "alike".to_string(),
-        Verdict::Undecided => "undecided".to_string(),
-        Verdict::TooFew => format!("too short: {after} of {} triples", trial.planned()),
-        Verdict::Stopped(harm) => format!("worse: {}", short(harm)),
-        Verdict::RecordsLost => "could not be tried: records lost".to_string(),
-        Verdict::UnlikeHalves => "could not be tried: unlike halves".to_string(),
+        Verdict::More | Verdict::Less | Verdict::Alike | Verdict::Undecided => word.to_string(),
+        Verdict::TooFew => format!("{word}: {after} of {} triples", trial.planned()),
+        Verdict::Stopped(harm) => format!("{word}: {}", short(harm)),
+        Verdict::RecordsLost => format!("{word}: records lost"),
+        Verdict::UnlikeHalves => format!("{word}: unlike halves"),
     }
 }
 
 /// Colour of a verdict.
 pub fn mood(verdict: Verdict) -> Mood {
-    match verdict {
-        Verdict::More => Mood::Good,
-        Verdict::Alike | Verdict::Undecided | Verdict::TooFew => Mood::Neutral,
-        _ => Mood::Bad,
+    match judgement(verdict) {
+        Judgement::Better => Mood::Good,
+        Judgement::Worse | Judgement::CouldNotBeTried => Mood::Bad,
+        _ => Mood::Neutral,
     }
 }
 

@@ -10,6 +10,7 @@ use knee_present::words::time_us;
 use knee_present::{Cell, Table, number, text};
 use knee_record::write_text;
 use knee_report::{AdvicePage, AdviceRow, AdviceWord, advice_page};
+use knee_statistics::Judgement;
 use knee_units::Rate;
 use std::fmt::Write;
 use std::path::Path;
@@ -32,7 +33,7 @@ impl AdvisedClass {
         match &self.verdict {
             Verdict::Try => "try it".to_string(),
             Verdict::Keep => format!("keep {in_use}"),
-            Verdict::Unclear => "undecided".to_string(),
+            Verdict::Unclear => Judgement::Undecided.word().to_string(),
             Verdict::NoAdvice(Reason::Misfit(misfit)) => format!("none: misfit {misfit:.1}"),
             Verdict::NoAdvice(Reason::TooFew(_)) => {
                 format!("none: fewer than {CONNECTIONS_MIN} connections")
