@@ -8,8 +8,8 @@
 //! and the assignment of clients is not random. No record is lost. In real time a block is void if
 //! the host was too busy for its run; its triple is left out.
 //!
-//! Transfers count if they begin after the burn-in, and at least as long before the end of their
-//! block ([`Counted`]), whether they finish or not: one that does not is taken to finish at the end,
+//! Transfers count if they begin after the burn-in, and a while before the end of their block
+//! ([`Counted`]), whether they finish or not: one that does not is taken to finish at the end,
 //! a lower bound of its completion time, as in the answers of `knee run`. So neither what is
 //! compared nor the truth depends on which transfers a controller lets finish.
 
@@ -137,8 +137,8 @@ type Key = (String, usize);
 struct Counted {
     /// The scenario's warm-up: the burn-in.
     after: Time,
-    /// Time that all have at least until the end: the burn-in, but between a tenth of the block and
-    /// half of what is left of it.
+    /// Time that all have at least until the end: a tenth of the block, but at most half of what the
+    /// burn-in leaves of it. It must not depend on how long transfers take, which B may change.
     tail: Time,
 }
 
@@ -146,7 +146,7 @@ impl Counted {
     fn of(scenario: &Scenario) -> Counted {
         let part = |whole: Time, of: u64| Time::from_nanos(whole.as_nanos() / of);
         let rest = scenario.duration.saturating_sub(scenario.warmup);
-        let tail = scenario.warmup.max(part(scenario.duration, 10)).min(part(rest, 2));
+        let tail = part(scenario.duration, 10).min(part(rest, 2));
         Counted { after: scenario.warmup, tail }
     }
 }

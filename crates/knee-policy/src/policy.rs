@@ -447,7 +447,8 @@ fn prefix_of(text: &str) -> Result<IpNet, (String, String)> {
         (format!("`{text}` is not a valid prefix"), help.to_string())
     })?;
     if net != net.trunc() {
-        return Err((format!("{net} has bits beyond its length"), net.trunc().to_string()));
+        let help = format!("write {}", net.trunc());
+        return Err((format!("{net} has bits beyond its length"), help));
     }
     Ok(net)
 }

@@ -213,8 +213,13 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
             "{policy} was applied by process {process}, which has ended: knee steer rollback."
         ),
     };
-    words +=
-        &format!(" {marked} rules have Knee's mark. New connections get {default} by default.");
+    words += &format!(
+        " {} Knee's mark. New connections get {default} by default.",
+        match marked {
+            1 => "1 rule has".to_string(),
+            marked => format!("{marked} rules have"),
+        }
+    );
     let mut table = Table::new([text("in the journal"), number("number")]).called("state");
     table.row_with(0, Mood::Neutral, ["routes with a controller".into(), count(state.steering)]);
     table.row_with(0, Mood::Neutral, ["routes to the main table".into(), count(state.throwing)]);
@@ -389,11 +394,11 @@ pub fn taken(returned: &Returned) -> String {
     let Returned { routes, rules, left, unlisted: others, connections, chosen, stuck } = returned;
     let left: Vec<String> = left.iter().map(place).collect();
     let mut words = match (*connections, routes + rules) {
-        (0, _) => format!("Removed: {routes} routes and {rules} rules."),
+        (0, _) => format!("Removed: {}.", routes_and_rules(*routes, *rules)),
         (_, 0) => format!("{connections} connections were returned to their previous controller."),
         _ => format!(
-            "Removed: {routes} routes and {rules} rules; {connections} connections were returned \
-             to their previous controller."
+            "Removed: {}; {connections} connections were returned to their previous controller.",
+            routes_and_rules(*routes, *rules)
         ),
     };
     if *stuck > 0 {
@@ -413,6 +418,14 @@ pub fn taken(returned: &Returned) -> String {
         words += &format!(" {}", unlisted(others));
     }
     words
+}
+
+fn routes_and_rules(routes: usize, rules: usize) -> String {
+    let plural = |number: usize, noun: &str| {
+        let end = if number == 1 { "" } else { "s" };
+        format!("{number} {noun}{end}")
+    };
+    format!("{} and {}", plural(routes, "route"), plural(rules, "rule"))
 }
 
 /// A route by its destination and table.
@@ -527,10 +540,10 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
         plan.rules.iter().map(|rule| rule.table).collect();
     let tables: Vec<String> = tables.iter().map(u32::to_string).collect();
     let said = format!(
-        "{}: {routes} routes in table {} and {} rules that select it for TCP. {words}",
+        "{}: {} for TCP, in table {}. {words}",
         policy.name,
+        routes_and_rules(routes, plan.rules.len()),
         if tables.is_empty() { "none".to_string() } else { tables.join(", ") },
-        plan.rules.len(),
     );
     let said = match means {
         Means::Routes => said,

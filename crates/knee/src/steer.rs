@@ -212,12 +212,14 @@ fn sentence(class: &RehearsedClass) -> String {
             format!("{test} and {control} are alike: within 1 % after {after} triples")
         }
         Verdict::Undecided => {
-            let least = trial.smallest_so_far().map(|least| 100.0 * least.exp_m1());
-            let seen = least.map_or_else(
-                || "nothing".to_string(),
-                |least| format!("an effect of {least:.0} % or more"),
-            );
-            format!("undecided after {after} triples, which show {seen}")
+            let seen = trial.smallest_so_far().map_or_else(String::new, |least| {
+                let [slower, faster] = [-least, least].map(|by| 100.0 * by.exp_m1().abs());
+                format!(
+                    ", which would have shown {test} to be slower by {slower:.0} % or faster by \
+                     {faster:.0} %"
+                )
+            });
+            format!("undecided after {after} triples{seen}")
         }
         Verdict::TooFew => format!(
             "too short: {after} of {} triples, and no effect is significant in fewer than {}",

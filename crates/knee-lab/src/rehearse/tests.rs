@@ -132,11 +132,11 @@ fn later_blocks_do_not_change_what_was_said() {
     assert_eq!(before.classes[1].trial.verdict().0, Outcome::TooFew);
 }
 
-/// All transfers that count have a tenth of the block until its end at least, and the burn-in.
+/// All transfers that count have a tenth of the block until its end.
 #[test]
 fn transfers_count_if_they_have_time_to_finish() {
     let tail = |duration_s, warmup_s| Counted::of(&scenario(duration_s, warmup_s)).tail;
-    assert_eq!(tail(40, 8), Time::from_secs(8));
+    assert_eq!(tail(40, 8), Time::from_secs(4));
     assert_eq!(tail(40, 0), Time::from_secs(4));
-    assert_eq!(tail(40, 30), Time::from_secs(5));
+    assert_eq!(tail(40, 36), Time::from_secs(2));
 }
