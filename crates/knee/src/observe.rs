@@ -11,7 +11,7 @@ use knee_lab::Handle;
 use knee_live::{
     Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings, Stored,
 };
-use knee_present::{Cell, Document, Head, Table, number};
+use knee_present::{Cell, Document, Table, number};
 use knee_record::{Error as RecordError, MANIFEST, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
@@ -151,7 +151,8 @@ fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
     let texts = texts.map(knee_present::text);
     // Seven characters less than `acknowledged`, so that the table fits in 120 columns with groups;
     // of throughput the slow end, which is the low one, and of time the long one.
-    let sizes = Head { column: Some("acknowledged".to_string()), ..knee_present::text("size") };
+    let mut sizes = knee_present::text("size");
+    sizes.column = Some("acknowledged".to_string());
     let texts = texts.chain([knee_present::text("controller"), sizes]);
     let figures = ["connections", "throughput 5 %", "median", "time median", "95 %"].into_iter();
     let figures = figures.chain(["RTT median", "retransmitted", "unfinished"]).map(number);
