@@ -441,19 +441,24 @@ fn tell_visible(policy: &Policy, timeline: &Timeline, blocks: &[Block]) {
     }
     for one in judged(policy, timeline, &[blocks]).unwrap_or_default() {
         let Judged { group, class, trial, .. } = &one;
-        let speed = trial.smallest_planned().map(|least| change(-least, None).shown);
+        let (name, sizes) = (&policy.groups[*group].name, CLASSES[*class].1);
+        let Some(speed) = trial.smallest_planned() else {
+            let planned = trial.planned();
+            screen::say(&format!(
+                "{name}, {sizes}: {planned} triples are too few to show anything."
+            ));
+            continue;
+        };
+        let speed = change(-speed, None).shown;
         let harms = trial.guards().each().map(|(harm, guard)| {
             let least = guard.smallest_in(trial.planned());
             let least = least.map_or("nothing".to_string(), |by| amount(harm, by).shown);
             format!("{} {least}", verdicts::name(harm))
         });
         screen::say(&format!(
-            "{}, {}: {} triples show a speed of {} or more, up or down, and these harms: {}. Smaller \
-             ones are seldom seen.",
-            policy.groups[*group].name,
-            CLASSES[*class].1,
+            "{name}, {sizes}: {} triples show a change of the speed by {speed} or more, and these \
+             harms: {}. Smaller ones are seldom seen.",
             trial.planned(),
-            speed.unwrap_or_else(|| "nothing".to_string()),
             harms.collect::<Vec<_>>().join(", ")
         ));
     }

@@ -175,8 +175,7 @@ impl GroupBlock {
 pub(crate) fn name(harm: Harm) -> String {
     match harm {
         Harm::Unfinished => {
-            "five in a hundred of its connections, and three times as many as A's, end with data \
-             undelivered"
+            "over 5 % of its connections, and three times A's share, end with data undelivered"
         }
         Harm::Retransmissions => "it retransmits over 2 % and three times as much as A",
         Harm::Delay => "its round trips are twice as long as A's, and 20 ms longer",

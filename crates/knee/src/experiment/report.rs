@@ -41,7 +41,7 @@ pub fn document(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Doc
     );
     let document = Document::default().said(title);
     let Some(judged) = judged(policy, timeline, hosts).filter(|all| !all.is_empty()) else {
-        return document.said(
+        return stopped_without_result(document, policy, hosts).said(
             "There is no result: the blocks before the first triple are not finished, or no class \
              has five connections in a block.",
         );
@@ -56,6 +56,18 @@ pub fn document(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Doc
              knee steer judge FILES.",
         ),
     }
+}
+
+/// Where B was stopped, of an experiment whose other blocks do not suffice for a result.
+fn stopped_without_result(document: Document, policy: &Policy, hosts: &[&[Block]]) -> Document {
+    policy.groups.iter().enumerate().fold(document, |all, (at, group)| {
+        let mut blocks = hosts.iter().copied().flatten();
+        let why = blocks.find_map(|block| block.groups.get(at)?.stopped.clone());
+        match why {
+            Some(why) => all.said(format!("B is worse in {}, and was stopped: {why}.", group.name)),
+            None => all,
+        }
+    })
 }
 
 /// The part of each host in a site's result.
