@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use knee_cc::{Selection, Value};
 use knee_quic::PublicKey;
 use knee_scenario::read_text_file;
-use knee_units::Bytes;
+use knee_units::{Bytes, list, whole};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,8 @@ const DNS: u16 = 53;
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of links of a client.
 pub const LINKS_MAX: usize = knee_sched::PATHS_MAX;
+/// Largest number that a limit may be; a larger one is a mistake.
+const COUNT_MAX: u64 = 1_000_000;
 /// Maximum number of pins of a peer: the current key and the next one.
 const PINS_MAX: usize = 2;
 
@@ -146,6 +148,7 @@ pub struct EgressConfig {
     #[serde(deserialize_with = "prefixes")]
     pub allow: Vec<IpNet>,
     /// Allowed ports; if empty, all but 25.
+    #[serde(deserialize_with = "ports")]
     pub ports: Vec<u16>,
 }
 
@@ -157,8 +160,10 @@ pub struct LimitsConfig {
     #[serde(deserialize_with = "streams")]
     pub streams: u32,
     /// New streams per second, on average; bursts of ten times as many are allowed.
+    #[serde(deserialize_with = "rate_of_streams")]
     pub new_streams_per_second: u32,
-    /// Maximum number of concurrent UDP flows.
+    /// Maximum number of concurrent UDP flows; zero for none at all.
+    #[serde(deserialize_with = "flows")]
     pub udp_flows: u32,
     /// Contents that its connections, UDP flows and DNS queries may carry in 24 hours, both
     /// directions together; if absent, unlimited.
@@ -257,7 +262,7 @@ pub struct LinkConfig {
     #[serde(deserialize_with = "interface")]
     pub interface: String,
     /// Cost of the link: it is used when no cheaper one works, and is quiet until then.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "cost")]
     pub cost: u8,
     /// Whether the link is used as well when all cheaper ones have been full for two seconds.
     #[serde(default)]
@@ -363,17 +368,44 @@ fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 
 fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     let text = String::deserialize(from)?;
-    text.parse().map(Some).map_err(|error| D::Error::custom(format!("{error}, as in \"20 GB\"")))
+    let wrong = |error| D::Error::custom(format!("{error}, as in \"20 GB\""));
+    let bytes: Bytes = text.parse().map_err(wrong)?;
+    match bytes.get() {
+        0 => Err(D::Error::custom(
+            "this lets nothing through: write a size above 0, as in \"20 GB\"",
+        )),
+        _ => Ok(Some(bytes)),
+    }
 }
 
 fn streams<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    match u32::deserialize(from)? {
-        streams @ 1..=STREAMS_MAX => Ok(streams),
-        streams => Err(D::Error::custom(format!(
-            "a client has 1 to {STREAMS_MAX} streams at a time, not {streams}: each has a part of \
-             the window of 16 MiB to itself"
-        ))),
-    }
+    // Each has a part of the window of 16 MiB to itself.
+    whole(from, "a number of streams at a time", 1..=u64::from(STREAMS_MAX))
+}
+
+fn rate_of_streams<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    whole(from, "a number of new streams per second", 1..=COUNT_MAX)
+}
+
+fn flows<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    whole(from, "a number of UDP flows at a time", 0..=COUNT_MAX)
+}
+
+fn cost<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    whole(from, "a cost", 0..=u64::from(u8::MAX))
+}
+
+/// A port of a list.
+#[derive(Deserialize)]
+struct Port(#[serde(deserialize_with = "port")] u16);
+
+fn port<'de, D: Deserializer<'de>>(from: D) -> Result<u16, D::Error> {
+    whole(from, "a port", 1..=u64::from(u16::MAX))
+}
+
+fn ports<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u16>, D::Error> {
+    let ports: Vec<Port> = list(from, "a list of ports, such as [80, 443]")?;
+    Ok(ports.into_iter().map(|Port(port)| port).collect())
 }
 
 fn first() -> u8 {
@@ -381,14 +413,11 @@ fn first() -> u8 {
 }
 
 fn day<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
-    match u8::deserialize(from)? {
-        day @ 1..=31 => Ok(day),
-        _ => Err(D::Error::custom("a day of the month is 1 to 31")),
-    }
+    whole(from, "a day of the month", 1..=31)
 }
 
 fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> {
-    let texts = Vec::<String>::deserialize(from)?;
+    let texts: Vec<String> = list(from, "a list of prefixes, such as [\"10.1.0.0/16\"]")?;
     let read = |text: &String| {
         let wrong = || D::Error::custom(format!("{text:?} is not a prefix: write 10.1.0.0/16"));
         let single = || text.parse::<IpAddr>().map(IpNet::from);

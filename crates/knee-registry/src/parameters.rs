@@ -36,9 +36,7 @@ pub enum Kind {
         /// Largest value.
         max: u32,
     },
-    /// A time with its unit, above zero and at most an hour.
-    Duration,
-    /// A time with its unit, or `"off"`.
+    /// A time with its unit, above zero and at most an hour, or `"off"`.
     DurationOrOff,
     /// A window: a whole number of packets, or a multiple of the BDP of the flow's path, each with
     /// its unit.
@@ -87,9 +85,8 @@ impl Kind {
             Kind::Switch => "true or false".to_owned(),
             Kind::Number { min, max } => format!("a number from {min} to {max}"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
-            Kind::Duration => "a time with its unit, such as \"10 ms\"".to_owned(),
             Kind::DurationOrOff => {
-                "a time with its unit, such as \"400 ms\", or \"off\"".to_owned()
+                format!("a time above zero, up to \"{LONGEST}\", such as \"400 ms\", or \"off\"")
             }
             Kind::Window => format!(
                 "a window of 1 to {WINDOW_PACKETS_MAX} packets, such as \"20 packets\", or of a \
@@ -120,7 +117,6 @@ impl Kind {
                 let inside = (f64::from(min)..=f64::from(max)).contains(n);
                 (whole && inside).then_some(Setting::Number(*n))
             }
-            (Kind::Duration, Value::Text(text)) => read_time(text),
             (Kind::DurationOrOff, Value::Switch(false)) => Some(Setting::Duration(None)),
             (Kind::DurationOrOff, Value::Text(text)) if text == "off" => {
                 Some(Setting::Duration(None))
@@ -336,7 +332,7 @@ impl Settings {
         self.duration(name).expect("a time with a default is always set")
     }
 
-    /// Returns a [`Kind::Duration`], a [`Kind::Time`], or a [`Kind::DurationOrOff`]; `None` if off
+    /// Returns a [`Kind::Time`], or a [`Kind::DurationOrOff`]; `None` if off
     /// or not set.
     pub fn duration(&self, name: &str) -> Option<Time> {
         match self.get(name) {
@@ -387,8 +383,7 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
     let value = match parameter.kind {
         Kind::Switch => Value::Switch(text == "true"),
         Kind::Number { .. } | Kind::Count { .. } => Value::Number(text.parse().unwrap_or(f64::NAN)),
-        Kind::Duration
-        | Kind::DurationOrOff
+        Kind::DurationOrOff
         | Kind::Window
         | Kind::Time { .. }
         | Kind::Size { .. }

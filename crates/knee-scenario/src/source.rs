@@ -272,6 +272,12 @@ impl<'l> Reading<'l> {
         self.problems.push((span, one_line(&message.into()), one_line(&help.into())));
     }
 
+    /// Returns whether a problem was reported in these words, at any place.
+    pub(crate) fn has_told(&self, message: &str) -> bool {
+        let line = one_line(message);
+        self.problems.iter().any(|(_, told, _)| *told == line)
+    }
+
     /// Returns the number of problems so far.
     pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()

@@ -18,6 +18,7 @@ mod rate;
 mod schema;
 mod text;
 mod time;
+mod whole;
 
 pub use buffer::BufferSize;
 pub use bytes::Bytes;
@@ -30,6 +31,7 @@ pub use range::{Mistake, RangeError, steps};
 pub use rate::Rate;
 pub use text::ParseError;
 pub use time::Time;
+pub use whole::{list, whole};
 
 use text::Quantity;
 

@@ -7,7 +7,7 @@ mod json;
 mod read;
 mod taken;
 
-pub use read::read_access_log;
+pub use read::{log_format, read_access_log};
 
 use crate::Recorded;
 use knee_units::{Packed, Time};

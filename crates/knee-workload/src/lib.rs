@@ -24,7 +24,7 @@ mod page_file;
 mod sizes;
 mod workload;
 
-pub use access_log::{AccessLog, LogChoice, NotChosen, PassedOver, read_access_log};
+pub use access_log::{AccessLog, LogChoice, NotChosen, PassedOver, log_format, read_access_log};
 pub use bursts::Bursts;
 pub use csv::{AccessLogError, CsvError, PageFileError};
 pub use dash::{Dash, Rule};

@@ -77,7 +77,8 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (format!("{right}[[link]]\ninterface = \"a\"\ncap = \"20\"\n"), "20 GB"),
         (format!("{right}[[link]]\ninterface = \"a\"\nresets = 32\n"), "1 to 31"),
         (format!("page = \"0.0.0.0:9433\"\n{right}"), "must be on loopback"),
-        (format!("{right}[[link]]\ninterface = \"a\"\ncost = 256\n"), "u8"),
+        (format!("{right}[[link]]\ninterface = \"a\"\ncost = 256\n"), "a cost from 0 to 255"),
+        (format!("{right}[[link]]\ninterface = \"a\"\ncap = \"0 B\"\n"), "a size above 0"),
         (format!("{right}[[link]]\ninterface = \"a\"\noverflow = true\n"), "add cost = 1"),
         (format!("{right}[tuning]\ncontroller = \"bbrr\"\n"), "bbrr"),
         (format!("{right}[tuning]\ncontroller = \"dctcp\"\n"), "counts marked bytes"),
@@ -319,6 +320,22 @@ fn names_and_limits_are_checked() {
     };
     assert!(server("a\\nb", "").contains("control characters"));
     let error = server("a", "limits = { streams = 6145 }");
-    assert!(error.contains("1 to 6144 streams"), "{error}");
-    assert!(server("a", "limits = { streams = 0 }").contains("1 to 6144 streams"));
+    assert!(error.contains("streams at a time from 1 to 6144"), "{error}");
+    for (limits, wanted) in [
+        ("streams = 0", "streams at a time from 1 to 6144"),
+        ("new_streams_per_second = 0", "new streams per second from 1 to 1000000"),
+        ("udp_flows = -1", "UDP flows at a time from 0 to 1000000"),
+        ("bytes_per_day = \"0 GB\"", "a size above 0"),
+    ] {
+        let error = server("a", &format!("limits = {{ {limits} }}"));
+        assert!(error.contains(wanted), "{error}");
+    }
+    for (egress, wanted) in [
+        ("ports = [0]", "a port from 1 to 65535"),
+        ("ports = 443", "a list of ports, such as [80, 443]"),
+        ("allow = \"10.0.0.0/8\"", "a list of prefixes"),
+    ] {
+        let error = server("a", &format!("egress = {{ {egress} }}"));
+        assert!(error.contains(wanted), "{error}");
+    }
 }

@@ -60,7 +60,7 @@ const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "delay_lower_bound",
-        kind: Kind::Duration,
+        kind: Kind::Time { min: Time::ZERO, max: Time::from_secs(3600) },
         default: "10 ms",
         summary: "queueing delay that shrink_window leaves alone",
     },

@@ -83,10 +83,14 @@ fn a_mistyped_parameter_is_told_the_nearest() {
 #[test]
 fn values_of_the_wrong_kind_are_told_the_right_one() {
     let cases = [
-        ("delay_lower_bound", Value::Number(10.0), "write a time with its unit, such as \"10 ms\""),
-        ("delay_lower_bound", text("10"), "write a time with its unit, such as \"10 ms\""),
-        ("delay_lower_bound", text("0 ms"), "write a time with its unit, such as \"10 ms\""),
-        ("max_cruise", text("never"), "write a time with its unit, such as \"400 ms\", or \"off\""),
+        ("delay_lower_bound", Value::Number(10.0), "write a time from \"0 s\" to \"3600 s\""),
+        ("delay_lower_bound", text("10"), "write a time from \"0 s\" to \"3600 s\""),
+        ("delay_lower_bound", text("2 h"), "write a time from \"0 s\" to \"3600 s\""),
+        (
+            "max_cruise",
+            text("never"),
+            "write a time above zero, up to \"3600 s\", such as \"400 ms\", or \"off\"",
+        ),
         ("cwnd_pace", Value::Number(2.5), "write a whole number from 1 to 1000"),
         ("cwnd_pace", Value::Number(0.0), "write a whole number from 1 to 1000"),
         ("window_gain", Value::Number(f64::NAN), "write a number from 0.5 to 3.9"),
@@ -104,6 +108,7 @@ fn values_of_the_wrong_kind_are_told_the_right_one() {
 fn good_values_are_taken() {
     let selection = Selection::named("bbr")
         .with("max_cruise", text("400 ms"))
+        .with("delay_lower_bound", text("0 ms"))
         .with("probe_gains", Value::Numbers(vec![1.2, 0.8]))
         .with("window_gain", Value::Number(1.5))
         .with("cwnd_pace", Value::Number(20.0))

@@ -197,9 +197,12 @@ impl<'f> Inputs<'f> {
     }
 }
 
-/// Reports a broken file. `error` states what is wrong, then what to write.
+/// Reports a broken file, once however often it is named. `error` states what is wrong, then what to
+/// write.
 fn broken(what: &str, written: &At<String>, error: &str, reading: &mut Reading<'_>) {
     let (problem, advice) = error.split_once("; ").unwrap_or((error, "correct the file"));
     let message = format!("{what} \"{}\" is invalid: {problem}", written.value);
-    reading.problem(written.span, message, format!("in that file, {advice}"));
+    if !reading.has_told(&message) {
+        reading.problem(written.span, message, format!("in that file, {advice}"));
+    }
 }

@@ -182,21 +182,36 @@ pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) 
     let base = reading.add_text(name, text);
     match tree::parse(text, base) {
         Ok(document) => few_enough(&document, reading).then_some(document),
-        Err(errors) if errors.len() > tree::SYNTAX_ERRORS_MAX => {
-            for (span, message) in errors.into_iter().take(1) {
-                let message = message.replace('\n', ", ");
-                let message = format!("invalid TOML here and in many other places: {message}");
-                let help = "write the name of a scenario; knee init FILE writes one";
-                reading.problem(span, message, help);
-            }
+        Err(errors) => {
+            refuse_text(name, (text, base), errors, reading);
             None
         }
-        Err(errors) => {
-            for (span, message) in errors {
-                let message = message.replace('\n', ", ");
-                reading.problem(span, format!("invalid TOML: {message}"), "see https://toml.io");
-            }
-            None
+    }
+}
+
+/// Reports a text that is not TOML.
+fn refuse_text(
+    name: &str,
+    (text, base): (&str, usize),
+    errors: Vec<tree::SyntaxError>,
+    reading: &mut Reading<'_>,
+) {
+    if let Some(format) = knee_workload::log_format(text) {
+        let end = text.find('\n').unwrap_or(text.len());
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let message = format!("this is an access log ({format}), not a scenario");
+        let help = format!("name it in a mix of a scenario: sizes = {{ log = \"{file}\" }}");
+        return reading.problem(Span { start: base, end: base + end }, message, help);
+    }
+    let many = errors.len() > tree::SYNTAX_ERRORS_MAX;
+    for (span, message) in errors.into_iter().take(if many { 1 } else { usize::MAX }) {
+        let message = message.replace('\n', ", ");
+        if many {
+            let message = format!("invalid TOML here and in many other places: {message}");
+            let help = "write the name of a scenario; knee init FILE writes one";
+            reading.problem(span, message, help);
+        } else {
+            reading.problem(span, format!("invalid TOML: {message}"), "see https://toml.io");
         }
     }
 }

@@ -116,9 +116,7 @@ fn read_parameter(
     reading: &mut Reading<'_>,
 ) -> Option<At<knee_registry::Value>> {
     let value = match parameter.kind {
-        Kind::Time { .. } | Kind::Duration => {
-            knee_registry::Value::Text(Time::read(node, reading)?.to_string())
-        }
+        Kind::Time { .. } => knee_registry::Value::Text(Time::read(node, reading)?.to_string()),
         Kind::Size { .. } => knee_registry::Value::Text(Bytes::read(node, reading)?.to_string()),
         Kind::Rate { .. } => knee_registry::Value::Text(Rate::read(node, reading)?.to_string()),
         Kind::Part => knee_registry::Value::Text(Fraction::read(node, reading)?.to_string()),
@@ -218,7 +216,7 @@ fn property(declared: &[(&str, &Parameter)], generator: &mut SchemaGenerator) ->
         .map(|(meaning, names)| format!("{}: {meaning}", names.join(", ")))
         .collect();
     let mut schema = match declared.first().map(|(_, parameter)| parameter.kind) {
-        Some(Kind::Time { .. } | Kind::Duration) => generator.subschema_for::<Time>(),
+        Some(Kind::Time { .. }) => generator.subschema_for::<Time>(),
         Some(Kind::Size { .. }) => generator.subschema_for::<Bytes>(),
         Some(Kind::Rate { .. }) => generator.subschema_for::<Rate>(),
         Some(Kind::Part) => generator.subschema_for::<Fraction>(),

@@ -88,6 +88,14 @@ pub fn read_access_log(content: &[u8]) -> Result<AccessLog, AccessLogError> {
     }
 }
 
+/// Returns the name of the format if a text begins like an access log.
+pub fn log_format(text: &str) -> Option<&'static str> {
+    const TRIED_BYTES: usize = 1 << 16;
+    // Whole lines.
+    let start = text.get(..TRIED_BYTES).and_then(|start| Some(&start[..start.rfind('\n')?]));
+    read_access_log(start.unwrap_or(text).as_bytes()).ok().map(|log| log.format)
+}
+
 fn read<R: Read>(mut lines: Lines<R>, taken: Taken) -> Result<AccessLog, AccessLogError> {
     let mut first = String::new();
     while first.trim().is_empty() {

@@ -163,15 +163,21 @@ fn compressed_logs_are_bounded_in_memory() {
     }
 }
 
-/// A log in place of a scenario is one error: the work does not depend on the number of its lines.
+/// A log or a text in place of a scenario is one error: the work does not depend on the number of
+/// its lines.
 #[test]
 fn a_file_that_is_no_scenario_is_one_error() {
     let line = "198.51.100.7 - - [12/Mar/2026:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 7\n";
     let folder = folder_with("a.log", &line.repeat(100_000));
-    for command in ["check a.log", "run a.log", "sweep a.log --vary flow.bbr.cc=bbr,reno"] {
-        let said = complaint(folder.path(), command, 2);
-        assert!(said.contains("invalid TOML here and in many other places"), "{said}");
-        assert!(said.lines().count() < 12, "{said}");
+    fs::write(folder.path().join("a.txt"), "it is a text\n".repeat(100_000)).unwrap();
+    for (file, wanted) in [
+        ("a.log", "this is an access log (Common Log Format), not a scenario"),
+        ("a.txt", "invalid TOML here and in many other places"),
+    ] {
+        for command in ["check FILE", "run FILE", "sweep FILE --vary flow.bbr.cc=bbr,reno"] {
+            let said = complaint(folder.path(), &command.replace("FILE", file), 2);
+            assert!(said.contains(wanted) && said.lines().count() < 12, "{said}");
+        }
     }
     fs::write(folder.path().join("b.log"), "a = 1\n".repeat(7).as_bytes()).unwrap();
     fs::write(folder.path().join("c.log"), [0x28, 0xb5, 0x2f, 0xfd, 4]).unwrap();

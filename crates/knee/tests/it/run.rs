@@ -452,10 +452,28 @@ fn access_logs_are_read_and_told() {
     assert!(expect(at, "check a.toml", 0).contains(told));
     let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plain(expect(at, "run a.toml --out out", 0)).contains(told));
+    for command in ["run", "check", "rank"] {
+        let said = complaint(at, &format!("{command} access.log"), 2);
+        assert!(said.contains("is an access log (Common Log Format), not a scenario"), "{said}");
+        assert!(said.contains("sizes = { log = \"access.log\" }"), "{said}");
+    }
     // The folder contains the log and repeats the run.
     expect(at, "run out/scenario.toml --out again", 0);
     let read = |out: &str| fs::read(at.join(out).join("summary.json")).unwrap();
     assert_eq!(read("out"), read("again"));
+}
+
+#[test]
+fn a_broken_log_that_two_mixes_name_is_told_once() {
+    let mix = "{ mix = { arrival_interval = \"100 ms\", sizes = { log = \"access.csv\" } } }";
+    let text = ["bbr", "cubic"].into_iter().fold(SMALL.to_string(), |text, cc| {
+        let cc = format!("cc = \"{cc}\"\n");
+        text.replacen(&cc, &format!("{cc}workload = {mix}\n"), 1)
+    });
+    let folder = folder_with("a.toml", &text);
+    fs::write(folder.path().join("access.csv"), "date,octets\n1,2\n").unwrap();
+    let said = complaint(folder.path(), "check a.toml", 2);
+    assert_eq!(said.matches("none of the columns").count(), 1, "{said}");
 }
 
 /// Transfers follow the times and sizes of the log; the page draws the log.
