@@ -215,6 +215,25 @@ impl Cells {
         }
     }
 
+    /// Returns each row's value as text, from which the same value can be parsed; empty if there is
+    /// none.
+    pub fn written(&self) -> Vec<String> {
+        fn all<T: ToString>(values: &[T], present: &Option<Vec<i16>>) -> Vec<String> {
+            each(values, present).map(|value| value.map(T::to_string).unwrap_or_default()).collect()
+        }
+        match self {
+            Cells::Integers(values, present) => all(values, present),
+            Cells::Floats(values, present) => all(values, present),
+            Cells::Flags(values, present) => all(values, present),
+            Cells::Texts(texts, present) => {
+                let text = |place: &u32| {
+                    String::from_utf8_lossy(texts.distinct[*place as usize].data()).into_owned()
+                };
+                all(&texts.places.iter().map(text).collect::<Vec<_>>(), present)
+            }
+        }
+    }
+
     /// Returns whether each of `rows` rows has a value.
     pub fn is_whole(&self, rows: usize) -> bool {
         rows == match self {

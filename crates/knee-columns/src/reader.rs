@@ -54,6 +54,12 @@ impl Reader {
         Ok(at)
     }
 
+    /// Returns the names of all columns.
+    pub fn names(&self) -> Vec<String> {
+        let columns = self.file.metadata().file_metadata().schema_descr().columns();
+        columns.iter().map(|column| column.path().string()).collect()
+    }
+
     /// Returns the number of row groups.
     pub fn groups(&self) -> usize {
         self.file.num_row_groups()

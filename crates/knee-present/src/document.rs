@@ -1,9 +1,9 @@
 //! Output of a command: text and tables for display, or only the tables for programs. CSV and
-//! Markdown contain every number in full precision.
+//! Markdown contain every number in full precision, LaTeX as it is displayed.
 
-use crate::Table;
 use crate::export::{Export, escaped};
 use crate::words::wrapped;
+use crate::{Table, latex};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -109,6 +109,16 @@ impl Document {
                 let titled = tables > 1 && !export.name.is_empty();
                 Some(format!("{}{}", if titled { &title } else { "" }, export.markdown()))
             }
+        });
+        parts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Renders tables and sentences for LaTeX, without any package, with numbers as displayed.
+    pub fn latex(&self) -> String {
+        let parts = self.0.iter().filter_map(|part| match part {
+            Part::Words(_) => None,
+            Part::Said(text) => Some(format!("{}\n", latex::escaped(text.trim()))),
+            Part::Table(table) => Some(latex::tabular(table)),
         });
         parts.collect::<Vec<_>>().join("\n")
     }

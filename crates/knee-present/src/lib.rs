@@ -1,5 +1,5 @@
 //! What results look like: tables, documents of sentences and tables, and numbers in words; as text,
-//! CSV, Markdown and JSON. Pages take the same tables.
+//! CSV, Markdown, LaTeX and JSON. Pages take the same tables.
 //!
 //! A [`Table`] has typed heads and cells. A [`Cell`] holds the text shown and the numbers behind it,
 //! so nothing parses a text to find its number. [`words`] is where numbers become words, in the
@@ -10,6 +10,7 @@
 mod cell;
 mod document;
 mod export;
+mod latex;
 mod table;
 pub mod words;
 

@@ -16,6 +16,7 @@ mod connection;
 mod connection_file;
 mod control;
 mod counters;
+mod csv;
 mod error;
 mod evaluation;
 mod fidelity;
@@ -70,6 +71,7 @@ pub use connection_file::{
     read_connections,
 };
 pub use control::Control;
+pub use csv::write_csv;
 pub use error::Error;
 pub use evaluation::{
     Evaluation, EvaluationAgainst, EvaluationChange, EvaluationGrounds, EvaluationLine,

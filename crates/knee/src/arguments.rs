@@ -5,6 +5,7 @@ mod advise;
 mod bond;
 mod cc;
 mod evaluate;
+mod export;
 mod observed;
 mod output;
 mod rank;
@@ -19,6 +20,7 @@ pub use cc::Cc;
 #[cfg(feature = "bpf")]
 pub use cc::CcAction;
 pub use evaluate::Evaluate;
+pub use export::{Export, Exported};
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
@@ -104,13 +106,13 @@ pub enum Command {
     /// Repeat the runs of a folder and report whether the records are identical
     #[command(arg_required_else_help = true, after_help = RERUN)]
     Rerun(Rerun),
-    /// Write a run in the format of another tool
-    #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = EXPORT)]
+    /// Write a run in the format of another tool: qlog, CSV
+    #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = export::HELP)]
     Export(Export),
     /// Rewrite report.html from the records
     #[command(arg_required_else_help = true, after_help = REPORT)]
     Report(Report),
-    /// Draw a figure of a run to a file, for papers: SVG or PNG
+    /// Draw a figure of a run to a file, for papers: SVG, PDF or PNG
     #[command(arg_required_else_help = true, after_help = crate::plot::EXAMPLES)]
     Plot(crate::plot::Arguments),
     /// Report all errors in scenarios or studies, without running them
@@ -462,40 +464,6 @@ pub struct Rerun {
     pub output: Output,
     #[command(flatten)]
     pub print: Print,
-}
-
-const EXPORT: &str = "\
-Examples:
-  knee run first.toml --packet-log
-  knee export qlog knee-out/first --flow bbr > bbr.qlog      for https://qvis.quictools.info
-  knee export qlog knee-out/mix --flow 'clients[1]' --out clients.qlog";
-
-/// `knee export`.
-#[derive(Debug, Args)]
-pub struct Export {
-    /// Format
-    #[command(subcommand)]
-    pub what: Exported,
-}
-
-/// Formats of other tools.
-#[derive(Debug, Subcommand)]
-pub enum Exported {
-    /// A flow as a qlog, which qvis opens: packets, acknowledgements, losses, window
-    Qlog {
-        /// Directory of a run with a packet log
-        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-        directory: PathBuf,
-        /// The flow: bbr[1]; without a number the first with this name
-        #[arg(long, value_name = "NAME")]
-        flow: String,
-        /// File to write. Default: the standard output
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        out: Option<PathBuf>,
-        /// Replace the file if it exists
-        #[arg(long, requires = "out")]
-        force: bool,
-    },
 }
 
 const REPORT: &str = "\

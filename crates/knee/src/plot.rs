@@ -43,14 +43,14 @@ pub struct Arguments {
     /// Measure of a sweep, as sweep.parquet names it. Default: the page's first
     #[arg(long, value_name = "MEASURE")]
     measure: Option<String>,
-    /// Format of the file. Default: from the extension of --out, else svg
+    /// Format of the file. Default: from the extension of --out; without --out, svg
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Width in pixels; the height follows
     #[arg(long, value_name = "PIXELS", default_value_t = 720,
         value_parser = clap::value_parser!(u16).range(100..=20_000))]
     width: u16,
-    /// Where to write. Default: WHAT.svg or WHAT.png
+    /// Where to write. Default: WHAT.svg, or the ending of --format
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
     /// Replace the file
@@ -122,18 +122,42 @@ impl ValueEnum for What {
 enum Format {
     /// Scalable Vector Graphics
     Svg,
+    /// Portable Document Format, with the host's fonts
+    Pdf,
     /// Portable Network Graphics
     Png,
 }
 
+impl Format {
+    /// Returns the extension of such a file.
+    fn ending(self) -> &'static str {
+        match self {
+            Format::Svg => "svg",
+            Format::Pdf => "pdf",
+            Format::Png => "png",
+        }
+    }
+
+    /// Returns the format that the name of a file says.
+    fn of_file(path: &Path) -> Result<Format, Failure> {
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        let says = |format: &&Format| ending.as_deref() == Some(format.ending());
+        Format::value_variants().iter().find(says).copied().ok_or_else(|| {
+            let what = format!("{} does not end in .svg, .pdf or .png", path.display());
+            Failure::Usage(what, "change the name, or write --format svg, pdf or png".to_string())
+        })
+    }
+}
+
 /// Draws one figure of a run, a ranking or a comparison into a file.
 pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
-    let ends_in_png = |out: &PathBuf| out.extension().is_some_and(|end| end == "png");
-    let by_name = arguments.out.as_ref().filter(|out| ends_in_png(out)).map(|_| Format::Png);
-    let format = arguments.format.or(by_name).unwrap_or(Format::Svg);
-    let ending = if format == Format::Png { "png" } else { "svg" };
-    let out = arguments.out.clone();
-    let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.{ending}", arguments.what.name())));
+    let format = match (arguments.format, &arguments.out) {
+        (Some(format), _) => format,
+        (None, Some(out)) => Format::of_file(out)?,
+        (None, None) => Format::Svg,
+    };
+    let by_what = || PathBuf::from(format!("{}.{}", arguments.what.name(), format.ending()));
+    let out = arguments.out.clone().unwrap_or_else(by_what);
     if arguments.measure.is_some() && !matches!(arguments.what, What::Values) {
         let what = format!("{} has no measure to choose", arguments.what.name());
         return Err(Failure::Usage(what, format!("leave out --measure, or write --what {VALUES}")));
@@ -147,7 +171,11 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         What::Against => of_comparison(arguments)?,
         What::Values => of_sweep(arguments)?,
     };
-    let bytes = if format == Format::Png { png(&svg)? } else { svg.into_bytes() };
+    let bytes = match format {
+        Format::Svg => svg.into_bytes(),
+        Format::Pdf => pdf(&svg)?,
+        Format::Png => png(&svg)?,
+    };
     file.write_bytes(&bytes)?;
     screen::print(&format!("picture  {}\n", out.display()))?;
     Ok(Ending::Done)
@@ -235,6 +263,36 @@ fn not_of(directory: &Path, holds: &str, wanted: &str, instead: &str) -> Failure
     Failure::Usage(what, format!("write --what {instead}"))
 }
 
+/// Converts a picture to a PDF, with the host's fonts.
+#[cfg(feature = "pdf")]
+fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
+    use svg2pdf::{ConversionOptions, PageOptions, usvg};
+    let internal = |what: String| Failure::Internal(format!("cannot write the PDF: {what}"));
+    let mut options = usvg::Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    let family = fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
+    fonts.set_sans_serif_family(family.ok_or_else(|| no_fonts("PDF"))?);
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| internal(error.to_string()))?;
+    // Its pixels are those of CSS, 96 to an inch.
+    let page = PageOptions { dpi: 96.0 };
+    svg2pdf::to_pdf(&tree, ConversionOptions::default(), page)
+        .map_err(|error| internal(error.to_string()))
+}
+
+#[cfg(not(feature = "pdf"))]
+fn pdf(_: &str) -> Result<Vec<u8>, Failure> {
+    let what = "this program was built without PDF".to_string();
+    let advice = format!("write --format svg, or: {}", crate::build::with("pdf"));
+    Err(Failure::Usage(what, advice))
+}
+
+#[cfg(any(feature = "pdf", feature = "png"))]
+fn no_fonts(format: &str) -> Failure {
+    let what = format!("this host has no fonts to write a {format} with");
+    Failure::Host(what, "install some, or write --format svg".to_string())
+}
+
 /// Renders a picture to pixels, with the host's fonts.
 #[cfg(feature = "png")]
 fn png(svg: &str) -> Result<Vec<u8>, Failure> {
@@ -244,12 +302,8 @@ fn png(svg: &str) -> Result<Vec<u8>, Failure> {
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
     let family = fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
-    let Some(family) = family else {
-        let what = "this host has no fonts to write a PNG with".to_string();
-        return Err(Failure::Host(what, "install some, or write --format svg".to_string()));
-    };
     // Fallback if none of the style's font families exists.
-    fonts.set_sans_serif_family(family);
+    fonts.set_sans_serif_family(family.ok_or_else(|| no_fonts("PNG"))?);
     let tree = usvg::Tree::from_str(svg, &options).map_err(|error| internal(error.to_string()))?;
     let size = tree.size().to_int_size();
     let pixels = tiny_skia::Pixmap::new(size.width(), size.height());
@@ -261,6 +315,6 @@ fn png(svg: &str) -> Result<Vec<u8>, Failure> {
 #[cfg(not(feature = "png"))]
 fn png(_: &str) -> Result<Vec<u8>, Failure> {
     let what = "this program was built without PNG".to_string();
-    let advice = "write --format svg, or build it with cargo build --features png";
-    Err(Failure::Usage(what, advice.to_string()))
+    let advice = format!("write --format svg, or: {}", crate::build::with("png"));
+    Err(Failure::Usage(what, advice))
 }

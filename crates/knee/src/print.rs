@@ -35,6 +35,7 @@ impl Print for Document {
             Format::Text | Format::Json => self.text(screen::layout()),
             Format::Csv => self.csv(),
             Format::Markdown => self.markdown(true),
+            Format::Latex => self.latex(),
         })
     }
 }

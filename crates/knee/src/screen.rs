@@ -80,14 +80,14 @@ pub fn not_printed(error: std::io::Error) -> Result<(), Failure> {
     }
 }
 
-/// Maximum columns of a line: the terminal's width, else 120.
+/// Maximum columns of a line: the terminal's width; elsewhere that of `COLUMNS`, or else 120.
 pub fn width() -> usize {
     const ELSEWHERE: usize = 120;
-    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    match stdout().is_terminal() {
-        true => comfy_table::Table::new().width().map_or(ELSEWHERE, usize::from),
-        false => given.unwrap_or(ELSEWHERE).min(ELSEWHERE),
+    if stdout().is_terminal() {
+        return comfy_table::Table::new().width().map_or(ELSEWHERE, usize::from);
     }
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    given.filter(|columns| *columns > 0).unwrap_or(ELSEWHERE)
 }
 
 /// Wraps text at the width; the last line ends with a newline.

@@ -8,8 +8,8 @@ mod read;
 mod write;
 
 pub use columns::{DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values};
+pub(crate) use read::{decoding, metadata, read, read_batches, read_each, read_series};
 pub use read::{is_decoding, read_columns};
-pub(crate) use read::{metadata, read, read_batches, read_each, read_series};
 pub(crate) use write::write_columns;
 pub use write::write_columns_durably;
 pub(crate) use write::{Table, write};

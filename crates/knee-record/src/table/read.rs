@@ -107,7 +107,11 @@ pub(crate) fn read_batches<R: Default + Clone>(
     decoding(path, || decode(path, file, layout, take))
 }
 
-fn decoding<T>(path: &Path, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+/// Calls `read`; a panic in it means that the file at `path` is damaged.
+pub(crate) fn decoding<T>(
+    path: &Path,
+    read: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     DECODING.set(true);
     let decoded = catch_unwind(AssertUnwindSafe(read));
     DECODING.set(false);

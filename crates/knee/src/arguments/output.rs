@@ -56,11 +56,14 @@ impl Print {
 }
 
 fn formats() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["text", "csv", "markdown", "json"]).map(|name| match name.as_str() {
-        "csv" => Format::Csv,
-        "markdown" => Format::Markdown,
-        "json" => Format::Json,
-        _ => Format::Text,
+    PossibleValuesParser::new(["text", "csv", "markdown", "latex", "json"]).map(|name| {
+        match name.as_str() {
+            "csv" => Format::Csv,
+            "markdown" => Format::Markdown,
+            "latex" => Format::Latex,
+            "json" => Format::Json,
+            _ => Format::Text,
+        }
     })
 }
 
@@ -73,6 +76,8 @@ pub enum Format {
     Csv,
     /// The same as Markdown
     Markdown,
+    /// The same for LaTeX, with numbers as they are shown
+    Latex,
     /// One document with everything
     Json,
 }

@@ -267,3 +267,44 @@ fn progress_is_an_object_a_line() {
     let told = lines("run none.toml --progress json", 2);
     assert!(told.iter().any(|one| one.to_string().contains("none.toml")), "{told:?}");
 }
+
+/// The CSV of a table has the columns and values of the Parquet file, as the library reads them.
+#[test]
+fn a_table_of_records_is_written_as_csv() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "run a.toml --out a", 0);
+    let records = knee_record::read_run(&at.join("a")).unwrap().records;
+    let samples = Read::csv(&expect(at, "export csv a", 0));
+    assert_eq!(samples.heads[..3], ["flow", "path", "time_ns"]);
+    let names = samples.rows.iter().map(|row| row[samples.column("flow_name")].as_str());
+    assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(["bbr[0]", "cubic[0]"]));
+    for flow in 0..2 {
+        let own = (0..samples.rows.len()).filter(|row| samples.rows[*row][0] == flow.to_string());
+        let last = own.last().unwrap();
+        let delivered = samples.number(last, "delivered_bytes").unwrap();
+        assert_eq!(delivered, records.flows[flow].delivered_bytes as f64);
+    }
+    // CUBIC estimates no bandwidth: what does not exist is empty.
+    let estimate = |row: &&Vec<String>| !row[samples.column("bandwidth_estimate_bps")].is_empty();
+    let with = samples.rows.iter().filter(estimate);
+    assert!(with.map(|row| row[0].as_str()).collect::<BTreeSet<_>>() == BTreeSet::from(["0"]));
+    assert!(expect(at, "export csv a --table links --out links.csv", 0).contains(" rows"));
+    let links = Read::csv(&fs::read_to_string(at.join("links.csv")).unwrap());
+    assert_eq!(links.rows[0][links.column("link_name")], "bottleneck");
+    let said = complaint(at, "export csv a --table ../a/links", 2);
+    assert!(said.contains("connections, flows, links, samples"), "{said}");
+    assert!(complaint(at, "export csv none", 2).contains("name the directory of a run"));
+}
+
+/// A document for LaTeX has the figures of the terminal, and nothing that LaTeX would read otherwise.
+#[test]
+fn tables_are_written_for_latex() {
+    let folder = folder_with("a.toml", SMALL);
+    let text = expect(folder.path(), "run a.toml --format latex", 0);
+    assert_eq!(text.matches("\\begin{tabular}").count(), text.matches("\\end{tabular}").count());
+    assert!(text.contains("\\begin{tabular}{ll") && text.contains("bottleneck & "), "{text}");
+    assert!(text.contains(" Mbit/s & ") && text.contains(" \\% "), "{text}");
+    let escaped = text.replace("\\%", "").replace("\\_", "").replace("\\,", "");
+    assert!(!escaped.contains('%') && !escaped.contains('_') && text.is_ascii(), "{text}");
+}

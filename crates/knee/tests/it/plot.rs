@@ -37,6 +37,33 @@ fn a_figure_is_written_and_not_over_another() {
     assert!(plot(&["--force"]).status.success());
 }
 
+/// What is not drawn is not written under the name of another format.
+#[test]
+fn the_name_of_the_file_says_its_format() {
+    let directory = run();
+    let plot = |out: &str| {
+        let output = knee(directory.path(), &["plot", "run", "--what", "delay", "--out", out]);
+        let told = String::from_utf8_lossy(&output.stderr).to_string();
+        (output.status.code(), told, std::fs::read(directory.path().join(out)).ok())
+    };
+    for name in ["a.gif", "a", "pdf"] {
+        let (code, told, file) = plot(name);
+        assert_eq!((code, file), (Some(2), None), "{told}");
+        assert!(told.contains("does not end in .svg, .pdf or .png"), "{told}");
+    }
+    assert!(plot("a.SVG").2.is_some_and(|file| file.starts_with(b"<svg ")));
+    let (code, told, file) = plot("a.pdf");
+    if cfg!(feature = "pdf") {
+        let file = file.unwrap_or_else(|| panic!("{told}"));
+        assert!(code == Some(0) && file.starts_with(b"%PDF-") && file.ends_with(b"%%EOF"));
+        // 720 pixels of 1/96 inch are 540 points, and the text is text.
+        let text = String::from_utf8_lossy(&file);
+        assert!(text.contains("/MediaBox [0 0 540 ") && text.contains("/Font"), "{}", text.len());
+    } else {
+        assert!(code == Some(2) && file.is_none() && told.contains("--features "), "{told}");
+    }
+}
+
 #[test]
 fn what_is_not_there_is_told() {
     let directory = run();
