@@ -174,13 +174,15 @@ impl Flow {
             return;
         }
         let text = if number >= self.next() {
-            format!("segment {number} is sent again, but was never sent")
+            format!("segment {number} is retransmitted, but was never sent")
         } else {
             let order = self.segment(number).order;
             if order < self.timed_out || order + 1 < self.overtaken {
                 return;
             }
-            format!("segment {number} is sent again without a timeout or a report of a later one")
+            format!(
+                "segment {number} is retransmitted without a timeout or a report of a later one"
+            )
         };
         faults.push((Rule::Retransmission, text));
     }

@@ -108,7 +108,7 @@ fn row(mix: &MixAnswer, class: &MixClass, first: bool) -> [Cell; 9] {
     let queue = at.and_then(|at| mix.queue_s.get(at)).filter(|_| first);
     let queue = queue.map(|queue| queue.map(|delay| time_us(Some(delay * 1e6))).join(" / "));
     let pair = Cell::from(if first { class.pair.as_str() } else { "" });
-    let [ours, theirs] = class.sent_again;
+    let [ours, theirs] = class.retransmitted;
     [
         pair,
         (&class.sizes).into(),

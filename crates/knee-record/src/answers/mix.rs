@@ -301,7 +301,7 @@ pub struct MixClass {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u64>,
     /// Bytes retransmitted over bytes sent, under test and under control.
-    pub sent_again: [f64; 2],
+    pub retransmitted: [f64; 2],
     /// Half of the transfers under each controller in one run, test over
     /// control: shows which one takes bandwidth from the other.
     pub split: Option<Paired>,
@@ -457,11 +457,11 @@ impl MixAnswer {
     fn cost(&self, at: usize, rows: &[&MixClass]) -> String {
         let MixPair { test, control, .. } = &self.pairs[at];
         let most = rows.iter().max_by(|a, b| {
-            let more = |row: &MixClass| row.sent_again[0] - row.sent_again[1];
+            let more = |row: &MixClass| row.retransmitted[0] - row.retransmitted[1];
             more(a).abs().total_cmp(&more(b).abs())
         });
         let Some(most) = most else { return String::new() };
-        let [again, theirs] = most.sent_again.map(|part| Unit::Fraction.show(round_part(part)));
+        let [again, theirs] = most.retransmitted.map(|part| Unit::Fraction.show(round_part(part)));
         let [queue, their_queue] = self.queue_s[at].map(|delay| Unit::Seconds.show(delay));
         format!(
             " {test} retransmits {again} ({}), {control} {theirs}; the longest queue that other \
@@ -725,7 +725,7 @@ fn row(
         compared: compared(classes_of)?,
         effect: Judgement::Undecided,
         repeats: None,
-        sent_again: [0, 1]
+        retransmitted: [0, 1]
             .map(|side| whole.again_bytes[side] as f64 / whole.sent_bytes[side].max(1) as f64),
         split: compared(|seed| &seed.split),
     })
@@ -774,7 +774,7 @@ impl MixClass {
 
     /// Returns the share of bytes retransmitted under test and under control, in per cent.
     pub fn again(&self) -> String {
-        let [ours, theirs] = self.sent_again.map(per_cent_fine);
+        let [ours, theirs] = self.retransmitted.map(per_cent_fine);
         format!("{ours} / {theirs} %")
     }
 }
