@@ -27,3 +27,4 @@ mod run;
 mod signed;
 mod snapshots;
 mod sweep;
+mod words;
