@@ -34,7 +34,7 @@ and CI checks three of its columns.
 | `+` | better |
 | `=` | alike: the difference is within the margin of the line |
 | `-` | worse; `---` is worse than all three |
-| `?` | unclear: more seeds may decide |
+| `?` | undecided: more seeds may decide |
 | `x` | could not be tried |
 
 `fixed`, whose window is constant, and `gcc`, whose rate is at most 2 Mbit/s, are left out. `lia`,
@@ -43,7 +43,7 @@ marks in only two cases.
 """
 
 LEFT_OUT = {"fixed", "gcc"}
-SIGNS = {"better": "+", "alike": "=", "worse": "-", "unclear": "?", None: "x"}
+SIGNS = {"better": "+", "alike": "=", "worse": "-", "undecided": "?", None: "x"}
 
 
 def run(knee, *words):

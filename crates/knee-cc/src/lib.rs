@@ -394,7 +394,9 @@ mod vivace;
 mod window;
 
 pub use held_back::HeldBack;
-pub use knee_registry::{Kind, Parameter, Preset, Selection, SelectionError, Settings, Value};
+pub use knee_registry::{
+    Given, Kind, Parameter, Preset, Selection, SelectionError, Settings, Value,
+};
 pub use knee_units::Ecn;
 pub use linux::{is_in_bpf, is_in_linux};
 pub use phase::intern as intern_phase;

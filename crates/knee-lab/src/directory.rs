@@ -281,7 +281,7 @@ impl Lab {
         let manifest = Manifest {
             health: health.clone(),
             program: self.program.clone(),
-            brought: self.brought.clone(),
+            brought: self.brought.used_by(scenario),
             ..Manifest::new(summary, records, self.arguments.clone(), inputs, usage)
         };
         match recording.take() {

@@ -17,6 +17,8 @@ use crate::ground::Ground;
 use crate::job::{Job, Run, execute};
 use crate::lab::Lab;
 use crate::load::Load;
+use crate::origin;
+use crate::text::last;
 use criteria::REQUESTS;
 use knee_record::{
     Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_bytes,
@@ -47,6 +49,14 @@ pub enum EvaluateError {
     /// One seed alone gives no interval.
     #[error("an interval needs at least two seeds")]
     OneSeed,
+    /// The candidate cannot be run in any case: what is wrong, and what to write.
+    #[error("{problem}")]
+    Candidate {
+        /// What is wrong.
+        problem: String,
+        /// What to write instead.
+        advice: String,
+    },
     /// Scenarios could not tell them apart.
     #[error("two traces are named {0}")]
     TwoTraces(String),
@@ -59,7 +69,7 @@ impl Lab {
     /// Evaluates, and writes table, document, page and the worst-case scenarios into `directory`;
     /// if stopped, writes what there is so far. The directory must have been [`Lab::claim`]ed.
     ///
-    /// A failed run or an unknown candidate is not an error: the affected lines give the reason.
+    /// A failed run is not an error: the affected lines give the reason.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -106,7 +116,7 @@ impl Lab {
         }
         rows.sort_by_key(|row| (row.line, row.case, row.controller, row.repeat));
         let lines = &evaluate.lines;
-        let brought = self.brought.get(&evaluate.plan.candidate).cloned();
+        let brought = self.brought.get(&evaluate.candidate_name);
         let plan = EvaluationPlan { brought, ..evaluate.plan.clone() };
         write_evaluation(&directory.join(EVALUATION_TABLE), &plan, lines, &rows)?;
         let mut evaluation = Evaluation::new(plan, lines, &rows, finished);
@@ -114,6 +124,9 @@ impl Lab {
         if let Some(scenarios) = evaluate.plan.search {
             evaluation.searched = self.search(evaluate, scenarios, &evaluation, directory)?;
         }
+        let read = evaluate.traces.clone().into_iter().chain(evaluate.classes.clone()).collect();
+        let ground = evaluate.on.name();
+        origin::keep_evaluation(self, directory, ground, &read, evaluate.origin())?;
         write_json(&directory.join(EVALUATION), &evaluation)?;
         write_text(&directory.join(REPORT), &evaluation_page(&evaluation)?)?;
         Ok(evaluation)
@@ -185,8 +198,8 @@ fn keep_worst(
 ) -> Result<(), Error> {
     let folder = directory.join(INPUTS);
     fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
-    for (name, bytes) in &evaluate.traces {
-        write_bytes(&folder.join(name), bytes)?;
+    for (name, bytes) in evaluate.traces.iter().chain(&evaluate.classes) {
+        write_bytes(&folder.join(last(name)), bytes)?;
     }
     for (number, outcome) in evaluation.lines.iter_mut().enumerate() {
         let Some(worst) = &mut outcome.worst else { continue };

@@ -7,10 +7,11 @@ use crate::handle::{Handle, Tracked};
 use crate::job::{Job, Run, execute};
 use crate::load::Load;
 use knee_record::{Brought, Control, Program};
+use knee_scenario::Scenario;
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Runs scenarios: holds the grounds and the settings for using the machine.
 #[derive(Debug)]
@@ -23,9 +24,48 @@ pub struct Lab {
     pub arguments: Vec<String>,
     /// Build of the program, for the same manifests.
     pub program: Program,
-    /// Controllers and schedulers that the program registered, for the same manifests.
-    pub brought: BTreeMap<String, Brought>,
+    /// Controllers and schedulers that the program provides itself, for the same manifests.
+    pub brought: Classes,
     handle: Handle,
+}
+
+/// Controllers and schedulers that a program provides itself, by their names in scenarios. Clones
+/// share them, so that whoever reads scenarios can add those that it finds there.
+#[derive(Clone, Debug, Default)]
+pub struct Classes(Arc<Mutex<BTreeMap<String, Brought>>>);
+
+impl Classes {
+    /// Adds one.
+    pub fn add(&self, name: &str, class: Brought) {
+        self.all().insert(name.to_string(), class);
+    }
+
+    /// Returns the one of this name.
+    pub fn get(&self, name: &str) -> Option<Brought> {
+        self.all().get(name).cloned()
+    }
+
+    /// Returns all.
+    pub(crate) fn known(&self) -> BTreeMap<String, Brought> {
+        self.all().clone()
+    }
+
+    /// Returns those that a scenario names.
+    pub(crate) fn used_by(&self, scenario: &Scenario) -> BTreeMap<String, Brought> {
+        let named = |name: &String| {
+            scenario.flows.iter().any(|flow| {
+                let scheduler = flow.multipath.as_ref().map(|several| &several.scheduler.name);
+                flow.controller.name == *name || scheduler == Some(name)
+            })
+        };
+        let all = self.all();
+        let used = all.iter().filter(|(name, _)| named(name));
+        used.map(|(name, class)| (name.clone(), class.clone())).collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Brought>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Default for Lab {
@@ -43,7 +83,7 @@ impl Lab {
             parallel: None,
             arguments: Vec::new(),
             program: Program::default(),
-            brought: BTreeMap::new(),
+            brought: Classes::default(),
             handle: Handle::default(),
         }
     }

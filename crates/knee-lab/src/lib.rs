@@ -70,7 +70,7 @@ pub use ground::{
 };
 pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
-pub use lab::Lab;
+pub use lab::{Classes, Lab};
 pub use load::{Load, Written};
 pub use origin::{KeptFile, KeptScenario, Origin, OriginSettings};
 pub use page::{Saved, rewrite_page, saved, saved_answers};

@@ -1,11 +1,11 @@
-//! Inputs of a sweep or a ranking, kept in its folder: the scenarios and the files they name as
-//! read, and the settings.
+//! Inputs of a sweep, a ranking or an evaluation, kept in its folder: the scenarios and the files
+//! they name as read, and the settings.
 
 use crate::directory::{ORIGIN, cannot_write};
 use crate::error::Error;
 use crate::lab::Lab;
-use crate::text::ScenarioText;
-use knee_record::{INPUTS, Program, read_json, sha256_hex, write_bytes, write_json};
+use crate::text::{ScenarioText, last};
+use knee_record::{Brought, INPUTS, Program, read_json, sha256_hex, write_bytes, write_json};
 use knee_scenario::{open_inside, read_open};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,12 +27,19 @@ pub struct Origin {
     pub version: String,
     /// The build of the program.
     pub program: Program,
+    /// Controllers and schedulers that the program provided itself, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub brought: BTreeMap<String, Brought>,
     /// The command line.
     pub arguments: Vec<String>,
     /// Ground of the runs.
     pub ground: String,
     /// The scenarios, in the order in which they were named.
     pub scenarios: Vec<KeptScenario>,
+    /// The files that an evaluation reads: recorded links, and a candidate written
+    /// in Python.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<KeptFile>,
     /// Settings of the command.
     pub settings: OriginSettings,
 }
@@ -57,7 +64,7 @@ pub struct KeptFile {
     pub sha256: String,
 }
 
-/// Settings of a sweep or a ranking, as given on the command line.
+/// Settings of a sweep, a ranking or an evaluation, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OriginSettings {
@@ -92,6 +99,23 @@ pub enum OriginSettings {
         /// Number of runs of each combination.
         repeat: u64,
     },
+    /// Settings of `knee evaluate`.
+    Evaluate {
+        /// The candidate.
+        candidate: String,
+        /// Keys of the candidate's flows.
+        with: Vec<String>,
+        /// Sections; empty for all.
+        section: Vec<String>,
+        /// Seeds of each run.
+        repeat: u64,
+        /// Whether only the cases of `--quick` were run.
+        quick: bool,
+        /// Scenarios tried by the search for each metric; null without a search.
+        search: Option<usize>,
+        /// Recorded links, as named.
+        trace: Vec<String>,
+    },
 }
 
 impl OriginSettings {
@@ -99,6 +123,7 @@ impl OriginSettings {
     pub(crate) fn set(&self) -> &[String] {
         match self {
             OriginSettings::Sweep { set, .. } | OriginSettings::Rank { set, .. } => set,
+            OriginSettings::Evaluate { with, .. } => with,
         }
     }
 }
@@ -131,13 +156,42 @@ pub(crate) fn keep(
         let inputs = source.files.iter().map(|(written, bytes)| copy(written, bytes));
         scenarios.push(KeptScenario { file, inputs: inputs.collect::<Result<_, _>>()? });
     }
+    write(lab, directory, ground, (scenarios, Vec::new()), settings)
+}
+
+/// Writes the settings of an evaluation into a folder that holds its files already, each below
+/// [`INPUTS`] by the last part of its name.
+pub(crate) fn keep_evaluation(
+    lab: &Lab,
+    directory: &Path,
+    ground: &str,
+    files: &Files,
+    settings: OriginSettings,
+) -> Result<(), Error> {
+    let files = files.iter().map(|(written, bytes)| KeptFile {
+        written: written.clone(),
+        kept: format!("{INPUTS}/{}", last(written)),
+        sha256: sha256_hex(bytes),
+    });
+    write(lab, directory, ground, (Vec::new(), files.collect()), settings)
+}
+
+fn write(
+    lab: &Lab,
+    directory: &Path,
+    ground: &str,
+    (scenarios, files): (Vec<KeptScenario>, Vec<KeptFile>),
+    settings: OriginSettings,
+) -> Result<(), Error> {
     let origin = Origin {
         schema: SCHEMA.to_string(),
         version: env!("CARGO_PKG_VERSION").to_string(),
         program: lab.program.clone(),
+        brought: lab.brought.known(),
         arguments: lab.arguments.clone(),
         ground: ground.to_string(),
         scenarios,
+        files,
         settings,
     };
     Ok(write_json(&directory.join(ORIGIN), &origin)?)
@@ -150,7 +204,7 @@ fn keep_one(
     bytes: &[u8],
     taken: &mut BTreeSet<String>,
 ) -> Result<KeptFile, Error> {
-    let last = written.rsplit(['/', '\\']).next().unwrap_or(written);
+    let last = last(written);
     let numbered = (2..).map(|number| format!("{INPUTS}/{number}-{last}"));
     let mut names = std::iter::once(format!("{INPUTS}/{last}")).chain(numbered);
     let kept = names.find(|name| !taken.contains(name)).unwrap_or_default();
@@ -177,7 +231,9 @@ impl Origin {
 
     /// All copies.
     pub(crate) fn files(&self) -> impl Iterator<Item = &KeptFile> {
-        self.scenarios.iter().flat_map(|one| std::iter::once(&one.file).chain(&one.inputs))
+        let scenarios =
+            self.scenarios.iter().flat_map(|one| std::iter::once(&one.file).chain(&one.inputs));
+        scenarios.chain(&self.files)
     }
 }
 

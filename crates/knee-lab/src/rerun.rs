@@ -3,22 +3,23 @@
 
 mod records;
 
-use crate::directory::{ANSWERS, ORIGIN, PACKETS, RANK, REPEAT, SWEEP, repeat};
+use crate::directory::{ANSWERS, EVALUATION, ORIGIN, PACKETS, RANK, REPEAT, SWEEP, repeat};
 use crate::error::Error;
+use crate::evaluate::{Evaluate, EvaluateSettings};
 use crate::experiment::{Experiment, ExperimentSettings};
 use crate::ground::Pace;
 use crate::lab::Lab;
-use crate::origin::{Origin, OriginSettings};
+use crate::origin::{Files, Origin, OriginSettings};
 use crate::rank::{Candidates, Rank, RankSettings};
 use crate::sweep::{Sweep, SweepSettings, SweepStore, program_hash};
-use crate::text::ScenarioText;
+use crate::text::{ScenarioText, last};
 use knee_record::{
-    Difference, INPUTS, Manifest, Program, RepeatSummary, SCENARIO, read_json, read_manifest,
-    sha256_hex, sha256_of,
+    Brought, Difference, INPUTS, Manifest, Program, RepeatSummary, SCENARIO, read_json,
+    read_manifest, sha256_hex, sha256_of,
 };
-use knee_scenario::open_file;
+use knee_scenario::{class_file, open_file};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -30,11 +31,19 @@ const SCHEMA: &str = "knee-rerun/1";
 #[derive(Debug, thiserror::Error)]
 pub enum RerunError {
     /// The folder contains nothing to run.
-    #[error("{0} contains no run, no repeats, no sweep and no ranking")]
+    #[error("{0} contains no run, no repeats, no sweep, no ranking and no evaluation")]
     Nothing(String),
     /// Runs in real time are never identical.
     #[error("on the ground {0}, which runs in real time, no two runs are identical")]
     RealTime(String),
+    /// A program ran a class of its own under a name that only it knows.
+    #[error("{name} was the class {class} of the program that wrote the folder")]
+    Own {
+        /// Name of the controller or scheduler.
+        name: String,
+        /// Its class and module.
+        class: String,
+    },
     /// The folder has no copy of its inputs, as in earlier versions of Knee.
     #[error("{0} contains no copy of its scenario: an earlier version of Knee wrote it")]
     NotKept(String),
@@ -56,6 +65,7 @@ enum Work<'g> {
     Runs(Box<Experiment<'g>>),
     Sweep(Box<Sweep<'g>>),
     Rank(Box<Rank<'g>>),
+    Evaluate(Box<Evaluate<'g>>),
 }
 
 /// Byte-by-byte comparison of a second run with the first.
@@ -126,7 +136,7 @@ impl Lab {
     ) -> Result<RerunPlan<'_>, Error> {
         let (work, mut changed) = if directory.join(REPEAT).is_file() {
             self.repeats_again(directory, out, originals)?
-        } else if directory.join(SWEEP).is_file() || directory.join(RANK).is_file() {
+        } else if [SWEEP, RANK, EVALUATION].iter().any(|name| directory.join(name).is_file()) {
             self.origin_again(directory, originals)?
         } else if directory.join(SCENARIO).is_file() {
             let manifest = read_manifest(directory)?;
@@ -161,6 +171,7 @@ impl Lab {
         directory: &Path,
         out: &Path,
     ) -> Result<Work<'_>, Error> {
+        check_own(&read_manifest(run)?.brought)?;
         let on = self.grounds.get(ground)?;
         if on.pace() == Pace::Real {
             return Err(RerunError::RealTime(ground.to_string()).into());
@@ -185,6 +196,7 @@ impl Lab {
             return Err(RerunError::NotKept(directory.display().to_string()).into());
         }
         let origin = Origin::read(directory)?;
+        check_own(&origin.brought)?;
         let texts = origin.texts(directory)?;
         let on = self.grounds.get(&origin.ground)?;
         let parsed = |set: &[String]| {
@@ -219,6 +231,31 @@ impl Lab {
                     ..RankSettings::on(on)
                 };
                 Work::Rank(Box::new(Rank::new(&texts, &settings)?))
+            }
+            OriginSettings::Evaluate { candidate, with, section, repeat, quick, search, trace } => {
+                if on.pace() == Pace::Real {
+                    return Err(RerunError::RealTime(origin.ground.clone()).into());
+                }
+                let files = origin.files.iter();
+                let files = files.map(|f| Ok((f.written.clone(), f.bytes(directory)?.into())));
+                let files: Files = files.collect::<Result<_, Error>>()?;
+                let bytes = |name: &String| {
+                    let bytes = files.get(last(name)).map(|bytes| bytes.to_vec());
+                    (name.clone(), bytes.unwrap_or_default())
+                };
+                let settings = EvaluateSettings {
+                    candidate: candidate.clone(),
+                    with: parsed(with)?,
+                    sections: section.clone(),
+                    repeat: *repeat,
+                    quick: *quick,
+                    on,
+                    beside: Vec::new(),
+                    search: *search,
+                    traces: trace.iter().map(bytes).collect(),
+                    algorithms: None,
+                };
+                Work::Evaluate(Box::new(Evaluate::with_files(&settings, Some(&files))?))
             }
         };
         let mut changed = self.of_program(&origin.version, &origin.program);
@@ -288,6 +325,9 @@ impl Lab {
             Work::Rank(rank) => {
                 self.rank(rank, &plan.out)?;
             }
+            Work::Evaluate(evaluate) => {
+                self.evaluate(evaluate, &plan.out)?;
+            }
         }
         let files = records::files_again(&plan.directory, &plan.out)?;
         Ok(Rerun {
@@ -299,6 +339,14 @@ impl Lab {
             changed: plan.changed.clone(),
         })
     }
+}
+
+/// Refuses classes that are not in a file by which the folder names them.
+fn check_own(brought: &BTreeMap<String, Brought>) -> Result<(), RerunError> {
+    let own = brought.iter().find(|(name, _)| class_file(name).is_none());
+    own.map_or(Ok(()), |(name, Brought { class, module, .. })| {
+        Err(RerunError::Own { name: name.clone(), class: format!("{module}.{class}") })
+    })
 }
 
 impl Changed {

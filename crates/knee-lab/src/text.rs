@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::origin::Files;
-use knee_record::SCENARIO;
+use knee_record::{INPUTS, SCENARIO};
 use knee_scenario::{
     Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, inside, load_file,
     load_inside, load_text, parse_with,
@@ -144,6 +144,13 @@ impl Loader for Kept<'_> {
         let found = self.files.get(written).map(|bytes| bytes.to_vec());
         found.ok_or_else(|| "there is no copy of it".to_string())
     }
+
+    /// Resolved scenarios name it without its folder.
+    fn load_class(&self, name: &str) -> Result<(Vec<u8>, Option<PathBuf>), String> {
+        let copy = |written: &&String| last(written) == last(name);
+        let found = self.files.keys().find(copy).map_or(name, String::as_str);
+        Ok((self.load(found)?, None))
+    }
 }
 
 /// Loads files from the folder of the given file, and from no other.
@@ -156,6 +163,15 @@ impl Loader for Within<'_> {
         let name = below(self.0, name).unwrap_or(name);
         load_inside(folder, Path::new(name))
     }
+
+    fn load_class(&self, name: &str) -> Result<(Vec<u8>, Option<PathBuf>), String> {
+        Ok((self.load(&format!("{INPUTS}/{}", last(name)))?, None))
+    }
+}
+
+/// The last part of a file's name.
+pub(crate) fn last(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
 /// The name relative to the folder of `path`, if it lies below it.
@@ -171,6 +187,16 @@ impl Loader for Beside<'_> {
             (Some(name), Some(folder)) => load_file(&folder.join(name)),
             _ => load_file(Path::new(name)),
         }
+    }
+
+    /// As typed, then beside the scenario, then where a run or an evaluation keeps its copy.
+    fn load_class(&self, name: &str) -> Result<(Vec<u8>, Option<PathBuf>), String> {
+        let typed = below(self.0, name).unwrap_or(name);
+        let folder = self.0.parent().unwrap_or(Path::new(""));
+        let places =
+            [PathBuf::from(typed), folder.join(typed), folder.join(INPUTS).join(last(typed))];
+        let place = places.iter().find(|place| place.is_file()).unwrap_or(&places[0]);
+        Ok((load_file(place)?, Some(place.clone())))
     }
 }
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use knee_cc::{Build, Controller, Given, SelectionError};
 use knee_lab::record::Brought;
-use knee_lab::scenario::Algorithms;
-use knee_lab::{Grounds, Handle, Kernel, Lab, Simulator};
+use knee_lab::scenario::{Algorithms, ClassFile, Importer};
+use knee_lab::{Classes, Grounds, Handle, Kernel, Lab, Simulator};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use rand_core::Rng;
 
 use crate::controller::PythonController;
@@ -59,7 +61,7 @@ pub struct Kit {
     /// The algorithms that scenarios may name, if there are more than the built-in ones.
     pub algorithms: Option<Arc<Algorithms>>,
     /// What is noted of them in records.
-    pub brought: BTreeMap<String, Brought>,
+    pub brought: Classes,
     raised: Arc<Raised>,
     seed: Arc<RunSeed>,
 }
@@ -83,27 +85,19 @@ impl Kit {
         raised: Raised,
     ) -> PyResult<Kit> {
         let (raised, seed) = (Arc::new(raised), Arc::<RunSeed>::default());
-        let mut brought = BTreeMap::new();
+        let brought = Classes::default();
         if controllers.is_empty() && schedulers.is_empty() {
             return Ok(Kit { algorithms: None, brought, raised, seed });
         }
         let mut algorithms = Algorithms::built_in().clone();
         for (name, factory) in controllers {
-            brought.insert(name.clone(), factory.brought());
-            let (factory, raised) = (Arc::new(factory), raised.clone());
-            let make = move |_: &_, mut init: knee_cc::Init| {
-                let seed = init.rng.next_u64();
-                Python::attach(|py| {
-                    let Factory { make, place, .. } = &*factory;
-                    PythonController::boxed(py, make, place, &init, seed, &raised)
-                        .map_err(|error| not_made(py, error, place, &raised))
-                })
-            };
-            let added = algorithms.controllers.register(name, make);
+            brought.add(&name, factory.brought());
+            let make = making(factory, raised.clone());
+            let added = algorithms.controllers.register(name, move |_, init| make(init));
             added.map_err(|error| refused(error.to_string()))?;
         }
         for (name, factory) in schedulers {
-            brought.insert(name.clone(), factory.brought());
+            brought.add(&name, factory.brought());
             let (factory, raised) = (Arc::new(factory), raised.clone());
             let seed = seed.clone();
             let make = move |_: &_, ()| {
@@ -149,6 +143,60 @@ impl Kit {
             None => outcome.map_err(crate::errors::python),
         }
     }
+}
+
+/// Returns what builds a controller with a factory.
+fn making(
+    factory: Factory,
+    raised: Arc<Raised>,
+) -> impl Fn(knee_cc::Init) -> Result<Box<dyn Controller>, String> + Send + Sync + 'static {
+    move |mut init| {
+        let seed = init.rng.next_u64();
+        Python::attach(|py| {
+            let Factory { make, place, .. } = &factory;
+            PythonController::boxed(py, make, place, &init, seed, &raised)
+                .map_err(|error| not_made(py, error, place, &raised))
+        })
+    }
+}
+
+/// Makes the algorithms of a command line, which include the classes of files that scenarios name;
+/// `load` loads one. Each exception fails the run in which it is raised.
+pub fn importing(load: Py<PyAny>) -> (Algorithms, Classes) {
+    let raised = Arc::new(Raised { fails_run: true, ..Raised::default() });
+    let classes = Classes::default();
+    let import = {
+        let classes = classes.clone();
+        move |file: &ClassFile| {
+            let factory = Python::attach(|py| loaded(py, &load, file))?;
+            classes.add(&file.name, factory.brought());
+            let make = making(factory, raised.clone());
+            Ok(knee_cc::Entry {
+                name: file.name.clone().leak(),
+                summary: "a class in Python",
+                source: "the file",
+                parameters: &[],
+                presets: &[],
+                build: Build::Given(Given::new(move |_, init| make(init))),
+            })
+        }
+    };
+    (Algorithms { importer: Importer::new(import), ..Algorithms::default() }, classes)
+}
+
+/// Loads a class; the exception says in its arguments what is wrong and what to write.
+fn loaded(py: Python<'_>, load: &Py<PyAny>, file: &ClassFile) -> Result<Factory, SelectionError> {
+    let source = PyBytes::new(py, &file.bytes);
+    let given = (&file.name, &file.class, source, &file.place);
+    let factory = load.bind(py).call1(given).and_then(|made| Ok(made.extract::<Factory>()?));
+    factory.map_err(|error| {
+        let value = error.value(py);
+        let words = value.getattr("args").and_then(|args| args.extract::<(String, String)>());
+        let (problem, advice) = words.unwrap_or_else(|_| {
+            (format!("{}: {value}", file.name), "correct the file".to_string())
+        });
+        SelectionError { parameter: None, problem, advice }
+    })
 }
 
 impl Factory {

@@ -27,7 +27,7 @@ mod _knee {
     use std::ffi::OsString;
     use std::path::PathBuf;
 
-    use crate::algorithms::{Factories, Kit};
+    use crate::algorithms::importing;
     use pyo3::prelude::*;
 
     #[pymodule_export]
@@ -52,15 +52,12 @@ mod _knee {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Runs the command line; `typed` begins with the program's name, and `controllers` may be
-    /// evaluated. Returns the exit code.
+    /// Runs the command line; `typed` begins with the program's name, and `load(class, source,
+    /// place)` returns the factory of a class in a file of Python. Returns the exit code.
     #[pyfunction]
-    fn command(py: Python<'_>, typed: Vec<OsString>, controllers: Factories) -> PyResult<u8> {
-        let Kit { algorithms, brought, .. } = Kit::for_evaluation(py, controllers)?;
-        Ok(py.detach(|| match algorithms {
-            Some(algorithms) => knee::main_with_algorithms(typed, algorithms, brought),
-            None => knee::main_with(typed),
-        }))
+    fn command(py: Python<'_>, typed: Vec<OsString>, load: Py<PyAny>) -> u8 {
+        let (algorithms, classes) = importing(load);
+        py.detach(|| knee::main_with_algorithms(typed, algorithms, classes))
     }
 
     /// Sets the path of this module's file.

@@ -1,8 +1,8 @@
 //! Rankings and studies.
 
-use std::iter;
 use std::path::PathBuf;
 
+use knee_lab::present::Cell;
 use knee_lab::report::rank_data;
 use knee_lab::{
     Candidates, Error, Rank, RankSettings, Reproduction, SIMULATOR, Scope, choose_studies,
@@ -14,8 +14,10 @@ use crate::errors::{python, refused};
 use crate::text::{Given, Settings, overrides};
 use crate::watch::watched;
 
-/// A table of texts, beginning with its header.
-type Texts = Vec<Vec<String>>;
+/// A number, a switch, a text, or nothing: one of the three is there.
+type Value = (Option<f64>, Option<bool>, Option<String>);
+/// The names of columns, and the rows.
+type Rows = (Vec<String>, Vec<Vec<Value>>);
 
 /// Ranks controllers, as described at `knee.rank`. Returns the summary as JSON, and its table.
 #[pyfunction]
@@ -30,7 +32,7 @@ pub fn rank(
     repeat: u64,
     directory: (PathBuf, bool),
     factories: (Factories, Factories),
-) -> PyResult<(String, Texts)> {
+) -> PyResult<(String, Rows)> {
     let kit = Kit::new(py, factories.0, factories.1)?;
     let texts = scenarios.iter().map(|given| given.text(kit.algorithms.clone()));
     let texts = texts.collect::<PyResult<Vec<_>>>()?;
@@ -43,6 +45,7 @@ pub fn rank(
         set: overrides(&set),
         flow,
         repeat,
+        call: kit.algorithms.is_some().then(|| "knee.rank(…)".to_string()),
         ..all
     };
     let rank = Rank::new(&texts, &settings).map_err(python)?;
@@ -55,8 +58,17 @@ pub fn rank(
     let json = serde_json::to_string(&ranked.summary);
     let data = rank_data(&ranked.summary);
     let heads: Vec<String> = data.heads.into_iter().map(|head| head.text).collect();
-    let rows = data.rows.into_iter().map(|row| row.cells.into_iter().map(|c| c.shown).collect());
-    Ok((json.map_err(|error| refused(error.to_string()))?, iter::once(heads).chain(rows).collect()))
+    let rows = data.rows.iter().map(|row| row.cells.iter().map(value).collect());
+    Ok((json.map_err(|error| refused(error.to_string()))?, (heads, rows.collect())))
+}
+
+fn value(cell: &Cell) -> Value {
+    match (cell.numbers.first(), cell.shown.as_str()) {
+        (Some(number), _) => (Some(number.value), None, None),
+        (None, "") => (None, None, None),
+        (None, word @ ("true" | "false")) => (None, Some(word == "true"), None),
+        (None, text) => (None, None, Some(text.to_string())),
+    }
 }
 
 /// Runs studies, built-in ones by name and others by folder, as described at `knee.study`. Returns

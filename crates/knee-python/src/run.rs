@@ -1,7 +1,7 @@
 //! A single run.
 
 use std::path::PathBuf;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::PoisonError;
 
 use knee_lab::directory::write_page;
 use knee_lab::scenario::Override;
@@ -42,12 +42,6 @@ pub struct Run {
     directory: Option<PathBuf>,
 }
 
-/// SHA-256 of the module's file.
-fn program() -> Option<String> {
-    static HASH: OnceLock<Option<String>> = OnceLock::new();
-    HASH.get_or_init(|| knee_lab::program_hash().ok()).clone()
-}
-
 /// Runs a scenario, as described at `knee.run`.
 #[pyfunction]
 pub fn run(
@@ -65,7 +59,7 @@ pub fn run(
     let kept = Kept::default();
     let mut lab = kit.lab(None, Some(&kept));
     if directory.is_some() {
-        lab.program.sha256 = program();
+        lab.program = knee::program();
     }
     let ground = lab.grounds.get(on).map_err(|error| python(error.into()))?;
     ground.check_host().and_then(|()| ground.check(&scenario)).map_err(|e| python(e.into()))?;

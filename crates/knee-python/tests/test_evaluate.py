@@ -112,10 +112,32 @@ def test_a_file_may_bear_the_name_of_a_module_of_python(tmp_path):
 
 
 def test_a_file_without_the_controller_says_what_it_has(tmp_path):
+    def refused(word, *parts):
+        done = evaluated(word, cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.startswith("error: ") and len(done.stderr.splitlines()) == 1, done.stderr
+        assert all(part in done.stderr for part in parts), done.stderr
+        assert not (tmp_path / "knee-out").exists()
+
     (tmp_path / "empty.py").write_text("x = 1\n")
-    empty = evaluated("empty.py", cwd=tmp_path)
-    assert empty.returncode != 0 and "no class with a method on_ack" in empty.stderr
-    other = evaluated(f"{RENO}:Cubic", cwd=tmp_path)
-    assert other.returncode != 0 and "no controller Cubic (it has Reno)" in other.stderr
-    missing = evaluated("missing.py:Reno", cwd=tmp_path)
-    assert missing.returncode != 0 and "there is no file missing.py" in missing.stderr
+    refused("empty.py", "empty.py has no controller", "on_ack")
+    (tmp_path / "reno.py").write_text(RENO.read_text())
+    refused("reno.py:Cubic", "reno.py has no controller Cubic", "it has Reno")
+    refused("missing.py:Reno", "missing.py", "there is no such file")
+    (tmp_path / "wrong.py").write_text("class Mine:\n    def on_ack(self ack):\n")
+    refused("wrong.py", "wrong.py, line 2:", "correct the file")
+    (tmp_path / "raising.py").write_text("import knee\n\nx = 1 / 0\n")
+    refused("raising.py:Mine", "raising.py, line 3: ZeroDivisionError: division by zero")
+    (tmp_path / "two.py").write_text(RENO.read_text() + "\n\nclass Other(Reno):\n    pass\n")
+    refused("two.py", "two.py has several controllers: Reno, Other", "two.py:CLASS")
+
+
+def test_a_class_that_fails_in_every_run_is_an_error(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n"
+        "    def __init__(self, init):\n        pass\n"
+        "    def on_ack(self, ack):\n        raise ValueError('no window for this')\n"
+    )
+    done = evaluated("mine.py:Mine", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "no window for this" in done.stderr

@@ -1,6 +1,7 @@
 """Sweeps on any executor, rankings and studies."""
 
 import pickle
+import subprocess
 import sys
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -140,6 +141,20 @@ def test_what_is_wrong_with_a_sweep_is_said_before_it_runs(short):
         knee.sweep(short, {"flow.flow.cc": "bbr"})
 
 
+def test_a_script_without_a_guard_is_told_in_one_line(short, tmp_path):
+    script = tmp_path / "plain.py"
+    call = f"knee.sweep({short!r}, {{'flow.flow.cc': ['reno', 'cubic']}}, workers=2)"
+    script.write_text(f"import knee\nprint('once')\nprint(len({call}.table))\n")
+    plain = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert plain.returncode == 1 and plain.stdout == "once\n"
+    *_, last = plain.stderr.strip().splitlines()
+    assert "if __name__ == '__main__':" in last and "plain.py" in last, plain.stderr
+    assert len(plain.stderr.splitlines()) < 20
+    script.write_text(f"import knee\nif __name__ == '__main__':\n    print(len({call}.table))\n")
+    guarded = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert guarded.stdout == "2\n", guarded.stderr
+
+
 def test_an_exception_in_a_process_arrives(short):
     with pytest.raises(ZeroDivisionError):
         knee.sweep(
@@ -168,7 +183,11 @@ def test_a_controller_is_ranked(short, tmp_path):
     by_name = {row["controller"]: row for row in ranking.rows}
     assert set(by_name) == {"mine", "reno"}
     # The same algorithm with the same random draws.
-    assert by_name["mine"]["power"] == by_name["reno"]["power"] != ""
+    assert by_name["mine"]["power"] == by_name["reno"]["power"] > 0.0
+    assert isinstance(by_name["mine"]["on_front"], bool)
+    assert by_name["mine"]["rtt_p95_over_empty"] >= 1.0
+    # A controller has no interval over itself.
+    assert all(value is None or value != "" for row in ranking.rows for value in row.values())
     assert ranking.says
     assert (tmp_path / "rank" / "report.html").exists()
 

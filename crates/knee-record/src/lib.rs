@@ -75,9 +75,9 @@ pub use csv::write_csv;
 pub use error::Error;
 pub use evaluation::{
     Evaluation, EvaluationAgainst, EvaluationChange, EvaluationGrounds, EvaluationLine,
-    EvaluationOutcome, EvaluationPlan, EvaluationRow, EvaluationSeed, EvaluationWord,
-    EvaluationsCompared, GroundsPair, LineBetter, NotComparable, NotTried, SectionAsks, WorstCase,
-    WorstFound, got_worse, read_evaluation, write_evaluation,
+    EvaluationOutcome, EvaluationPlan, EvaluationRow, EvaluationSeed, EvaluationsCompared,
+    GroundsPair, NotComparable, NotTried, SectionAsks, WorstCase, WorstFound, got_worse,
+    read_evaluation, write_evaluation,
 };
 pub use fidelity::{
     Agreement, Fidelity, GroundRun, OverallValues, overall_values, read_fidelity, tolerances,

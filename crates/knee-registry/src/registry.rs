@@ -3,7 +3,7 @@
 
 use crate::{Entry, Selection, SelectionError, Settings, Table};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How the algorithms of one kind, such as controllers or schedulers, are built.
 pub trait Build: Clone + fmt::Debug + Sized + 'static {
@@ -46,6 +46,13 @@ pub type Factory<B> =
 pub struct Given<B: Build>(Arc<Factory<B>>);
 
 impl<B: Build> Given<B> {
+    /// Wraps a factory.
+    pub fn new(
+        factory: impl Fn(&Settings, B::Init) -> Result<B::Built, String> + Send + Sync + 'static,
+    ) -> Given<B> {
+        Given(Arc::new(factory))
+    }
+
     /// Builds the algorithm of `entry`.
     ///
     /// # Errors
@@ -95,8 +102,19 @@ impl<B: Build> Prepared<'_, B> {
 
 /// Algorithms of one kind by name: those of a crate, and those that a program registers. The reader
 /// and the runner of a scenario need the same registry.
-#[derive(Clone, Debug)]
-pub struct Registry<B: Build>(Table<B>);
+#[derive(Debug)]
+pub struct Registry<B: Build> {
+    table: Table<B>,
+    /// Those that were found while scenarios were read.
+    found: Mutex<Vec<&'static Entry<B>>>,
+}
+
+impl<B: Build> Clone for Registry<B> {
+    fn clone(&self) -> Registry<B> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Registry { table: self.table.clone(), found: Mutex::new(found) }
+    }
+}
 
 impl<B: Build> Default for Registry<B> {
     fn default() -> Registry<B> {
@@ -107,7 +125,7 @@ impl<B: Build> Default for Registry<B> {
 impl<B: Build> Registry<B> {
     /// Returns the algorithms of the crate.
     pub const fn built_in() -> Registry<B> {
-        Registry(Table::new(B::NOUN, B::BUILT_IN))
+        Registry { table: Table::new(B::NOUN, B::BUILT_IN), found: Mutex::new(Vec::new()) }
     }
 
     /// Adds an algorithm without parameters. Its name is kept for the life of the process.
@@ -125,7 +143,7 @@ impl<B: Build> Registry<B> {
             source: "the program",
             parameters: &[],
             presets: &[],
-            build: B::given(Given(Arc::new(factory))),
+            build: B::given(Given::new(factory)),
         })
     }
 
@@ -134,13 +152,35 @@ impl<B: Build> Registry<B> {
     /// # Errors
     /// If its name, or the name of one of its presets, is taken.
     pub fn add(&mut self, entry: Entry<B>) -> Result<(), SelectionError> {
-        self.0.add(entry)
+        self.table.add(entry)
     }
 
-    /// Returns all algorithms: those of the crate by name in ascending order, then those
-    /// registered.
+    /// Adds an algorithm to a registry in use, such as a class in a file that a scenario names;
+    /// `make` is called unless there is one of that name. It is kept for the life of the process.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn find(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<Entry<B>, SelectionError>,
+    ) -> Result<(), SelectionError> {
+        if self.found(name).is_none() {
+            let entry: &'static Entry<B> = Box::leak(Box::new(make()?));
+            self.found.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        }
+        Ok(())
+    }
+
+    fn found(&self, name: &str) -> Option<&'static Entry<B>> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.iter().copied().find(|entry| entry.name == name)
+    }
+
+    /// Returns all algorithms but those found later: those of the crate by name in ascending order,
+    /// then those registered.
     pub fn entries(&self) -> impl Iterator<Item = &Entry<B>> {
-        self.0.entries()
+        self.table.entries()
     }
 
     /// Builds the algorithm of `selection` with its parameters.
@@ -166,7 +206,10 @@ impl<B: Build> Registry<B> {
     /// # Errors
     /// The errors of [`check`](Self::check).
     pub fn resolve(&self, selection: &Selection) -> Result<(&Entry<B>, Settings), SelectionError> {
-        let (entry, settings) = self.0.resolve(selection)?;
+        let (entry, settings) = match self.found(&selection.name) {
+            Some(entry) => (entry, entry.settings(selection)?),
+            None => self.table.resolve(selection)?,
+        };
         B::check(entry, &settings)?;
         Ok((entry, settings))
     }

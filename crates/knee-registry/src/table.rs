@@ -19,6 +19,17 @@ pub struct Entry<B> {
     pub build: B,
 }
 
+impl<B> Entry<B> {
+    /// Returns the settings that `selection` of this algorithm gives.
+    pub(crate) fn settings(&self, selection: &Selection) -> Result<Settings, SelectionError> {
+        let mut settings = Settings::defaults(self.parameters);
+        for (name, value) in &selection.parameters {
+            settings.set(&selection.name, name, value)?;
+        }
+        Ok(settings)
+    }
+}
+
 /// A name for a parameter set of an algorithm.
 #[derive(Debug)]
 pub struct Preset {

@@ -10,7 +10,8 @@ use crate::page::environment;
 use crate::words;
 use knee_present::words::{NONE, listed};
 use knee_record::{
-    Evaluation, EvaluationAgainst, EvaluationOutcome, EvaluationWord, Interval, Paired, WorstFound,
+    Better, Evaluation, EvaluationAgainst, EvaluationOutcome, Interval, Judgement, Paired,
+    PairedScale, Unit, WorstFound,
 };
 use minijinja::Value;
 use serde::Serialize;
@@ -50,8 +51,10 @@ struct Line {
 #[derive(Serialize)]
 struct Cell {
     standard: String,
-    /// Result; also a class in the style sheet.
+    /// Result in words.
     word: String,
+    /// Class in the style sheet; empty without a result.
+    class: String,
     size: String,
 }
 
@@ -108,12 +111,16 @@ pub fn evaluation_page(evaluation: &Evaluation) -> Result<String, ReportError> {
     let (sections, finished) = (sections(evaluation), evaluation.runs_finished);
     let others = listed(&evaluation.plan.standards);
     let worse = worse_than_all(evaluation);
+    let says = evaluation_says(evaluation);
+    let picture = evaluation.worst_lines().first().and_then(|line| {
+        let drawing = picture::drawing(&line.line.section_title, &[line])?;
+        Some(Value::from_safe_string(drawing.inline()))
+    });
     let searched: Vec<Found> = evaluation.searched.iter().map(found).collect();
     let names: Vec<&String> =
         std::iter::once(&evaluation.plan.candidate).chain(&evaluation.plan.standards).collect();
     let template = environment.get_template("evaluation.html")?;
-    let context =
-        minijinja::context! { plan, sections, finished, others, names, worse, searched, assets };
+    let context = minijinja::context! { plan, sections, finished, others, names, says, picture, worse, searched, assets };
     Ok(template.render(context)?)
 }
 
@@ -127,19 +134,112 @@ pub fn evaluation_figures(ratio: f64) -> String {
     }
 }
 
-/// Formats a ratio with its interval, three digits each; empty if there is none.
-pub fn evaluation_size(ratio: &Paired) -> String {
-    match (ratio.estimate, ratio.low, ratio.high) {
-        (Some(estimate), Some(low), Some(high)) if low != high => {
-            let [estimate, low, high] = [estimate, low, high].map(evaluation_figures);
-            match low == estimate && high == estimate {
-                true => estimate,
-                false => format!("{estimate} ({low} to {high})"),
-            }
-        }
-        (Some(estimate), ..) => evaluation_figures(estimate),
-        _ => String::new(),
+/// Formats a ratio with its interval, three digits each, `× 1.07 (1.04 to 1.09)`; a difference, for
+/// which a value was zero, in the unit of the line: `+7.5 s (2.1 s to 12.9 s)`. Empty if there is
+/// neither.
+pub fn evaluation_size(unit: Unit, ratio: &Paired) -> String {
+    let Some(estimate) = ratio.estimate else { return String::new() };
+    let is_ratio = ratio.scale == PairedScale::Ratio;
+    let show = |value: f64| if is_ratio { evaluation_figures(value) } else { unit.show(value) };
+    let estimate = match is_ratio {
+        true => format!("× {}", show(estimate)),
+        false if estimate > 0.0 => format!("+{}", show(estimate)),
+        false => show(estimate),
+    };
+    let Some((low, high)) = ratio.low.zip(ratio.high).filter(|(low, high)| low != high) else {
+        return estimate;
+    };
+    let ends = [low, high].map(|end| if is_ratio { beside_one(end) } else { show(end) });
+    match ends.iter().all(|end| estimate == format!("× {end}")) {
+        true => estimate,
+        false => format!("{estimate} ({} to {})", ends[0], ends[1]),
     }
+}
+
+/// Formats the end of a ratio's interval; one that excludes 1 does not read as 1.
+fn beside_one(end: f64) -> String {
+    let shown = evaluation_figures(end);
+    let more = (3..7).map(|digits| format!("{end:.digits$}"));
+    let is_one = |shown: &str| shown.parse() == Ok(1.0) && (end - 1.0).abs() > 1e-6;
+    match is_one(&shown) {
+        true => more.into_iter().find(|shown| !is_one(shown)).unwrap_or(shown),
+        false => shown,
+    }
+}
+
+/// Returns how the candidate compares with a standard in a line, in words.
+pub fn evaluation_word(line: &EvaluationOutcome, one: &EvaluationAgainst) -> String {
+    match (&line.could_not_be_tried, one.word, &line.line.within) {
+        (Some(_), ..) => "could not be tried".to_string(),
+        (None, Some(Judgement::Alike | Judgement::Better), Some(within)) => within.clone(),
+        (None, Some(word), _) => word.to_string(),
+        (None, None, _) => "no value".to_string(),
+    }
+}
+
+/// Says what is worst about the candidate: the line in which it is farthest behind all standards,
+/// by how much, and in which case.
+pub fn evaluation_says(evaluation: &Evaluation) -> String {
+    let plan = &evaluation.plan;
+    let candidate = &plan.candidate;
+    let worst = evaluation.worst_lines();
+    let failed = evaluation.lines.iter().filter(|line| line.could_not_be_tried.is_some()).count();
+    let lines = evaluation.lines.len();
+    let untried = match failed {
+        0 => String::new(),
+        1 => format!(" 1 of {lines} lines could not be tried."),
+        failed => format!(" {failed} of {lines} lines could not be tried."),
+    };
+    let others: Vec<String> =
+        plan.standards.iter().filter(|name| *name != candidate).cloned().collect();
+    let all = match others.as_slice() {
+        [only] => only.clone(),
+        [one, other] => format!("both {one} and {other}"),
+        several => format!("all of {}", listed(several)),
+    };
+    let Some(first) = worst.first() else {
+        let none = match lines - failed {
+            0 => return format!("{candidate} could not be tried."),
+            1 => "the one line".to_string(),
+            tried => format!("none of {tried} lines"),
+        };
+        let not = if lines - failed == 1 { " not" } else { "" };
+        return format!("{candidate} is{not} worse than {all} in {none}, beyond chance.{untried}");
+    };
+    let more = match worst.len() - 1 {
+        0 => String::new(),
+        1 => format!(" 1 more line is worse than {all}."),
+        more => format!(" {more} more lines are worse than {all}."),
+    };
+    let (section, title) = (&first.line.section, &first.line.title);
+    let size = evaluation_worst(evaluation, first);
+    let case = first.worst.as_ref();
+    let case = case.map_or_else(String::new, |worst| format!(", most in \"{}\"", worst.case));
+    format!("{candidate} is worst in {section}, {title}: {size}{case}.{more}{untried}")
+}
+
+/// Says how much worse than the standard next to it the candidate is in a line: `11.4 times reno's
+/// (2.1 Mbit/s against 184 kbit/s)`.
+pub fn evaluation_worst(evaluation: &Evaluation, line: &EvaluationOutcome) -> String {
+    let standards = &evaluation.plan.standards;
+    let Some((harm, at)) = line.worse_than_next() else {
+        return "worse than all".to_string();
+    };
+    let standard = &standards[at];
+    let size = match (line.line.better, harm) {
+        (Better::Less, harm) => format!("{} times {standard}'s", evaluation_figures(harm)),
+        (Better::More, harm) if harm >= 10.0 => {
+            format!("1/{} of {standard}'s", evaluation_figures(harm.round()))
+        }
+        (Better::More, harm) => format!("{:.0} % of {standard}'s", 100.0 / harm),
+    };
+    let mean = |values: Vec<f64>| {
+        let logs = values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64;
+        line.line.unit.show((logs.exp() - line.line.floor).max(0.0))
+    };
+    let both = line.seeds.iter().filter_map(|seed| seed.candidate.zip(seed.standards[at]));
+    let (own, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
+    format!("{size} ({} against {})", mean(own), mean(theirs))
 }
 
 /// Returns the values of a line, of the candidate and of each standard: the mean over the seeds of
@@ -243,32 +343,68 @@ fn line(outcome: &EvaluationOutcome) -> Line {
 }
 
 fn cell(outcome: &EvaluationOutcome, one: &EvaluationAgainst) -> Cell {
-    let (word, size) = match (one.word, &one.ratio) {
-        _ if outcome.could_not_be_tried.is_some() => ("not tested".to_string(), String::new()),
-        (Some(word), Some(ratio)) => (word.to_string(), evaluation_size(ratio)),
-        _ => ("no value".to_string(), String::new()),
-    };
-    Cell { standard: one.standard.clone(), word, size }
+    let tried = outcome.could_not_be_tried.is_none();
+    let ratio = one.ratio.as_ref().filter(|_| tried && one.word.is_some());
+    Cell {
+        standard: one.standard.clone(),
+        word: evaluation_word(outcome, one),
+        class: one.word.filter(|_| tried).map_or_else(String::new, |word| word.to_string()),
+        size: ratio.map_or_else(String::new, |ratio| evaluation_size(outcome.line.unit, ratio)),
+    }
 }
 
-/// Returns the names of the lines in which the candidate is worse than every standard.
-fn worse_than_all(evaluation: &Evaluation) -> Vec<[String; 2]> {
-    let all = evaluation.lines.iter().filter(|line| line.worse_than_all);
-    all.map(|line| {
-        let name = format!("{} {}", line.line.section, line.line.title);
-        [anchor(&line.line.section), name]
+/// A line in which the candidate is worse than every standard.
+#[derive(Serialize)]
+struct WorseThanAll {
+    anchor: String,
+    name: String,
+    size: String,
+    case: String,
+    command: String,
+}
+
+/// Returns the lines in which the candidate is worse than every standard, the worst first.
+fn worse_than_all(evaluation: &Evaluation) -> Vec<WorseThanAll> {
+    let all = evaluation.worst_lines().into_iter();
+    all.map(|line| WorseThanAll {
+        anchor: anchor(&line.line.section),
+        name: format!("{} {}", line.line.section, line.line.title),
+        size: evaluation_worst(evaluation, line),
+        case: line.worst.as_ref().map_or_else(String::new, |worst| worst.case.clone()),
+        command: line
+            .worst
+            .as_ref()
+            .map_or_else(String::new, |worst| format!("knee run {}", worst.scenario)),
     })
     .collect()
 }
 
+/// Returns the part of the page on a section: its link without the page's name.
+pub fn evaluation_anchor(section: &str) -> String {
+    anchor(section)
+}
+
 /// Returns whether the candidate is worse, for drawing.
 fn is_worse(one: &EvaluationAgainst) -> bool {
-    one.word == Some(EvaluationWord::Worse)
+    one.word == Some(Judgement::Worse)
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+
+    /// A difference has its unit, and an interval that excludes 1 does not read as if it did not.
+    #[test]
+    fn figures_have_their_unit_and_agree_with_the_word() {
+        let of =
+            |pairs: &[(f64, f64)]| evaluation_size(Unit::Seconds, &Paired::new(pairs).unwrap());
+        assert_eq!(of(&[(7.0, 0.0), (8.0, 0.0)]), "+7.5 s (1.15 s to 13.9 s)");
+        assert_eq!(of(&[(2.0, 1.0), (2.0, 1.0)]), "× 2.00");
+        let mut close = Paired::new(&[(1.12, 1.0), (1.10, 1.0), (1.14, 1.0)]).unwrap();
+        close.low = Some(1.0004);
+        assert!(evaluation_size(Unit::Seconds, &close).contains("(1.0004 to"));
+    }
 
     /// Sorted by number, not alphabetically.
     #[test]

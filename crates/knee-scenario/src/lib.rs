@@ -22,7 +22,7 @@ mod streams;
 mod tree;
 mod workload;
 
-pub use algorithms::Algorithms;
+pub use algorithms::{Algorithms, ClassFile, Importer, class_file};
 pub use check::{INPUTS, placeholders};
 pub use error::{Errors, Problem, SourceText};
 pub use knee_statistics::Statistic;

@@ -1,8 +1,9 @@
 //! Sources of texts, and the record of what was read and what is wrong with it.
 
-use crate::algorithms::Algorithms;
+use crate::algorithms::{Algorithms, ClassFile};
 use crate::error::{Errors, Problem, SourceText};
 use crate::tree::Span;
+use knee_registry::SelectionError;
 use knee_units::foreign_format;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -20,6 +21,15 @@ pub trait Loader {
     /// # Errors
     /// Why the file cannot be read, as part of a sentence.
     fn load(&self, name: &str) -> Result<Vec<u8>, String>;
+
+    /// Returns the bytes of a file of Python that the scenario names, and where it is on disk, if it
+    /// is there.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, as part of a sentence.
+    fn load_class(&self, name: &str) -> Result<(Vec<u8>, Option<PathBuf>), String> {
+        Ok((self.load(name)?, None))
+    }
 }
 
 /// Files in a folder of this machine.
@@ -291,6 +301,24 @@ impl<'l> Reading<'l> {
         let bytes: Arc<[u8]> = self.loader.load(name)?.into();
         self.loaded.insert(name.to_string(), bytes.clone());
         Ok(bytes)
+    }
+
+    /// Imports the class of a file, and returns it.
+    pub(crate) fn import(
+        &mut self,
+        name: &str,
+        class: Option<&str>,
+    ) -> Result<ClassFile, SelectionError> {
+        let (bytes, place) = self.loader.load_class(name).map_err(|reason| SelectionError {
+            parameter: None,
+            problem: format!("cannot read the controller in {name}: {reason}"),
+            advice: "write FILE.py:CLASS, with a file of the folder in which you are or of the \
+                     scenario's"
+                .to_string(),
+        })?;
+        let file = ClassFile::new(name, class, bytes.into(), place);
+        self.algorithms.import(file.clone())?;
+        Ok(file)
     }
 
     /// Returns the result if there were no problems.

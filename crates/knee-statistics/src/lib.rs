@@ -7,6 +7,7 @@
 //! a given seed.
 
 mod bootstrap;
+mod discovery;
 mod distribution;
 mod integers;
 mod interval;
@@ -20,6 +21,7 @@ mod thin;
 mod weights;
 
 pub use bootstrap::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
+pub use discovery::false_discovery;
 pub use distribution::{Distribution, Weighted};
 pub use integers::{SortedIntegers, WeightedIntegers, cumulative, minima};
 pub use interval::Interval;

@@ -57,6 +57,7 @@ impl From<Error> for Failure {
             Error::Evaluate(EvaluateError::NoSection(_)) => {
                 usage("write a section of RFC 9743, such as 5.1.2, or 5.2 for all below it")
             }
+            Error::Evaluate(EvaluateError::Candidate { ref advice, .. }) => usage(advice),
             Error::Evaluate(EvaluateError::OneSeed) => usage("write --repeat 2 or more"),
             Error::Evaluate(EvaluateError::TwoTraces(_)) => usage("copy one to another name"),
             Error::Sweep(error) => of_sweep(error),
@@ -177,8 +178,9 @@ fn of_qlog(error: &QlogError) -> String {
 
 fn of_rerun(error: &RerunError) -> &'static str {
     match error {
-        RerunError::Nothing(_) => "name a directory that knee run, sweep or rank wrote",
+        RerunError::Nothing(_) => "name a directory that knee run, sweep, rank or evaluate wrote",
         RerunError::RealTime(_) => "run it again, and compare the two with knee compare",
+        RerunError::Own { .. } => "run that program again, or name the class as FILE.py:CLASS",
         RerunError::NotKept(_) => "repeat it with the line at the end of its report.html",
     }
 }

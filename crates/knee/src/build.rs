@@ -2,6 +2,7 @@
 
 use knee_lab::program_hash;
 use knee_record::Program;
+use std::sync::OnceLock;
 
 /// Output of `knee --version`: `0.1.0 (commit …; features: bpf,live)`.
 pub const VERSION: &str = match (env!("KNEE_COMMIT").is_empty(), FEATURES.is_empty()) {
@@ -39,6 +40,11 @@ pub fn with(feature: &str) -> String {
 
 /// The build, for manifests.
 pub fn program() -> Program {
+    static PROGRAM: OnceLock<Program> = OnceLock::new();
+    PROGRAM.get_or_init(detect).clone()
+}
+
+fn detect() -> Program {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_string());
     let features = FEATURES.split(',').filter(|name| !name.is_empty());
     Program {

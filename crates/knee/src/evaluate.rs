@@ -2,19 +2,18 @@
 
 mod grounds;
 
-use crate::Given;
 use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
 use crate::print::Print;
 use crate::screen;
+use knee_lab::command::quoted;
 use knee_lab::directory::{DEFAULT, EVALUATION, EVALUATION_TABLE, REPORT};
 use knee_lab::report::{
-    evaluation_cases, evaluation_figures as figures, evaluation_size, evaluation_values,
+    evaluation_anchor, evaluation_cases, evaluation_figures as figures, evaluation_says,
+    evaluation_size, evaluation_values, evaluation_word, evaluation_worst,
 };
-use knee_lab::{
-    Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, Simulator, evaluate_seeds,
-};
+use knee_lab::{Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, evaluate_seeds};
 use knee_present::words::NONE;
 use knee_present::{Cell, Document, Head, Mood, Table, number, text};
 use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
@@ -22,15 +21,12 @@ use knee_scenario::load_file;
 use std::path::{Path, PathBuf};
 
 /// Evaluates a candidate against the criteria of RFC 9743.
-pub fn evaluate(arguments: &arguments::Evaluate, given: Given) -> Result<Ending, Failure> {
-    let Given { algorithms, brought } = given;
+pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
     let [candidate] = arguments.candidate.0.as_slice() else {
         let advice = "name one; knee rank compares several";
         return Err(Failure::Usage("several candidates".to_string(), advice.to_string()));
     };
-    let mut lab = lab(arguments.output.jobs);
-    lab.brought = brought;
-    lab.grounds = lab.grounds.with(Simulator::with_algorithms(algorithms.clone()));
+    let lab = lab(arguments.output.jobs);
     // Read before files are replaced: it may be in the output folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
     let before = before.map_err(Error::from)?;
@@ -46,7 +42,7 @@ pub fn evaluate(arguments: &arguments::Evaluate, given: Given) -> Result<Ending,
             .search
             .map(|given| given.map_or(SEARCH_SCENARIOS, |scenarios| scenarios as usize)),
         traces: arguments.trace.iter().map(|path| read(path)).collect::<Result<_, _>>()?,
-        algorithms: Some(algorithms),
+        algorithms: None,
     };
     let directory = directory(arguments, candidate);
     let grounds = chosen(&lab.grounds, &arguments.on)?;
@@ -60,10 +56,21 @@ pub fn evaluate(arguments: &arguments::Evaluate, given: Given) -> Result<Ending,
     if lab.is_stopped() {
         return Ok(Ending::Interrupted);
     }
+    if let Some(why) = failed(&evaluation) {
+        let what = format!("{candidate} could not be tried in any run: {why}");
+        return Err(Failure::Usage(what, "correct the controller".to_string()));
+    }
     match before {
         Some(before) => compare(&evaluation, &before),
         None => Ok(Ending::Done),
     }
+}
+
+/// Why every line failed; `None` if one has a value.
+fn failed(evaluation: &Evaluation) -> Option<&str> {
+    let mut whys = evaluation.lines.iter().map(|line| line.could_not_be_tried.as_deref());
+    let first = whys.next()??;
+    whys.all(|why| why.is_some()).then_some(first)
 }
 
 /// A recorded link: its name as typed, and its bytes.
@@ -88,6 +95,10 @@ fn directory(arguments: &arguments::Evaluate, candidate: &str) -> PathBuf {
 
 /// Reports what got worse since an earlier evaluation.
 fn compare(now: &Evaluation, before: &Evaluation) -> Result<Ending, Failure> {
+    let (own, earlier) = (&now.plan.candidate, &before.plan.candidate);
+    if own != earlier {
+        screen::say(&format!("The earlier evaluation is of {earlier}, not of {own}."));
+    }
     let worse = got_worse(now, before).map_err(|error| {
         let advice = "evaluate both with the same version, sections, --repeat and --quick";
         Failure::Usage(error.to_string(), advice.to_string())
@@ -97,7 +108,8 @@ fn compare(now: &Evaluation, before: &Evaluation) -> Result<Ending, Failure> {
         return Ok(Ending::Done);
     }
     for one in &worse {
-        let size = one.ratio.as_ref().map_or("could not be tried".to_string(), evaluation_size);
+        let size = one.ratio.as_ref();
+        let size = size.map_or("could not be tried".to_string(), |r| evaluation_size(one.unit, r));
         screen::say(&format!("Got worse: {} {}: {size}", one.section, one.title));
     }
     Ok(Ending::Differs)
@@ -106,7 +118,7 @@ fn compare(now: &Evaluation, before: &Evaluation) -> Result<Ending, Failure> {
 fn document(evaluation: &Evaluation, directory: &Path) -> Document {
     let plan = &evaluation.plan;
     let shown = |name: &str| directory.join(name).display().to_string();
-    let mut document = criteria(evaluation);
+    let mut document = lead(evaluation, directory).then(criteria(evaluation));
     if !evaluation.searched.is_empty() {
         let as_bad = evaluation.searched.iter().filter_map(|found| found.as_bad_as_fixed);
         let (with, as_bad) = (as_bad.clone().count(), as_bad.filter(|as_bad| *as_bad).count());
@@ -116,8 +128,8 @@ fn document(evaluation: &Evaluation, directory: &Path) -> Document {
         );
         document = document.table(searched(evaluation)).words("\n").said(told);
     }
-    for line in evaluation.lines.iter().filter(|line| line.worse_than_all) {
-        document = document.said(worst(line, directory));
+    for line in evaluation.worst_lines().into_iter().skip(1) {
+        document = worst(document, evaluation, line, directory);
     }
     let missing = plan.not_tried.iter().map(|one| format!("{} {}", one.section, one.what));
     let missing: Vec<String> = missing.collect();
@@ -139,7 +151,8 @@ fn document(evaluation: &Evaluation, directory: &Path) -> Document {
 /// all values and the candidate's worst cases.
 pub fn saved(evaluation: &Evaluation) -> Document {
     let plan = &evaluation.plan;
-    let mut document = criteria(evaluation);
+    let mut document = Document::default().said(evaluation_says(evaluation)).words("\n");
+    document = document.then(criteria(evaluation));
     let mut heads = vec![text("measure"), number("candidate")];
     heads.extend(plan.standards.iter().map(number));
     heads.extend(["worst at", "again, in this folder"].map(text));
@@ -190,6 +203,21 @@ fn searched(evaluation: &Evaluation) -> Table {
     table
 }
 
+/// What is worst about the candidate, and the command and the picture that show it.
+fn lead(evaluation: &Evaluation, directory: &Path) -> Document {
+    let document = Document::default().said(evaluation_says(evaluation));
+    let worst = evaluation.worst_lines();
+    let Some((line, case)) = worst.first().and_then(|line| Some((line, line.worst.as_ref()?)))
+    else {
+        return document.words("\n");
+    };
+    let run = directory.join(&case.scenario);
+    let page = directory.join(REPORT);
+    let section = evaluation_anchor(&line.line.section);
+    let shown = (quoted(&run.display().to_string()), page.display());
+    document.words(format!("shows    knee run {}\npicture  {}#{section}\n\n", shown.0, shown.1))
+}
+
 /// The candidate's results by criterion, and requirements that were not tested.
 fn criteria(evaluation: &Evaluation) -> Document {
     let plan = &evaluation.plan;
@@ -205,7 +233,8 @@ fn criteria(evaluation: &Evaluation) -> Document {
     }
     let table = table.called("criteria").with_data(data(evaluation));
     let head = format!(
-        "{} against {}: its values over theirs, with the 95 % interval over {} seeds.",
+        "{} against {}: its values over theirs, with the interval over {} seeds that decides the \
+         word.",
         plan.candidate,
         plan.standards.join(", "),
         plan.repeats
@@ -221,10 +250,7 @@ fn criteria(evaluation: &Evaluation) -> Document {
 }
 
 fn add(table: &mut Table, line: &EvaluationOutcome) {
-    let standards = line.against.iter().map(|one| match line.could_not_be_tried {
-        Some(_) => "could not be tried".to_string(),
-        None => cell(one),
-    });
+    let standards = line.against.iter().map(|one| cell(line, one));
     let title = match line.worse_than_all {
         true => format!("{}: worse than all", line.line.title),
         false => line.line.title.clone(),
@@ -234,22 +260,31 @@ fn add(table: &mut Table, line: &EvaluationOutcome) {
     table.row_with(1, mood, cells);
 }
 
-fn cell(one: &EvaluationAgainst) -> String {
-    match (one.word, &one.ratio) {
-        (Some(word), Some(ratio)) => format!("{word} {}", evaluation_size(ratio)),
-        _ => "no value".to_string(),
+fn cell(line: &EvaluationOutcome, one: &EvaluationAgainst) -> String {
+    let word = evaluation_word(line, one);
+    let tried = one.word.is_some() && line.could_not_be_tried.is_none();
+    match one.ratio.as_ref().filter(|_| tried) {
+        Some(ratio) => format!("{word} {}", evaluation_size(line.line.unit, ratio)),
+        None => word,
     }
 }
 
-fn worst(line: &EvaluationOutcome, directory: &Path) -> String {
-    let Some(worst) = &line.worst else { return String::new() };
-    format!(
-        "{} {} is worst at {}: knee run {}",
-        line.line.section,
-        line.line.title,
-        worst.case,
-        directory.join(&worst.scenario).display()
-    )
+/// Adds a line in which the candidate is worse than all, with the command that shows it.
+fn worst(
+    document: Document,
+    evaluation: &Evaluation,
+    line: &EvaluationOutcome,
+    directory: &Path,
+) -> Document {
+    let (section, title) = (&line.line.section, &line.line.title);
+    let size = evaluation_worst(evaluation, line);
+    let Some(worst) = &line.worst else {
+        return document.said(format!("{section} {title}: {size}."));
+    };
+    let scenario = quoted(&directory.join(&worst.scenario).display().to_string());
+    document
+        .said(format!("{section} {title}: {size}, most in \"{}\".", worst.case))
+        .words(format!("  knee run {scenario}\n"))
 }
 
 /// One row for each line and standard, for programs.

@@ -5,7 +5,7 @@ use crate::arguments::left_out;
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::{build, interrupt, screen};
-use knee_lab::{Error, Ground, Grounds, Job, Lab, Written};
+use knee_lab::{Classes, Error, Ground, Grounds, Job, Lab, Written};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
@@ -14,6 +14,14 @@ const WARN_BYTES: f64 = 10e9;
 
 /// The command line, for manifests.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// The classes that the caller provides, for manifests.
+static CLASSES: OnceLock<Classes> = OnceLock::new();
+
+/// Stores the classes that the caller provides.
+pub fn provide(classes: Classes) {
+    let _ = CLASSES.set(classes);
+}
 
 /// Stores the command line and returns it.
 pub fn remember(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
@@ -29,6 +37,7 @@ pub fn lab(parallel: Option<u16>) -> Lab {
     let mut lab = Lab::default();
     (lab.parallel, lab.arguments) = (parallel, TYPED.get().cloned().unwrap_or_default());
     lab.program = build::program();
+    lab.brought = CLASSES.get().cloned().unwrap_or_default();
     lab
 }
 

@@ -62,27 +62,28 @@ mod verdicts;
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
 use failure::{Ending, Failure};
-use knee_lab::Grounds;
-use knee_record::Brought;
+use knee_lab::{Classes, Grounds};
+use knee_record::Program;
 use knee_scenario::Algorithms;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::Arc;
 
 /// Runs `knee` with these arguments, the first of which is the program's name as typed; returns the
 /// exit code. Call it once per process.
 pub fn main_with(typed: impl IntoIterator<Item = OsString>) -> u8 {
-    main_with_algorithms(typed, Algorithms::built_in().clone().into(), BTreeMap::new())
+    main_with_algorithms(typed, Algorithms::default(), Classes::default())
 }
 
-/// Runs `knee` as [`main_with`] does, with additional algorithms that `knee evaluate` accepts by
-/// name; records name the class of those in `brought`.
+/// Runs `knee` as [`main_with`] does, with algorithms of the caller's own; records name the class of
+/// those in `classes`.
 pub fn main_with_algorithms(
     typed: impl IntoIterator<Item = OsString>,
-    algorithms: Arc<Algorithms>,
-    brought: BTreeMap<String, Brought>,
+    algorithms: Algorithms,
+    classes: Classes,
 ) -> u8 {
     panic::one_sentence();
+    // Only the first call has an effect: a process has one command line.
+    let _ = algorithms.install();
+    laboratory::provide(classes);
     let typed = laboratory::remember(typed);
     let arguments = match Arguments::try_parse_from(typed) {
         Ok(arguments) => arguments,
@@ -95,7 +96,7 @@ pub fn main_with_algorithms(
     let named = arguments.command.grounds();
     let chosen = grounds.iter().filter(|ground| named.iter().any(|name| name == ground.name()));
     chosen.for_each(|ground| ground.prepare_process());
-    match perform(&arguments.command, Given { algorithms, brought }) {
+    match perform(&arguments.command) {
         Ok(ending) => ending.code(),
         Err(failure) => {
             failure.tell();
@@ -104,10 +105,9 @@ pub fn main_with_algorithms(
     }
 }
 
-/// Algorithms that the caller brings.
-struct Given {
-    algorithms: Arc<Algorithms>,
-    brought: BTreeMap<String, Brought>,
+/// The build of this program, for manifests.
+pub fn program() -> Program {
+    build::program()
 }
 
 /// The command line as a clap command, for man pages and wrappers.
@@ -115,13 +115,13 @@ pub fn command() -> clap::Command {
     Arguments::command()
 }
 
-fn perform(command: &Command, given: Given) -> Result<Ending, Failure> {
+fn perform(command: &Command) -> Result<Ending, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(arguments),
         Command::Sweep(arguments) => sweep::sweep(arguments),
         Command::Rank(arguments) => rank::rank(arguments),
-        Command::Evaluate(arguments) => evaluate::evaluate(arguments, given),
+        Command::Evaluate(arguments) => evaluate::evaluate(arguments),
         Command::Train(arguments) => train::train(arguments),
         Command::Curve(arguments) => curve::curve(arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(arguments),

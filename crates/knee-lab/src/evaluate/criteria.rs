@@ -3,7 +3,7 @@
 
 use super::space::Knob;
 use crate::error::Error;
-use knee_record::LineBetter;
+use knee_record::Better;
 use knee_scenario::{Embedded, Loader};
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ pub(super) struct Searched {
     pub title: String,
     pub file: String,
     pub claim: String,
-    pub better: LineBetter,
+    pub better: Better,
     pub floor: f64,
     /// Sections with whose lines for the same claim the worst case is compared.
     pub like: Vec<String>,
@@ -73,9 +73,12 @@ pub(super) struct Section {
 pub(super) struct Line {
     pub claim: String,
     pub title: String,
-    pub better: LineBetter,
+    pub better: Better,
     pub alike: f64,
     pub floor: f64,
+    /// What a value within the margin means, if not that the two are alike.
+    #[serde(default)]
+    pub within: Option<String>,
 }
 
 /// A scenario with its settings.
@@ -115,8 +118,8 @@ fn candidate_alone() -> Vec<String> {
     vec!["candidate".to_string()]
 }
 
-/// Label of a scenario with its settings, for display.
-pub(super) fn label(file: &str, set: &[String]) -> String {
+/// Label of a case, for display: the scenario's title and its settings.
+pub(super) fn label(title: &str, set: &[String]) -> String {
     let short = |set: &String| {
         let (key, value) = set.split_once('=').unwrap_or((set, ""));
         let parts = key.rsplitn(3, '.').collect::<Vec<_>>();
@@ -128,9 +131,8 @@ pub(super) fn label(file: &str, set: &[String]) -> String {
         };
         format!("{key} = {value}")
     };
-    let file = file.trim_end_matches(".toml");
     let all: Vec<String> = set.iter().map(short).collect();
-    if all.is_empty() { file.to_string() } else { format!("{file}: {}", all.join(", ")) }
+    if all.is_empty() { title.to_string() } else { format!("{title}: {}", all.join(", ")) }
 }
 
 impl Criteria {
@@ -146,4 +148,25 @@ pub(super) fn text(name: &str) -> Result<String, Error> {
     let bytes = Embedded(embedded::FILES).load(name);
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));
     text.map_err(|reason| Error::Defect(format!("evaluation/{name}: {reason}")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    /// A ratio to zero says nothing. RTTs, completion times, the time of requests and Jain's index
+    /// are never zero.
+    #[test]
+    fn measures_that_can_be_zero_have_a_floor() {
+        let never_zero = |claim: &str| {
+            ["rtt", "slowest", "time"].iter().any(|end| claim.ends_with(end))
+                || ["jain", "typical", "incast"].contains(&claim)
+        };
+        for section in &Criteria::built_in().unwrap().sections {
+            for line in section.lines.iter().filter(|line| line.floor == 0.0) {
+                assert!(never_zero(&line.claim), "{} {}", section.number, line.claim);
+            }
+        }
+    }
 }

@@ -8,13 +8,14 @@ use crate::experiment::{repeat_seed, seed};
 use crate::ground::{Ground, Pace};
 use crate::lab::costliest_first;
 use crate::load::Load;
-use crate::origin::Files;
+use crate::origin::{Files, OriginSettings};
 use crate::text::ScenarioText;
 use knee_record::{
     EvaluationLine, EvaluationPlan, EvaluationRow, INPUTS, NotTried, SectionAsks, Unit,
 };
-use knee_scenario::{Algorithms, Override, Scenario};
+use knee_scenario::{Algorithms, ClassFile, Override, Scenario, class_file, load_file};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Reference controllers: RFC 5681, RFC 9438 and BBR.
@@ -64,6 +65,13 @@ pub struct Evaluate<'g> {
     algorithms: Option<Arc<Algorithms>>,
     /// Recorded links, by the names that scenarios have for them.
     pub(super) traces: Files,
+    /// The file of a candidate written in Python, by its name as typed.
+    pub(super) classes: Files,
+    /// Name of the candidate in records.
+    pub(super) candidate_name: String,
+    sections: Vec<String>,
+    /// Names of the recorded links, as typed.
+    trace_names: Vec<String>,
 }
 
 /// A case of a section, with the lines that use it.
@@ -88,11 +96,19 @@ pub(super) struct Planned {
 }
 
 impl<'g> Evaluate<'g> {
-    /// Plans an evaluation. An unknown candidate is not an error: its lines say so.
+    /// Plans an evaluation.
     ///
     /// # Errors
     /// An [`EvaluateError`]; a defect in Knee's own scenarios.
     pub fn new(settings: &EvaluateSettings<'g>) -> Result<Evaluate<'g>, Error> {
+        Evaluate::with_files(settings, None)
+    }
+
+    /// Plans an evaluation whose candidate, if it is a class in a file, is in one of these files.
+    pub(crate) fn with_files(
+        settings: &EvaluateSettings<'g>,
+        kept: Option<&Files>,
+    ) -> Result<Evaluate<'g>, Error> {
         if settings.repeat < 2 && settings.beside.is_empty() {
             return Err(EvaluateError::OneSeed.into());
         }
@@ -149,6 +165,7 @@ impl<'g> Evaluate<'g> {
         let is_standard = standard.filter(|_| settings.with.is_empty());
         let with = settings.with.clone();
         let traces = files(&settings.traces)?;
+        let (candidate_name, classes) = class(settings, kept)?;
         let mut evaluate = Evaluate {
             plan,
             lines,
@@ -160,12 +177,38 @@ impl<'g> Evaluate<'g> {
             with,
             algorithms,
             traces,
+            classes,
+            candidate_name,
+            sections: settings.sections.clone(),
+            trace_names: settings.traces.iter().map(|(name, _)| name.clone()).collect(),
         };
         for section in sections {
             evaluate.add(section, settings)?;
         }
         evaluate.plan.runs_planned = evaluate.runs.len();
+        evaluate.check_candidate()?;
         Ok(evaluate)
+    }
+
+    /// Checks that at least one case accepts the candidate.
+    fn check_candidate(&self) -> Result<(), Error> {
+        let mut wrong = None;
+        for Staged { case, flows, .. } in &self.cases {
+            match self.set_up(&case.file, &case.set, flows, 0, None) {
+                Ok(_) => return Ok(()),
+                Err(error) => wrong = wrong.or(Some(error)),
+            }
+        }
+        match wrong {
+            Some(Error::Files(files)) => {
+                let first = files.into_iter().flat_map(|file| file.problems).next();
+                let (problem, advice) =
+                    first.map(|first| (first.message, first.help)).unwrap_or_default();
+                Err(EvaluateError::Candidate { problem, advice }.into())
+            }
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     fn add(&mut self, section: &Section, settings: &EvaluateSettings<'_>) -> Result<(), Error> {
@@ -194,6 +237,7 @@ impl<'g> Evaluate<'g> {
                 better: line.better,
                 alike: line.alike,
                 floor: line.floor,
+                within: line.within.clone(),
                 cases: Vec::new(),
             })
         }));
@@ -204,7 +248,7 @@ impl<'g> Evaluate<'g> {
             for (number, line) in self.lines.iter_mut().enumerate().skip(first_line) {
                 if scenario.claims.iter().any(|claim| claim.id == line.claim) {
                     lines.push((number, line.cases.len()));
-                    line.cases.push(label(&case.file, &case.set));
+                    line.cases.push(label(&scenario.name, &case.set));
                 }
             }
             let load = Load::of(scenario, self.on);
@@ -237,7 +281,7 @@ impl<'g> Evaluate<'g> {
         let is_carried = refusal.is_none();
         self.plan.not_tried.extend(refusal.map(|why| NotTried {
             section: section.number.clone(),
-            what: label(&case.file, &case.set),
+            what: label(&scenario.name, &case.set),
             why,
         }));
         is_carried
@@ -246,6 +290,7 @@ impl<'g> Evaluate<'g> {
     /// The files that scenarios may name.
     pub(super) fn files(&self) -> Result<Files, Error> {
         let mut files = self.traces.clone();
+        files.extend(self.classes.clone());
         files.insert(REQUESTS.to_string(), text(REQUESTS)?.into_bytes().into());
         Ok(files)
     }
@@ -274,6 +319,19 @@ impl<'g> Evaluate<'g> {
             lines.iter().any(|line| made.contains(&(*line, run.controller, run.repeat)))
         };
         self.runs.iter().filter(is_made).count()
+    }
+
+    /// What the evaluation is made from, to make it again.
+    pub(super) fn origin(&self) -> OriginSettings {
+        OriginSettings::Evaluate {
+            candidate: self.plan.candidate.clone(),
+            with: self.with.iter().map(|own| own.text().to_string()).collect(),
+            section: self.sections.clone(),
+            repeat: self.plan.repeats,
+            quick: self.plan.quick,
+            search: self.plan.search,
+            trace: self.trace_names.clone(),
+        }
     }
 
     /// The scenario of a run.
@@ -323,6 +381,34 @@ impl<'g> Evaluate<'g> {
         }
         Some(text)
     }
+}
+
+/// Imports a candidate that is a class in a file. Returns the candidate's name in records, and the
+/// file by its name as typed.
+fn class(
+    settings: &EvaluateSettings<'_>,
+    kept: Option<&Files>,
+) -> Result<(String, Files), EvaluateError> {
+    let named = format!("cc = {}", settings.candidate).parse::<toml::Table>().ok();
+    let named = named.and_then(|named| Some(named["cc"].get("name")?.as_str()?.to_string()));
+    let name = named.unwrap_or_else(|| settings.candidate.clone());
+    let Some((file, class)) = class_file(&name) else { return Ok((name, Files::new())) };
+    let wrong = |problem, advice| EvaluateError::Candidate { problem, advice };
+    let (bytes, place): (Arc<[u8]>, _) = match kept {
+        Some(files) => (files.get(file).cloned().unwrap_or_default(), None),
+        None => {
+            let bytes = load_file(Path::new(file)).map_err(|reason| {
+                let advice = "write FILE.py:CLASS".to_string();
+                wrong(format!("cannot read the controller in {file}: {reason}"), advice)
+            })?;
+            (bytes.into(), Some(file.into()))
+        }
+    };
+    let own = ClassFile::new(file, class, bytes.clone(), place);
+    let record_name = own.name.clone();
+    let algorithms = settings.algorithms.as_deref().unwrap_or(Algorithms::built_in());
+    algorithms.import(own).map_err(|error| wrong(error.problem, error.advice))?;
+    Ok((record_name, Files::from([(file.to_string(), bytes)])))
 }
 
 /// Recorded links by their names.

@@ -11,7 +11,7 @@ use crate::job::{Job, execute};
 use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use crate::text::ScenarioText;
-use knee_record::{Control, Evaluation, INPUTS, LineBetter, Unit, WorstFound, write_text};
+use knee_record::{Better, Control, Evaluation, INPUTS, Unit, WorstFound, write_text};
 use knee_scenario::Scenario;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -189,7 +189,7 @@ impl Search<'_> {
 
     /// Converts the logarithm of a ratio to harm, and back.
     fn turned(&self, log: f64) -> f64 {
-        if self.metric.better == LineBetter::More { -log } else { log }
+        if self.metric.better == Better::More { -log } else { log }
     }
 
     fn harm(&self, point: &Point) -> Option<f64> {
@@ -251,8 +251,8 @@ impl Search<'_> {
         let (mut scenario, mut case) = (String::new(), String::new());
         if let Some(best) = best {
             scenario = format!("{INPUTS}/worst-{id}.toml");
-            case = label(&self.metric.file, &self.space.fill(&self.metric.set, best));
             let kept = self.scenario(evaluate, best, 0)?;
+            case = label(&kept.name, &self.space.fill(&self.metric.set, best));
             write_text(&directory.join(&scenario), &kept.resolved)?;
         }
         let fixed_ratio = self.of_the_list(evaluation);

@@ -67,7 +67,7 @@ impl From<SimulationError> for GroundError {
                 GroundError::Scenario(Refusal::new(what, "change the scenario"))
             }
             SimulationError::ControllerFailed { .. } => {
-                GroundError::Scenario(Refusal::new(what, "mend the controller"))
+                GroundError::Scenario(Refusal::new(what, "correct the controller"))
             }
         }
     }

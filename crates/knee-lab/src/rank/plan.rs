@@ -12,7 +12,7 @@ use crate::text::{ScenarioText, all_or_every_error};
 use knee_cc::Selection;
 use knee_link::RateModel;
 use knee_record::{Company, INPUTS, RankScenario, Ranking};
-use knee_scenario::{Flow, Override, Scenario};
+use knee_scenario::{Flow, InputFile, Override, Scenario};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -73,6 +73,9 @@ pub struct RankSettings<'g> {
     pub seed: Option<u64>,
     /// Seeds of each run.
     pub repeat: u64,
+    /// What makes the ranking, if no command line can: a call of a program whose own classes are
+    /// ranked.
+    pub call: Option<String>,
     /// The ground.
     pub on: &'g dyn Ground,
 }
@@ -88,6 +91,7 @@ impl<'g> RankSettings<'g> {
             flow: None,
             seed: None,
             repeat: 1,
+            call: None,
             on: ground,
         }
     }
@@ -170,7 +174,7 @@ impl<'g> Rank<'g> {
             scenarios.push(described);
         }
         let ranking = Ranking {
-            command: command(texts, settings),
+            command: settings.call.clone().unwrap_or_else(|| command(texts, settings)),
             candidates: settings.candidates.0.clone(),
             rivals: settings.rivals.0.clone(),
             scenarios,
@@ -332,8 +336,15 @@ impl Stage {
             let one = |cc: &String| selection(text, &given, (&flow.name, at), cc);
             all_or_every_error(all.0.iter().map(one))
         };
-        let (candidates, rivals) =
-            (selections(&settings.candidates)?, selections(&settings.rivals)?);
+        let ((candidates, theirs), (rivals, further)): ((Vec<_>, Vec<_>), (Vec<_>, Vec<_>)) = (
+            selections(&settings.candidates)?.into_iter().unzip(),
+            selections(&settings.rivals)?.into_iter().unzip(),
+        );
+        for file in theirs.into_iter().chain(further).flatten() {
+            if !scenario.files.contains(&file) {
+                scenario.files.push(file);
+            }
+        }
         let mut left_out: Vec<String> = Vec::new();
         for other in scenario.flows.iter().filter(|other| other.name != flow.name) {
             if !left_out.contains(&other.name) {
@@ -363,18 +374,19 @@ fn sources(texts: &[ScenarioText], stages: &[Stage]) -> Vec<Sources> {
     each.map(|(text, stage)| Sources { text: text.clone(), files: files(stage) }).collect()
 }
 
-/// Resolves a controller as in a scenario's flow, with presets and windows in BDP.
+/// Resolves a controller as in a scenario's flow, with presets and windows in BDP. Returns the files
+/// that the scenario then names as well.
 fn selection(
     text: &ScenarioText,
     given: &[Override],
     (flow, at): (&str, usize),
     cc: &str,
-) -> Result<Selection, Error> {
+) -> Result<(Selection, Vec<InputFile>), Error> {
     let set = [Override::new(&format!("flow.{flow}.cc"), cc)];
     let mut scenario = text.scenario(&[given, &set].concat())?;
     let found = (at < scenario.flows.len()).then(|| scenario.flows.swap_remove(at));
     let missing = || Error::Defect(format!("flow {flow} does not exist with cc = {cc}"));
-    Ok(found.ok_or_else(missing)?.controller)
+    Ok((found.ok_or_else(missing)?.controller, scenario.files))
 }
 
 /// Returns the named files and the scenarios in the named folders, sorted by name: `*.toml`, except

@@ -1,7 +1,7 @@
 //! Compares the records of two folders byte by byte.
 
 use super::{Again, FileAgain};
-use crate::directory::{ANSWERS, PACKETS, RANK, REPEAT, SWEEP, repeat};
+use crate::directory::{ANSWERS, EVALUATION, PACKETS, RANK, REPEAT, SWEEP, repeat};
 use crate::error::Error;
 use crate::words::is_headline;
 use knee_record::{Comparison, Difference, SCENARIO, SUMMARY, read_summary};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Files whose bytes are reproducible, besides `*.parquet`. Pages and manifests contain the command
 /// line, the clock and the cost.
-const RECORDS: [&str; 7] = [SUMMARY, SCENARIO, REPEAT, ANSWERS, SWEEP, RANK, PACKETS];
+const RECORDS: [&str; 8] = [SUMMARY, SCENARIO, REPEAT, ANSWERS, SWEEP, RANK, EVALUATION, PACKETS];
 
 /// Compares all records in either folder, by name.
 pub(super) fn files_again(before: &Path, now: &Path) -> Result<Vec<FileAgain>, Error> {

@@ -134,10 +134,11 @@ class Sweep(_Table):
 
 
 class Ranking:
-    """Result of a ranking: `says` is a one-sentence summary, `rows` has a dict of
-    texts per controller, `summary` is the document `rank.json`."""
+    """Result of a ranking: `says` is a one-sentence summary, `rows` has a dict per
+    controller with numbers (`None` where there is no value) and words, `summary` is the
+    document `rank.json`."""
 
-    def __init__(self, summary: dict[str, Any], rows: list[dict[str, str]]) -> None:
+    def __init__(self, summary: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         self.summary, self.rows = summary, rows
 
     @property
@@ -255,11 +256,10 @@ def rank(
     texts = [_given(scenario) for scenario in ([scenarios] if one else scenarios)]
     with _directory(out) as directory:
         names = None if cc is None else list(cc)
-        summary, rows = _knee.rank(
+        summary, (heads, rows) = _knee.rank(
             texts, names, list(against), _settings(set), flow, repeat, (directory, force), (own, {})
         )
-    heads, *rows = rows
-    return Ranking(json.loads(summary), [dict(zip(heads, row)) for row in rows])
+    return Ranking(json.loads(summary), [dict(zip(heads, map(_value, row))) for row in rows])
 
 
 def evaluate(
@@ -366,6 +366,11 @@ def _evaluation_rows(shared: Any, runs: list[int]) -> list[Any]:
     """Performs some runs of an evaluation."""
     asked, factories = shared
     return _knee.evaluation_rows(asked, runs, factories)
+
+
+def _value(parts: tuple[Any, ...]) -> Any:
+    """Returns the part that is there."""
+    return next((part for part in parts if part is not None), None)
 
 
 def _directory(out: str | PathLike[str] | None):

@@ -3,14 +3,9 @@
 import sys
 
 from . import _knee
+from ._candidate import load
 
 
 def main() -> None:
     """Runs the command line, and exits with the exit code of `knee`."""
-    typed = sys.argv[1:]
-    controllers = {}
-    if typed[:1] == ["evaluate"]:
-        from ._candidate import named
-
-        controllers = named(typed[1:])
-    sys.exit(_knee.command(["knee", *typed], controllers))
+    sys.exit(_knee.command(["knee", *sys.argv[1:]], load))

@@ -4,7 +4,11 @@ each run has its own seed, so nothing depends on the executor."""
 from __future__ import annotations
 
 import os
+import sys
 import time
+from pathlib import Path
+
+from ._knee import KneeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +31,28 @@ def check(executor) -> None:
     elif executor not in ("processes", "serial") and not hasattr(executor, "submit"):
         known = '"processes", "serial", "ray" or an executor of concurrent.futures'
         raise ValueError(f"there is no executor {executor!r}: write {known}")
+    elif executor == "processes":
+        _check_main()
+
+
+def _check_main() -> None:
+    """Raises if new processes, which import the main module, would get here again."""
+    main = sys.modules.get("__main__")
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+    file = getattr(main, "__file__", None)
+    if file is None or frame.f_globals is not vars(main):
+        return
+    try:
+        source = Path(file).read_text(errors="replace")
+    except OSError:
+        return
+    if "__name__" not in source:
+        raise KneeError(
+            f"{file} would run again in each new process: put its calls below "
+            "if __name__ == '__main__':, or give executor='serial'"
+        )
 
 
 def drive(

@@ -1,8 +1,8 @@
 //! Compares an evaluation with an earlier one of the same cases and seeds, and reports what became
 //! worse beyond noise.
 
-use super::{Evaluation, EvaluationOutcome, EvaluationWord, judge};
-use crate::Paired;
+use super::{Evaluation, EvaluationOutcome, judge};
+use crate::{Judgement, Paired, Unit};
 use serde::Serialize;
 
 /// Why two evaluations cannot be compared.
@@ -28,13 +28,16 @@ pub struct EvaluationChange {
     pub section: String,
     /// Title of the line.
     pub title: String,
+    /// Unit of the measure.
+    pub unit: Unit,
     /// Ratio of the new value to the earlier one, paired over the seeds. `None` if the candidate
     /// can no longer be tried.
     pub ratio: Option<Paired>,
 }
 
 /// Returns the lines in which the candidate became worse: by more than the margin, and with an
-/// interval that excludes equality. Lines that only one evaluation has are ignored.
+/// interval that excludes equality and allows for the number of lines. Lines that only one
+/// evaluation has are ignored.
 ///
 /// # Errors
 /// [`NotComparable`].
@@ -42,35 +45,43 @@ pub fn got_worse(
     now: &Evaluation,
     before: &Evaluation,
 ) -> Result<Vec<EvaluationChange>, NotComparable> {
-    let mut worse = Vec::new();
-    let mut shared = 0;
+    let mut shared = Vec::new();
     for line in &now.lines {
         let same = |other: &&EvaluationOutcome| {
             (&other.line.section, &other.line.claim) == (&line.line.section, &line.line.claim)
         };
         let Some(earlier) = before.lines.iter().find(same) else { continue };
-        shared += 1;
-        worse.extend(change(line, earlier)?);
+        shared.push((line, earlier, change(line, earlier)?));
     }
-    if shared == 0 { Err(NotComparable::NoLine) } else { Ok(worse) }
+    if shared.is_empty() {
+        return Err(NotComparable::NoLine);
+    }
+    let about = shared.iter().map(|(now, _, ratio)| ((now.line.better, now.line.alike), *ratio));
+    let decided = judge::words(about.collect());
+    let worse = shared.into_iter().zip(decided).filter_map(|((now, before, _), (word, ratio))| {
+        let fails_now = now.could_not_be_tried.is_some() && before.could_not_be_tried.is_none();
+        (fails_now || word == Some(Judgement::Worse)).then(|| EvaluationChange {
+            section: now.line.section.clone(),
+            title: now.line.title.clone(),
+            unit: now.line.unit,
+            ratio: ratio.filter(|_| !fails_now),
+        })
+    });
+    Ok(worse.collect())
 }
 
+/// The new values over the earlier ones.
 fn change(
     now: &EvaluationOutcome,
     before: &EvaluationOutcome,
-) -> Result<Option<EvaluationChange>, NotComparable> {
-    let (section, title) = (now.line.section.clone(), now.line.title.clone());
+) -> Result<Option<Paired>, NotComparable> {
     let seeds = |of: &EvaluationOutcome| of.seeds.iter().map(|seed| seed.seed).collect::<Vec<_>>();
     if now.line.cases != before.line.cases || seeds(now) != seeds(before) {
+        let (section, title) = (now.line.section.clone(), now.line.title.clone());
         return Err(NotComparable::OtherCases { section, title });
     }
     let both = now.seeds.iter().zip(&before.seeds);
     let pairs: Vec<(f64, f64)> =
         both.filter_map(|(now, before)| now.candidate.zip(before.candidate)).collect();
-    let ratio = Paired::new(&pairs);
-    let fails_now = now.could_not_be_tried.is_some() && before.could_not_be_tried.is_none();
-    let worse = ratio.as_ref().is_some_and(|ratio| {
-        judge::word(now.line.better, now.line.alike, ratio) == EvaluationWord::Worse
-    });
-    Ok((fails_now || worse).then_some(EvaluationChange { section, title, ratio }))
+    Ok(Paired::new(&pairs))
 }

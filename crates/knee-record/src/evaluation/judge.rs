@@ -1,10 +1,10 @@
 //! Turns values into judgements: better, alike, worse.
 
 use super::{
-    EvaluationAgainst, EvaluationLine, EvaluationOutcome, EvaluationRow, EvaluationSeed,
-    EvaluationWord, LineBetter, WorstCase,
+    EvaluationAgainst, EvaluationLine, EvaluationOutcome, EvaluationRow, EvaluationSeed, WorstCase,
 };
-use crate::{Paired, PairedScale};
+use crate::{Better, Judgement, Paired};
+use knee_statistics::false_discovery;
 use std::collections::BTreeMap;
 
 /// Values of one controller: seed, then case.
@@ -30,21 +30,58 @@ pub(super) fn outcome(
     let against = |(at, standard): (usize, &String)| {
         let pairs = seeds.iter().filter_map(|seed| seed.candidate.zip(seed.standards[at]));
         let ratio = Paired::new(&pairs.collect::<Vec<_>>());
-        let word = ratio.as_ref().map(|ratio| word(line.better, line.alike, ratio));
-        EvaluationAgainst { standard: standard.clone(), word, ratio }
+        EvaluationAgainst { standard: standard.clone(), word: None, ratio }
     };
     let against: Vec<EvaluationAgainst> = standards.iter().enumerate().map(against).collect();
-    let worse = |one: &EvaluationAgainst| one.word == Some(EvaluationWord::Worse);
     let why = |row: &&&EvaluationRow| row.controller == 0 && row.value.is_err();
     let failed = rows.iter().filter(why).min_by_key(|row| (row.case, row.repeat));
     EvaluationOutcome {
         line: line.clone(),
-        worse_than_all: !against.is_empty() && against.iter().all(worse),
+        worse_than_all: false,
         could_not_be_tried: failed.and_then(|row| row.value.as_ref().err().cloned()),
         worst: worst(line, &candidate, &others),
         against,
         seeds,
     }
+}
+
+/// Decides all lines. Those against one standard are corrected together. A candidate that is a
+/// standard itself is worse than all if it is worse than all others.
+pub(super) fn decide(candidate: &str, lines: &mut [EvaluationOutcome]) {
+    let standards = lines.first().map_or(0, |line| line.against.len());
+    for at in 0..standards {
+        let compared = lines.iter().map(|line| line.against[at].ratio);
+        let about = lines.iter().map(|line| (line.line.better, line.line.alike));
+        let decided = words(about.zip(compared).collect());
+        for (line, (word, ratio)) in lines.iter_mut().zip(decided) {
+            (line.against[at].word, line.against[at].ratio) = (word, ratio);
+        }
+    }
+    let worse = |one: &EvaluationAgainst| one.word == Some(Judgement::Worse);
+    for line in lines {
+        let others: Vec<_> = line.against.iter().filter(|one| one.standard != candidate).collect();
+        line.worse_than_all = !others.is_empty() && others.into_iter().all(worse);
+    }
+}
+
+/// Decides comparisons that are made together. Each has the interval that decides it: its own if it
+/// lies within the margin, otherwise that which allows for the number of comparisons.
+pub(super) fn words(
+    all: Vec<((Better, f64), Option<Paired>)>,
+) -> Vec<(Option<Judgement>, Option<Paired>)> {
+    let mut corrected: Vec<Option<Paired>> = all.iter().map(|(_, ratio)| *ratio).collect();
+    false_discovery(corrected.iter_mut().flatten());
+    let decide = |(((better, alike), own), corrected): (_, Option<Paired>)| {
+        let (Some(own), Some(corrected)): (Option<Paired>, _) = (own, corrected) else {
+            return (None, None);
+        };
+        let alone = Paired { p_corrected: corrected.p_corrected, ..own };
+        match alone.judge(better, alike) {
+            Judgement::Alike => (Some(Judgement::Alike), Some(alone)),
+            _ => (Some(corrected.judge(better, alike)), Some(corrected)),
+        }
+    };
+    all.into_iter().zip(corrected).map(decide).collect()
 }
 
 fn values(line: &EvaluationLine, rows: &[&EvaluationRow], controller: usize) -> Values {
@@ -65,31 +102,6 @@ fn over_cases(line: &EvaluationLine, values: &Values, seed: u64) -> Option<f64> 
     Some((logs / cases.len() as f64).exp())
 }
 
-/// Judges a ratio. A difference counts if it exceeds the margin and its interval excludes equality.
-/// If the estimate is within the margin, the two are alike; if the interval includes equality but
-/// extends beyond the margin, the result is unclear.
-pub(super) fn word(better: LineBetter, alike: f64, ratio: &Paired) -> EvaluationWord {
-    if ratio.is_same() {
-        return EvaluationWord::Alike;
-    }
-    let (Some(estimate), Some(low), Some(high)) = (ratio.estimate, ratio.low, ratio.high) else {
-        return EvaluationWord::Unclear;
-    };
-    let margin = alike.ln_1p();
-    let none = if ratio.scale == PairedScale::Ratio { 1.0 } else { 0.0 };
-    // On the difference scale (a value is zero and has no floor), any difference counts.
-    let is_ratio = ratio.scale == PairedScale::Ratio;
-    let far = |value: f64| !is_ratio || value.ln().abs() > margin;
-    let sure = low > none || high < none;
-    match (sure, far(estimate)) {
-        (true, true) if (estimate > none) == (better == LineBetter::More) => EvaluationWord::Better,
-        (true, true) => EvaluationWord::Worse,
-        (true, false) => EvaluationWord::Alike,
-        (false, _) if far(low) || far(high) => EvaluationWord::Unclear,
-        (false, _) => EvaluationWord::Alike,
-    }
-}
-
 fn worst(line: &EvaluationLine, candidate: &Values, others: &[Values]) -> Option<WorstCase> {
     let log_ratio = |case: usize| {
         let logs = candidate.iter().flat_map(|(seed, cases)| {
@@ -100,7 +112,7 @@ fn worst(line: &EvaluationLine, candidate: &Values, others: &[Values]) -> Option
         let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
         (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
     };
-    let harm = |log: f64| if line.better == LineBetter::More { -log } else { log };
+    let harm = |log: f64| if line.better == Better::More { -log } else { log };
     let cases = (0..line.cases.len()).filter_map(|case| Some((case, log_ratio(case)?)));
     // The first of equals.
     let (number, log) = cases.min_by(|a, b| harm(b.1).total_cmp(&harm(a.1)))?;
@@ -117,23 +129,6 @@ fn worst(line: &EvaluationLine, candidate: &Values, others: &[Values]) -> Option
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(f64, f64)]) -> EvaluationWord {
-        word(LineBetter::Less, 0.1, &Paired::new(pairs).unwrap())
-    }
-
-    /// Ratios of 2 within 1 %: t of two degrees of freedom is 4.303, so that the
-    /// interval is 2 ± 2.5 %. Ratios of 1.05 are as certain, but within 10 %.
-    /// Ratios of 0.5, 1 and 2 have an interval from 0.18 to 5.6.
-    #[test]
-    fn a_difference_is_sure_and_beyond_the_margin() {
-        assert_eq!(of(&[(2.0, 1.0), (1.98, 1.0), (2.02, 1.0)]), EvaluationWord::Worse);
-        assert_eq!(of(&[(1.0, 2.0), (1.0, 1.98), (1.0, 2.02)]), EvaluationWord::Better);
-        assert_eq!(of(&[(1.05, 1.0), (1.051, 1.0), (1.049, 1.0)]), EvaluationWord::Alike);
-        assert_eq!(of(&[(0.5, 1.0), (1.0, 1.0), (2.0, 1.0)]), EvaluationWord::Unclear);
-        assert_eq!(of(&[(3.0, 3.0), (4.0, 4.0)]), EvaluationWord::Alike);
-        assert_eq!(of(&[(3.0, 2.0)]), EvaluationWord::Unclear);
-    }
-
     fn row(case: usize, controller: usize, value: Result<f64, String>) -> EvaluationRow {
         EvaluationRow { line: 0, case, controller, repeat: 1, seed: 7, value }
     }
@@ -148,9 +143,10 @@ mod tests {
             claim: "queue".to_string(),
             title: String::new(),
             unit: crate::Unit::Seconds,
-            better: LineBetter::Less,
+            better: Better::Less,
             alike: 0.1,
             floor: 0.0,
+            within: None,
             cases: vec!["a".to_string(), "b".to_string()],
         };
         let mut rows = vec![row(0, 0, Ok(2.0)), row(1, 0, Ok(8.0))];
@@ -165,5 +161,37 @@ mod tests {
         let part = outcome(&line, &standards, &rows.iter().collect::<Vec<_>>());
         assert_eq!(part.could_not_be_tried.as_deref(), Some("it failed"));
         assert_eq!((part.seeds[0].candidate, part.against[0].word), (None, None));
+    }
+
+    /// Of forty lines against one standard in which nothing differs but by chance, one has an
+    /// interval that excludes equality. Alone it would be worse.
+    #[test]
+    fn one_line_of_many_is_not_worse_by_its_own_interval() {
+        let noise = [(1.20, 1.0), (0.85, 1.0), (1.18, 1.0)];
+        let odd = [(1.30, 1.0), (1.25, 1.0), (1.40, 1.0)];
+        let compared = |pairs: &[(f64, f64)]| ((Better::Less, 0.1), Paired::new(pairs));
+        let alone = words(vec![compared(&odd)]);
+        assert_eq!(alone[0].0, Some(Judgement::Worse));
+        let mut many = vec![compared(&noise); 39];
+        many.push(compared(&odd));
+        let (word, ratio) = words(many).pop().unwrap();
+        assert_eq!(word, Some(Judgement::Undecided));
+        assert!(ratio.unwrap().low.unwrap() < 1.0);
+        // A difference that is far beyond the noise stands among many.
+        let mut many = vec![compared(&noise); 39];
+        many.push(compared(&[(11.0, 1.0), (11.1, 1.0), (11.05, 1.0)]));
+        assert_eq!(words(many).pop().unwrap().0, Some(Judgement::Worse));
+    }
+
+    /// A line that is alike keeps its own interval, which lies within the margin, however many
+    /// others there are.
+    #[test]
+    fn a_line_is_alike_by_its_own_interval() {
+        let same = [(1.02, 1.0), (0.99, 1.0), (1.01, 1.0)];
+        let compared = ((Better::Less, 0.1), Paired::new(&same));
+        for (word, ratio) in words(vec![compared; 100]) {
+            assert_eq!(word, Some(Judgement::Alike));
+            assert_eq!(ratio.unwrap().low, compared.1.unwrap().low);
+        }
     }
 }

@@ -10,24 +10,13 @@ pub use against::{EvaluationChange, NotComparable, got_worse};
 pub use grounds::{EvaluationGrounds, EvaluationsCompared, GroundsPair};
 pub use table::write_evaluation;
 
-use crate::{Brought, Error, Paired, Unit};
+use crate::{Better, Brought, Error, Judgement, Paired, PairedScale, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::Path;
 
 /// Schema name of `evaluation.json`.
 pub(crate) const SCHEMA: &str = "knee-evaluation/1";
-
-/// Which of two values of a line is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LineBetter {
-    /// The larger one.
-    More,
-    /// The smaller one.
-    Less,
-}
 
 /// A measure of a section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,12 +32,16 @@ pub struct EvaluationLine {
     /// Unit of its values.
     pub unit: Unit,
     /// Which value is better.
-    pub better: LineBetter,
+    pub better: Better,
     /// Relative difference below which two controllers count as equal.
     pub alike: f64,
     /// Amount added to every value, in the measure's unit, so that values near
     /// zero count as zero.
     pub floor: f64,
+    /// What a value within the margin means, if not that the two are alike: `not
+    /// starved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// Its cases: scenario, and the keys set in it.
     pub cases: Vec<String>,
 }
@@ -127,40 +120,17 @@ pub struct EvaluationRow {
     pub value: Result<f64, String>,
 }
 
-/// How the candidate compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EvaluationWord {
-    /// Significantly better, and by more than the margin.
-    Better,
-    /// The difference is within the margin.
-    Alike,
-    /// Significantly worse, and by more than the margin.
-    Worse,
-    /// The interval reaches beyond the margin and includes no difference: more
-    /// seeds may decide.
-    Unclear,
-}
-
-impl fmt::Display for EvaluationWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EvaluationWord::Better => "better",
-            EvaluationWord::Alike => "alike",
-            EvaluationWord::Worse => "worse",
-            EvaluationWord::Unclear => "unclear",
-        })
-    }
-}
-
 /// The candidate against one standard controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvaluationAgainst {
     /// The standard controller.
     pub standard: String,
     /// How the candidate compares; null if the standard has no value.
-    pub word: Option<EvaluationWord>,
-    /// The candidate's value over the standard's, paired over the seeds.
+    pub word: Option<Judgement>,
+    /// The candidate's value over the standard's, paired over the seeds. Its
+    /// interval is the one that decides the word: that of 95 % if it lies within
+    /// the margin, otherwise one that allows for the number of lines (Benjamini
+    /// and Hochberg, 1995).
     pub ratio: Option<Paired>,
 }
 
@@ -201,7 +171,7 @@ pub struct WorstFound {
     /// Unit of its values.
     pub unit: Unit,
     /// Which value is better.
-    pub better: LineBetter,
+    pub better: Better,
     /// Scenarios tried, including those of the minimisation.
     pub tried: usize,
     /// The worst case, minimised: scenario, and the keys set in it; empty if no
@@ -231,7 +201,7 @@ pub struct EvaluationOutcome {
     pub line: EvaluationLine,
     /// The candidate against each standard.
     pub against: Vec<EvaluationAgainst>,
-    /// Whether the candidate is worse than each of them.
+    /// Whether the candidate is worse than each of them, apart from itself.
     pub worse_than_all: bool,
     /// Why the candidate has no value in some case; null if it has all values.
     pub could_not_be_tried: Option<String>,
@@ -258,7 +228,36 @@ pub struct Evaluation {
     pub searched: Vec<WorstFound>,
 }
 
+impl EvaluationOutcome {
+    /// Returns how many times worse the candidate is than the standard next to it, and that
+    /// standard's index; `None` unless it is worse than all of them.
+    pub fn worse_than_next(&self) -> Option<(f64, usize)> {
+        let harm = |one: &EvaluationAgainst| {
+            let ratio = one.ratio.filter(|ratio| ratio.scale == PairedScale::Ratio)?;
+            match self.line.better {
+                Better::Less => ratio.estimate,
+                Better::More => ratio.estimate.map(f64::recip),
+            }
+        };
+        let worse = |one: &EvaluationAgainst| one.word == Some(Judgement::Worse);
+        let others = self.against.iter().enumerate().filter(|(_, one)| worse(one));
+        let all: Option<Vec<(f64, usize)>> =
+            others.map(|(at, one)| Some((harm(one)?, at))).collect();
+        let tried = self.worse_than_all && self.could_not_be_tried.is_none();
+        all.filter(|_| tried)?.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+}
+
 impl Evaluation {
+    /// Returns the lines in which the candidate is worse than all standards, the worst first.
+    pub fn worst_lines(&self) -> Vec<&EvaluationOutcome> {
+        let harm = |line: &EvaluationOutcome| line.worse_than_next().map_or(0.0, |(harm, _)| harm);
+        let mut all: Vec<&EvaluationOutcome> =
+            self.lines.iter().filter(|line| line.worse_than_all).collect();
+        all.sort_by(|a, b| harm(b).total_cmp(&harm(a)));
+        all
+    }
+
     /// Summarises the values of all runs.
     pub fn new(
         plan: EvaluationPlan,
@@ -271,7 +270,8 @@ impl Evaluation {
             let rows: Vec<&EvaluationRow> = rows.iter().filter(|row| row.line == number).collect();
             judge::outcome(line, &plan.standards, &rows)
         });
-        let (lines, searched) = (lines.collect(), Vec::new());
+        let (mut lines, searched): (Vec<EvaluationOutcome>, _) = (lines.collect(), Vec::new());
+        judge::decide(&plan.candidate, &mut lines);
         Evaluation { schema: SCHEMA.to_string(), plan, runs_finished, lines, searched }
     }
 }

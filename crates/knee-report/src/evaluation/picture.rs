@@ -2,10 +2,10 @@
 //! standard's, with its interval, on a logarithmic axis oriented so that worse is always on the
 //! right.
 
-use super::{evaluation_size, is_worse};
+use super::{evaluation_size, evaluation_word, is_worse};
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::ratio_scale::ratio_scale;
-use knee_record::{EvaluationAgainst, EvaluationOutcome, LineBetter, PairedScale};
+use knee_record::{Better, EvaluationAgainst, EvaluationOutcome, PairedScale};
 
 /// Height of a line's title and of a row below it, the gap after it, and the margins.
 const TITLE: f64 = 20.0;
@@ -61,7 +61,8 @@ fn add(drawing: &mut Drawing, axis: &Axis, line: &EvaluationOutcome, top: f64) -
     drawing.words("front", "start", (4.0, top + 13.0), line.line.title.clone());
     let margin = 1.0 + line.line.alike;
     let (above, below) = (top + TITLE - 2.0, top + TITLE + rows * ROW);
-    let within = format!("alike: within {:.0} %", line.line.alike * 100.0);
+    let within = line.line.within.as_deref().unwrap_or("alike");
+    let within = format!("{within}: within {:.0} %", line.line.alike * 100.0);
     drawing.bar("margin", [axis.at(1.0 / margin), above, axis.at(margin), below], within);
     for (at, one) in line.against.iter().enumerate() {
         let y = top + TITLE + ROW * (at as f64 + 0.5);
@@ -78,12 +79,11 @@ fn row(
     y: f64,
 ) {
     drawing.words("quiet", "end", (LEFT - 10.0, y + 4.0), one.standard.clone());
-    let size = one.ratio.as_ref().map_or_else(String::new, evaluation_size);
-    let said = match (one.word, &line.could_not_be_tried) {
-        (Some(word), None) => format!("{word} {size}"),
-        (_, Some(_)) => "could not be tried".to_string(),
-        (None, None) => "no value".to_string(),
-    };
+    let tried = one.word.is_some() && line.could_not_be_tried.is_none();
+    let size = one.ratio.as_ref().filter(|_| tried);
+    let size = size
+        .map_or_else(String::new, |ratio| format!(" {}", evaluation_size(line.line.unit, ratio)));
+    let said = evaluation_word(line, one) + &size;
     let class = if is_worse(one) { "bad" } else { "quiet" };
     drawing.words(class, "start", (RIGHT + 14.0, y + 4.0), said.clone());
     let Some(harm) = harm(line, one) else { return };
@@ -98,8 +98,8 @@ fn row(
 fn harm(line: &EvaluationOutcome, one: &EvaluationAgainst) -> Option<Harm> {
     let ratio = one.ratio.as_ref().filter(|_| line.could_not_be_tried.is_none())?;
     let turned = |value: f64| match line.line.better {
-        LineBetter::Less => value,
-        LineBetter::More => 1.0 / value,
+        Better::Less => value,
+        Better::More => 1.0 / value,
     };
     let estimate = ratio.estimate.filter(|value| *value > 0.0 && value.is_finite())?;
     let end = |value: Option<f64>| {

@@ -3,7 +3,7 @@
 use super::inputs::Inputs;
 use super::paths::Way;
 use super::{check_name, in_range, multipath, transport};
-use crate::algorithms::Algorithms;
+use crate::algorithms::{Algorithms, class_file};
 use crate::file::{Choice, ControllerFile, FLOWS_MAX, FlowFile, ScenarioFile, SelectionFile};
 use crate::model::Flow;
 use crate::read::{At, Optional, Whole};
@@ -100,7 +100,7 @@ fn deal(flows: &mut [Flow], inputs: &mut Inputs<'_>) {
 /// Checks the group's name, by default its controller's; it must be unique.
 fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: &mut Reading<'_>) {
     let place = flow.name.span().unwrap_or(span);
-    let controller = flow.cc.get().map(|cc| cc.name.value.clone());
+    let controller = flow.cc.get().map(|cc| controller_name(&cc.name.value).to_string());
     if flow.name.get().is_none() && controller.is_none() {
         return;
     }
@@ -121,6 +121,14 @@ fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: 
         reading.problem(place, message, help);
     }
     known.insert(name);
+}
+
+/// Returns the name of a controller; for a class in a file that of the class or, without one, the
+/// file's without its folder and ending.
+fn controller_name(name: &str) -> &str {
+    let Some((file, class)) = class_file(name) else { return name };
+    let stem = || file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".py");
+    class.unwrap_or_else(stem)
 }
 
 /// Returns the number of flows; zero if the scenario has too many.
@@ -157,9 +165,9 @@ fn expand(
     let Algorithms { controllers, .. } = reading.algorithms;
     let known = |chosen: &Selection| controllers.check(chosen);
     let controller = match &mut flow.cc.0 {
-        Optional::Given(At { value: cc, .. }) => {
-            files(cc, inputs, reading).and_then(|files| selection(cc, files, known, reading))
-        }
+        Optional::Given(At { value: cc, .. }) => import(cc, inputs, reading)
+            .and_then(|()| files(cc, inputs, reading))
+            .and_then(|files| selection(cc, files, known, reading)),
         _ => None,
     };
     let transport = transport(flow, &common.context.transport, reading);
@@ -216,6 +224,24 @@ fn check_liar(span: Span, several: bool, workload: Option<&Workload>, reading: &
                        for the lost data";
         reading.problem(span, message, "write workload = \"bulk\", or remove receiver");
     }
+}
+
+/// Imports a controller that is a class in a file. In the resolved scenario it is called by its
+/// name in records, and the file is beside it.
+fn import(
+    cc: &mut ControllerFile,
+    inputs: &mut Inputs<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<()> {
+    let Some((file, class)) = class_file(&cc.name.value) else { return Some(()) };
+    match inputs.class(file, class, reading) {
+        Ok(name) => cc.name.value = name,
+        Err(error) => {
+            reading.problem(cc.name.span, error.problem, error.advice);
+            return None;
+        }
+    }
+    Some(())
 }
 
 /// Reads the files that a controller's parameters name. Returns the parameters with the files'

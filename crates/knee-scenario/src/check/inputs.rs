@@ -4,6 +4,7 @@ use crate::model::InputFile;
 use crate::read::At;
 use crate::source::{Reading, beside};
 use knee_link::Trace;
+use knee_registry::SelectionError;
 use knee_units::foreign_format;
 use knee_workload::{AccessLog, LogChoice, Mix, PageObject};
 use std::sync::Arc;
@@ -171,6 +172,18 @@ impl<'f> Inputs<'f> {
                 None
             }
         }
+    }
+
+    /// Imports a class of a file; returns the controller's name.
+    pub(crate) fn class(
+        &mut self,
+        file: &str,
+        class: Option<&str>,
+        reading: &mut Reading<'_>,
+    ) -> Result<String, SelectionError> {
+        let imported = reading.import(&beside(self.folder, file), class)?;
+        self.add(file, imported.bytes);
+        Ok(imported.name)
     }
 
     /// Adds a file; returns its name below [`INPUTS`], which is unique.

@@ -14,8 +14,10 @@ use crate::common::{json, knee};
 use golden::{hash, of_page};
 use knee_lab::fidelity::page;
 use knee_lab::record::{Fidelity, FidelityGrid, GridCell, Verdict};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// Longest JSON document that is kept whole, bytes.
 const JSON_MAX: usize = 6_000;
@@ -233,6 +235,7 @@ at_most = "1 Mbit/s"
 /// line `page FILE` adds a page.
 fn net(topic: &str, lines: &str) {
     let folder = prepared();
+    let mut commands = BTreeSet::new();
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("net").join(topic);
     let _ = fs::remove_dir_all(&kept);
     fs::create_dir_all(&kept).unwrap();
@@ -250,10 +253,84 @@ fn net(topic: &str, lines: &str) {
                 (text, "txt", printed)
             }
         };
+        commands.extend(printed_commands(line, &whole));
         fs::write(kept.join(format!("{number:02}.{ending}")), whole).unwrap();
         all += &format!("$ {line}\n{text}\n");
     }
+    for (number, (inside, command)) in commands.iter().enumerate() {
+        runs(&folder.path().join(inside), command, &folder.path().join(format!("again-{number}")));
+    }
     golden::compare(&format!("{topic}.txt"), &all);
+}
+
+/// The commands in what a command printed or on a page, each with the folder in which it is to run:
+/// those that stand in a line of their own, perhaps behind a label, in a cell of a table, or in an
+/// element `code`. A file in `inputs` is one of the folder that is shown.
+fn printed_commands(line: &str, printed: &str) -> BTreeSet<(String, String)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let shown = match words.as_slice() {
+        ["page", file] => file.rsplit_once('/').map_or("", |(folder, _)| folder),
+        ["report", folder, ..] => folder,
+        _ => "",
+    };
+    let plain = |text: &str| {
+        [("&#x2f;", "/"), ("&#x27;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&amp;", "&")]
+            .iter()
+            .fold(text.to_string(), |text, (escaped, plain)| text.replace(escaped, plain))
+    };
+    let of_page = printed.split("<code>").skip(1).filter_map(|rest| rest.split('<').next());
+    let of_text = printed.lines().flat_map(|line| {
+        let cells = line.strip_prefix('|').into_iter().flat_map(|cells| cells.split('|'));
+        let labelled = line.split_once("  ").map(|(_, rest)| rest.trim_start());
+        let said = line.split_once(": ").map(|(_, rest)| rest);
+        cells.map(str::trim).chain([line]).chain(labelled).chain(said)
+    });
+    let found: Vec<&str> = match words.first() {
+        Some(&"page") => of_page.collect(),
+        _ => of_text.collect(),
+    };
+    let all = found.into_iter().filter(|text| text.starts_with("knee "));
+    // A list has a description behind the command.
+    let all = all.map(|text| plain(text.split("  ").next().unwrap_or(text).trim_end()));
+    all.map(|command| {
+        let inside = if command.contains(" inputs/") { shown } else { "" };
+        (inside.to_string(), command)
+    })
+    .collect()
+}
+
+/// Runs a command as the shell does, with its results in a folder of their own.
+fn runs(at: &Path, command: &str, out: &Path) {
+    let program = env!("CARGO_BIN_EXE_knee");
+    let line = command.replacen("knee ", &format!("{program} "), 1);
+    let writes = ["run", "sweep", "rank", "evaluate", "reproduce", "compare"];
+    let writes = writes.iter().any(|name| command.starts_with(&format!("knee {name} ")));
+    let out = if writes { format!(" --out '{}'", out.display()) } else { String::new() };
+    let done = Command::new("sh").args(["-c", &(line + &out)]).current_dir(at).output().unwrap();
+    let errors = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        matches!(done.status.code(), Some(0 | 1)),
+        "printed, but does not run: {command}\n{errors}"
+    );
+}
+
+#[test]
+fn commands_are_found_where_they_are_printed() {
+    let text = "\nreport   e/report.html\nrepeat   knee run a.toml\n\n| x | knee run inputs/b.toml |\n\
+                Again: knee rank c.toml --cc 'a b'\n  knee run d.toml\n\
+                Knee 0.1.0; knee rerun checks whether a folder is reproduced.\n";
+    let found = printed_commands("report e --markdown", text);
+    let wanted = [
+        ("", "knee rank c.toml --cc 'a b'"),
+        ("", "knee run a.toml"),
+        ("", "knee run d.toml"),
+        ("e", "knee run inputs/b.toml"),
+    ];
+    let wanted = wanted.map(|(inside, command)| (inside.to_string(), command.to_string()));
+    assert_eq!(found, BTreeSet::from(wanted));
+    let page = "<p>knee run x</p><code>knee run inputs&#x2f;a.toml</code>";
+    let wanted = ("out".to_string(), "knee run inputs/a.toml".to_string());
+    assert_eq!(printed_commands("page out/report.html", page), BTreeSet::from([wanted]));
 }
 
 fn prepared() -> tempfile::TempDir {
