@@ -117,6 +117,13 @@ impl Watch {
         }
     }
 
+    /// Processes an outage that cut off packets which had waited and will not be taken.
+    pub fn on_waiting_lost(&mut self) {
+        if let Watch::DualPi2 { waited } = self {
+            *waited = true;
+        }
+    }
+
     /// Processes a packet that is taken from the queue.
     pub fn on_taken(&mut self, taken: &Taken) -> Verdict {
         let (settings, standing) = match self {

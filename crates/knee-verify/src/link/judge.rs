@@ -321,10 +321,14 @@ impl Link {
     /// Processes an outage: everything that has not departed is dropped.
     pub(super) fn go_down(&mut self, from: u64, findings: &mut Vec<Finding>) {
         self.outages += 1;
+        let mut waited = false;
         for offer in self.offers.iter_mut() {
             let stays = match offer.served() {
                 Some((departure, _)) => departure <= from,
-                None if offer.waits() => false,
+                None if offer.waits() => {
+                    waited |= offer.time < from;
+                    false
+                }
                 None => continue,
             };
             let dropped = offer.was_dropped(from, Reason::Down);
@@ -339,6 +343,9 @@ impl Link {
             if !stays || dropped {
                 offer.go();
             }
+        }
+        if waited {
+            self.watch.on_waiting_lost();
         }
         (self.waiting_bytes, self.waiting_packets) = (0, 0);
         let offers = &self.offers;
