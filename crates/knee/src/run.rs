@@ -248,6 +248,12 @@ fn of_both(
     for one in fidelity.all() {
         document = document.words(format!("{:<9}{}\n", one.ground, verdict(&one.kernel)));
     }
+    for summary in &outcome.summaries {
+        for stalled in &summary.stalled {
+            let words = format!("warning  on {}: {}", summary.ground, stalled.in_words());
+            document = document.words(screen::wrapped(&words));
+        }
+    }
     document.words(format!(
         "report   {}\nrepeat   {}\n",
         shown_path(&experiment.directory, REPORT),
