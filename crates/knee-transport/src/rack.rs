@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 /// Number of selectively acknowledged segments from which no reordering window
 /// is granted, until reordering was seen (RFC 8985, section 6.2, step 4).
-const DUPLICATE_THRESHOLD: u32 = 3;
+pub const DUPLICATE_THRESHOLD: u32 = 3;
 /// Recoveries for which a widened reordering window persists.
 const WINDOW_PERSIST: u8 = 16;
 /// Largest degree of reordering: `net.ipv4.tcp_max_reordering`.
@@ -36,7 +36,8 @@ pub struct Rack {
     retransmissions: VecDeque<(u32, u32)>,
     /// Whether reordering was observed on this connection.
     reordering_seen: bool,
-    /// Longest distance, in segments, from a late segment to the highest that overtook it.
+    /// Longest distance, in segments, from a late segment to the end of the highest that overtook
+    /// it.
     degree: u32,
     /// Number of instants at which reordering was observed, and the last of them.
     reorderings: u64,
@@ -111,6 +112,13 @@ impl Rack {
             self.reorderings += 1;
             self.reordered_at = now;
         }
+    }
+
+    /// Called when a timeout ends a state of disorder in which as many segments were selectively
+    /// acknowledged as prove a loss without reordering: its degree was overestimated
+    /// (`tcp_enter_loss`).
+    pub fn on_timeout_in_disorder(&mut self) {
+        self.degree = self.degree.min(DUPLICATE_THRESHOLD);
     }
 
     /// Returns how often reordering was observed; several ACKs at one instant count once.

@@ -340,6 +340,17 @@ impl Scoreboard {
         }
     }
 
+    /// Records that the retransmission of a segment is no longer in flight.
+    pub fn end_retransmission(&mut self, number: u32) {
+        let sent = self.get(number);
+        if sent.flags & RETRANSMISSION_OUT != 0 {
+            let len = u64::from(sent.len);
+            sent.flags &= !RETRANSMISSION_OUT;
+            self.retransmission_bytes -= len;
+            self.in_flight -= len;
+        }
+    }
+
     /// Corrects the bytes in flight by a segment whose flags changed.
     fn count_again(&mut self, before: u8, after: u8, len: u64) {
         self.in_flight = self.in_flight + copies(after) * len - copies(before) * len;

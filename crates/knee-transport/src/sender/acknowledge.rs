@@ -40,8 +40,10 @@ pub(super) struct Progress {
     /// The lowest segment that was selectively acknowledged after a higher one and is no
     /// retransmission, or a needless one.
     pub late: Option<u32>,
-    /// The segment that the receiver reports as a duplicate.
-    pub duplicate: Option<u32>,
+    /// Whether the receiver reports a duplicate of something that was retransmitted.
+    pub duplicate: bool,
+    /// Whether it reports the tail loss probe as a duplicate.
+    pub probe_duplicate: bool,
 }
 
 /// Results of an ACK besides its sample.
@@ -96,7 +98,7 @@ impl Sender {
             },
         };
         let Learnt { newest, advanced, restarts, look_again } = learnt;
-        sample.newly_acked_segments = prior_missing - self.board.missing_segments();
+        sample.newly_acked_segments += prior_missing - self.board.missing_segments();
         let newest = newest.map(|number| &*self.board.get(number));
         self.sampler.sample(now, newest, &self.rtt, &mut sample);
         if let Some(newest) = newest {
@@ -179,7 +181,7 @@ impl Sender {
         if let Some(late) = progress.late
             && (self.recovery != Recovery::Loss || self.undo.possible)
         {
-            self.note_reordering(now, late, ack.number);
+            self.note_reordering(now, late, self.highest_sacked);
         }
         self.take_cumulative(now, ack, &mut progress);
         self.settle_reordering_window(&progress.newest);
@@ -187,7 +189,11 @@ impl Sender {
         sample.rtt = self.measure_rtt(now, ack, &progress);
         sample.ack_delayed = self.maybe_delayed(&progress, sample);
         self.update_minimum_rtt(now, sample);
-        let look_again = if suspicious { self.recover(now, ack, &progress, sample) } else { None };
+        let look_again = if suspicious || !progress.advanced {
+            self.recover(now, ack, &progress, sample)
+        } else {
+            None
+        };
         let Progress { newest, advanced, sacked_sent_at, .. } = progress;
         let restarts =
             advanced || sacked_sent_at.is_some_and(|(oldest, _)| self.precedes_first(oldest));
@@ -208,15 +214,25 @@ impl Sender {
         self.tell(now, Event::Established);
     }
 
-    /// Notes that segment `late` was overtaken by the highest selectively acknowledged one, or, if
-    /// that is `acknowledged` too, by all that is.
+    /// Notes that segment `late` was overtaken by all before `end`, which is one past the highest
+    /// that is selectively acknowledged (`tcp_check_sack_reordering`, `tcp_highest_sack_seq`).
     #[cold]
-    pub(super) fn note_reordering(&mut self, now: Time, late: u32, acknowledged: u32) {
-        let highest = self.highest_sacked.wrapping_sub(1);
-        let highest = if after(acknowledged, highest) { acknowledged } else { highest };
-        if before(late, highest) {
-            self.rack.on_reordering(now, highest.wrapping_sub(late));
+    fn note_reordering(&mut self, now: Time, late: u32, end: u32) {
+        if before(late, end) {
+            self.rack.on_reordering(now, end.wrapping_sub(late));
         }
+    }
+
+    /// Notes that the hole from segment `late` on was filled by an ACK up to `acknowledged`, not by
+    /// retransmissions.
+    #[cold]
+    pub(super) fn note_filled_hole(&mut self, now: Time, late: u32, acknowledged: u32) {
+        let sacked = self.highest_sacked;
+        self.note_reordering(
+            now,
+            late,
+            if after(sacked, acknowledged) { sacked } else { acknowledged },
+        );
     }
 
     /// Widens or narrows RACK's reordering window if that is due.
@@ -244,7 +260,7 @@ impl Sender {
             let sent = self.board.pop();
             if sent.flags & !APP_LIMITED == 0 {
                 if original.is_none() && before(first, progress.highest_sacked) {
-                    self.note_reordering(now, first, number);
+                    self.note_filled_hole(now, first, number);
                 }
                 original = Some((sent.sent_at, sent.order));
                 progress.original |= before(first, self.high);
@@ -285,7 +301,7 @@ impl Sender {
                 progress.original |= before(number, self.high);
                 progress.measure(sent.sent_at);
                 if before(number, progress.highest_sacked) {
-                    self.note_reordering(now, number, ack.number);
+                    self.note_filled_hole(now, number, ack.number);
                 }
             }
         } else {
@@ -316,7 +332,7 @@ impl Sender {
             self.take_ecn(details.ecn, sample);
         }
         if let Some(number) = details.duplicate {
-            self.take_duplicate(number, progress);
+            self.take_duplicate(number, progress, sample);
         }
         let [(from, to), others @ ..] = details.sack;
         let [(known_from, known_to), known_others @ ..] = self.previous_sack;
@@ -364,10 +380,22 @@ impl Sender {
     /// Processes a duplicate report. If the segment was retransmitted in this
     /// recovery, that was unnecessary; otherwise the network duplicated it (RFC
     /// 2883, section 5.1). A tail loss probe says nothing about RACK, which had
-    /// not judged its segment lost.
-    fn take_duplicate(&mut self, number: u32, progress: &mut Progress) {
-        progress.duplicate = Some(number);
+    /// not judged its segment lost. (`tcp_dsack_seen`)
+    fn take_duplicate(&mut self, number: u32, progress: &mut Progress, sample: &mut Sample) {
         self.counters.duplicates += 1;
+        progress.probe_duplicate = self.probe.is_some_and(|probe| probe.carried(number));
+        // Of more duplicates than there were retransmissions nothing is believed.
+        if self.counters.duplicates > self.counters.retransmitted_segments {
+            return;
+        }
+        progress.duplicate = true;
+        // A needless retransmission is delivered too.
+        self.sampler.delivered += u64::from(self.mss);
+        self.sampler.needless += u64::from(self.mss);
+        sample.newly_acked_segments = 1;
+        if !progress.probe_duplicate {
+            self.rack.on_duplicate();
+        }
         let (first, next) = (self.board.first(), self.board.next());
         let known = before(number, next) && !before(number, self.undo.first);
         let outstanding = before(number, next) && !before(number, first);
@@ -376,18 +404,11 @@ impl Sender {
         if known && again {
             self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
         }
-        // A needless retransmission is delivered too (`tcp_dsack_seen`); of more duplicates than
-        // there were retransmissions nothing is believed.
-        if self.counters.duplicates <= self.counters.retransmitted_segments {
-            self.sampler.delivered += u64::from(self.mss);
-            self.sampler.needless += u64::from(self.mss);
-        }
-        if !self.probe.is_some_and(|probe| probe.carried(number)) {
-            self.rack.on_duplicate();
-        }
-        // `tcp_sacktag_one`: what was retransmitted, and had arrived, was late.
+        // `tcp_sacktag_one`: what was retransmitted, and had arrived, was late, and its
+        // retransmission is no longer in flight.
         if flags & (EVER_RETRANSMITTED | SACKED) == EVER_RETRANSMITTED | SACKED {
             progress.late = Some(number);
+            self.board.end_retransmission(number);
         }
     }
 

@@ -31,16 +31,21 @@ impl Sender {
     ) -> Option<Time> {
         self.only_new_data = false;
         self.end_probe(now, ack, progress);
+        // An ACK that only advances in Open tells of no loss (`tcp_ack_is_dubious`; RFC 8985,
+        // section 6.2, looks for losses at each ACK). One that ends a recovery may: a
+        // retransmission overtakes what was sent before it.
+        let dubious = self.recovery != Recovery::Open
+            || !progress.advanced
+            || progress.sacked
+            || progress.duplicate
+            || ack.congestion_echo;
+        if !dubious {
+            return None;
+        }
         self.end_recovery(now, ack, progress);
         self.undo_early(now, ack, progress);
         let held = self.only_new_data && self.recovery == Recovery::Recovery;
-        // With QUIC's recovery there may be holes outside of a recovery.
-        let holes = self.in_recovery() || self.recovery_period == RecoveryPeriod::Quic;
-        let found = if !held && (self.board.sacked_segments > 0 || holes) {
-            self.detect_losses(now)
-        } else {
-            Detection::default()
-        };
+        let found = if held { Detection::default() } else { self.detect_losses(now) };
         sample.newly_lost = found.lost;
         // This includes the case that a recovery has just ended while segments sent
         // after it began are marked lost: the next one follows on the same ACK, and
@@ -124,7 +129,7 @@ impl Sender {
         // Retransmissions of an earlier recovery may be in flight: they count,
         // from the time the first of them was sent (Linux's `tcp_init_undo`,
         // and `retrans_stamp`, which is then kept).
-        let outstanding = self.board.retransmission_bytes.div_ceil(u64::from(self.mss)) as u32;
+        let outstanding = self.retransmissions_out();
         let probe = u32::from(self.delivered_probe_may_be_reported());
         self.undo = Undo {
             possible: self.recovery_period == RecoveryPeriod::Tcp,
@@ -145,13 +150,25 @@ impl Sender {
         self.probe = None;
     }
 
+    /// Returns the retransmissions that are out: D-SACKs may report them (`tcp_init_undo`).
+    pub(super) fn retransmissions_out(&self) -> u32 {
+        self.board.retransmission_bytes.div_ceil(u64::from(self.mss)) as u32
+    }
+
+    /// Whether a probe that repeated a segment is one of them.
+    pub(super) fn outstanding_probe(&mut self) -> bool {
+        let Some(Probe { high, retransmission: true }) = self.probe else { return false };
+        let number = high.wrapping_sub(1);
+        let outstanding = !before(number, self.board.first());
+        outstanding && self.board.get(number).flags & RETRANSMISSION_OUT != 0
+    }
+
     /// Whether a probe repeated a segment that has since arrived, so that a
     /// D-SACK may follow (`tcp_init_undo`). A segment that has not arrived
     /// counts as out like any other retransmission.
     fn delivered_probe_may_be_reported(&mut self) -> bool {
-        let Some(Probe { high, retransmission: true }) = self.probe else { return false };
-        let number = high.wrapping_sub(1);
-        before(number, self.board.first()) || self.board.get(number).flags & RETRANSMISSION_OUT == 0
+        let repeated = matches!(self.probe, Some(Probe { retransmission: true, .. }));
+        repeated && !self.outstanding_probe()
     }
 
     pub(super) fn set_reducing(&mut self, reducing: bool) {
@@ -193,7 +210,7 @@ impl Sender {
         }
     }
 
-    /// Ends recovery when all data sent before it began is acknowledged; QUIC's
+    /// Ends fast recovery when all data sent before it began is acknowledged; QUIC's
     /// when any data sent after it is.
     fn end_recovery(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         if self.recovery_period == RecoveryPeriod::Quic {
@@ -205,15 +222,18 @@ impl Sender {
         }
         match self.recovery {
             Recovery::WindowReduced if first != self.high => self.finish(now),
-            Recovery::Recovery | Recovery::Loss => {
-                if self.may_undo(now, ack) {
-                    self.undo_reduction(now, false);
-                } else {
-                    self.rack.on_recovery_end();
-                    self.finish(now);
-                }
-            }
+            Recovery::Recovery => self.complete(now, ack),
             _ => {}
+        }
+    }
+
+    /// Ends a recovery that is complete, or undoes it (`tcp_try_undo_recovery`).
+    fn complete(&mut self, now: Time, ack: &Ack) {
+        if self.may_undo(now, ack) {
+            self.undo_reduction(now, false);
+        } else {
+            self.rack.on_recovery_end();
+            self.finish(now);
         }
     }
 
@@ -246,17 +266,10 @@ impl Sender {
             Recovery::Recovery if self.undo.possible && self.all_needless() => {
                 self.undo_needless(now);
             }
-            Recovery::Loss => {
-                let spurious = self.timeout_in_doubt && progress.original;
-                if spurious || (progress.advanced && self.may_undo(now, ack)) {
-                    self.undo_reduction(now, true);
-                } else if self.timeout_in_doubt {
-                    self.judge_timeout(progress);
-                }
-            }
+            Recovery::Loss => self.process_loss(now, ack, progress),
             // The last duplicate may arrive after recovery is complete.
             Recovery::Open | Recovery::Disorder
-                if progress.duplicate.is_some() && self.undo.possible && self.all_needless() =>
+                if progress.duplicate && self.undo.possible && self.all_needless() =>
             {
                 self.undo_needless(now);
             }
@@ -268,7 +281,7 @@ impl Sender {
     /// retransmissions are out, new data is sent and nothing more counts as
     /// lost (`tcp_try_undo_partial`).
     fn undo_partial(&mut self, now: Time, ack: &Ack, progress: &Progress) {
-        self.note_reordering(now, progress.first, ack.number);
+        self.note_filled_hole(now, progress.first, ack.number);
         if self.board.retransmission_bytes > 0 {
             self.only_new_data = true;
         } else {
@@ -282,14 +295,33 @@ impl Sender {
         self.undo_reduction(now, false);
     }
 
+    /// Undoes a timeout, doubts it, or ends the recovery from it once all data sent before it is
+    /// acknowledged (`tcp_process_loss`). Like Linux, and unlike RFC 5682, section 3.1, step 2a,
+    /// an original shows that a timeout was spurious even if the ACK covers all such data.
+    fn process_loss(&mut self, now: Time, ack: &Ack, progress: &Progress) {
+        let complete =
+            self.recovery_period == RecoveryPeriod::Tcp && !before(self.board.first(), self.high);
+        let spurious = self.timeout_in_doubt && progress.original;
+        if spurious || (progress.advanced && self.may_undo(now, ack)) {
+            self.timeouts_in_a_row = 0;
+            return self.undo_reduction(now, true);
+        }
+        if self.timeout_in_doubt {
+            self.judge_timeout(progress, complete);
+        }
+        if complete {
+            self.complete(now, ack);
+        }
+    }
+
     /// F-RTO (RFC 5682, section 3.1; `tcp_process_loss`). The first ACK that
     /// advances is answered with new data (step 2b). If the next one
     /// acknowledges that data, the timeout was not spurious (step 3a).
-    fn judge_timeout(&mut self, progress: &Progress) {
+    fn judge_timeout(&mut self, progress: &Progress, complete: bool) {
         if after(self.board.next(), self.high) {
-            let repeated = !progress.advanced && progress.duplicate.is_none();
+            let repeated = !progress.advanced && !progress.duplicate;
             self.timeout_in_doubt = !progress.sacked && !repeated;
-        } else if progress.advanced {
+        } else if progress.advanced && !complete {
             let waiting = self.written > self.board.sent_bytes();
             self.only_new_data = waiting && self.board.outstanding_bytes() < self.receive_window;
             self.timeout_in_doubt = self.only_new_data;
@@ -342,9 +374,8 @@ impl Sender {
         if before(ack.number, probe.high) {
             return;
         }
-        let reported = progress.duplicate.is_some_and(|number| probe.carried(number));
         let repeated = !progress.advanced && !progress.sacked;
-        let repaired = probe.retransmission && !reported && !repeated;
+        let repaired = probe.retransmission && !progress.probe_duplicate && !repeated;
         if repaired && ack.number == probe.high {
             return;
         }

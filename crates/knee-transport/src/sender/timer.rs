@@ -1,6 +1,7 @@
 //! The single retransmission timer: reordering, tail loss probe or timeout.
 
 use super::{Handshake, Sender, Undo};
+use crate::rack::DUPLICATE_THRESHOLD;
 use crate::scoreboard::{LOST, RETRANSMISSION_OUT, SACKED};
 use knee_cc::{Event, Recovery, RecoveryPeriod};
 use knee_units::Time;
@@ -121,7 +122,7 @@ impl Sender {
     #[inline(always)]
     fn arm_after_first(&mut self, now: Time, nothing_outstanding: bool) {
         let idle = nothing_outstanding || self.timer.deadline == Time::MAX;
-        if idle || self.timer.kind == TimerKind::Probe {
+        if idle || self.timer.kind == TimerKind::Probe || self.may_probe() {
             let first_sent_at = self.board.get(self.board.first()).sent_at;
             let timeout_at = if idle { Time::MAX } else { self.timer.timeout_at };
             self.arm_probe_or_timeout(now, first_sent_at, timeout_at);
@@ -138,8 +139,7 @@ impl Sender {
     /// `tcp_schedule_loss_probe` has none: each new segment would put the probe off.
     #[inline]
     fn arm_probe_or_timeout(&mut self, now: Time, since: Time, timeout_at: Time) {
-        let calm = matches!(self.recovery, Recovery::Open | Recovery::WindowReduced);
-        if calm && self.probe.is_none() && self.board.sacked_segments == 0 {
+        if self.may_probe() {
             let probe = now + self.probe_timeout();
             let timeout = since + self.rtt.rto();
             let timeout_at = if timeout > now { timeout } else { timeout_at };
@@ -148,6 +148,14 @@ impl Sender {
         } else {
             self.timer = Timer::new(TimerKind::Retransmit, (since + self.rtt.rto()).max(now));
         }
+    }
+
+    /// Whether a probe may be armed (RFC 8985, section 7.2): not in recovery, and nothing is
+    /// selectively acknowledged.
+    #[inline]
+    fn may_probe(&self) -> bool {
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::WindowReduced);
+        calm && self.probe.is_none() && self.board.sacked_segments == 0
     }
 
     /// Returns two smoothed RTTs; with a single segment outstanding its ACK may be
@@ -205,8 +213,12 @@ impl Sender {
         }
         self.counters.timeouts += 1;
         let before_recovery = !matches!(self.recovery, Recovery::Recovery | Recovery::Loss);
+        let calm = matches!(self.recovery, Recovery::Open | Recovery::Disorder);
+        if calm && self.board.sacked_segments >= DUPLICATE_THRESHOLD {
+            self.rack.on_timeout_in_disorder();
+        }
         // A window that is being reduced for an echo is not reduced again.
-        let new_episode = matches!(self.recovery, Recovery::Open | Recovery::Disorder)
+        let new_episode = calm
             || !crate::before(self.board.first(), self.high)
             || (self.recovery == Recovery::Loss && self.timeouts_in_a_row == 0);
         let undoable = self.recovery_period == RecoveryPeriod::Tcp;
@@ -216,12 +228,17 @@ impl Sender {
         self.mark_all_lost(now);
         self.tell_losses(now);
         self.set_reducing(false);
+        // A probe is not one of the retransmissions for which D-SACKs are expected.
+        let probe = u32::from(self.outstanding_probe());
+        let unconfirmed = self.retransmissions_out() - probe;
         self.probe = None;
         self.probe_due = false;
         self.first_due = true;
         if new_episode {
             let first = self.board.first();
-            self.undo = Undo { possible: undoable, restores: true, first, ..Undo::default() };
+            let restores = true;
+            self.undo =
+                Undo { possible: undoable, restores, first, unconfirmed, ..Undo::default() };
         }
         self.begin_period();
         self.announce_reduction = self.ecn;

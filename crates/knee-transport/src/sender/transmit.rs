@@ -76,7 +76,10 @@ impl Sender {
             return None;
         }
         let first = self.poll_again(now);
-        (first != Transmit::Nothing).then_some(first)
+        // What was lost goes before new data, even if shorter new data would fit (RFC 6675,
+        // section 5, NextSeg; Linux's window counts packets).
+        let held = !self.lost.is_empty();
+        (first != Transmit::Nothing || held).then_some(first)
     }
 
     /// Whether F-RTO found nothing new to send after a timeout: it cannot
@@ -340,9 +343,11 @@ impl Sender {
         self.counters.retransmitted_segments += 1;
         // The timeout of the first segment runs from its last transmission
         // (`tcp_xmit_retransmit_queue`), once a reordering timer has expired.
-        let restarts = number == self.board.first() && self.timer.kind != TimerKind::Reordering;
-        if restarts || self.timer.deadline == Time::MAX {
+        let first = number == self.board.first();
+        if self.timer.deadline == Time::MAX || (first && self.timer.kind != TimerKind::Reordering) {
             self.arm_retransmission(now);
+        } else if first {
+            self.timer.timeout_at = now + self.rtt.rto();
         }
         if self.notes_sent {
             self.note_sent(now, number, u64::from(len));

@@ -9,7 +9,10 @@ fn a_retransmission_reported_as_duplicate_undoes_recovery() {
     script(
         "RFC 2883, section 5.2; Linux: tcp_try_undo_dsack in recovery (the ACK of the original \
          got lost, so that no echo tells)",
-        "0    > 0:20
+        "given data 4
+        0    > 0:4
+        90   write 20
+             > 4:20
         100  < ack 0 sack 1:4
              > 0 again
         201  < ack 4 dsack 0
@@ -162,5 +165,19 @@ fn what_was_received_twice_is_delivered() {
         200  < ack 0 sack 1:6 dsack 1 # 6 x 10 / 20 - 2
              > 20
              = window 16, delivered 5",
+    );
+}
+
+#[test]
+fn more_duplicates_than_retransmissions_tell_nothing() {
+    script(
+        "RFC 2883, section 5.1: the network duplicated something (Linux: tcp_dsack_seen skips a \
+         D-SACK if there were more of them than retransmissions)",
+        "given data 4
+        0    > 0:4
+        100  < ack 0 sack 1:4 dsack 2
+             > 0 again
+        201  < ack 4 dsack 0 ecr 100
+             = undone 0, state open",
     );
 }

@@ -22,16 +22,16 @@ fn an_ack_that_only_reports_selectively_grows_no_window() {
 #[test]
 fn it_grows_the_window_once_the_path_reordered_by_more_than_three() {
     script(
-        "Linux: tcp_check_sack_reordering, the highest selectively acknowledged segment less the \
-         late one, here 5; tcp_may_raise_cwnd then takes FLAG_DATA_SACKED too",
+        "Linux: tcp_check_sack_reordering, the end of the highest selectively acknowledged segment \
+         less the late one, here 4; tcp_may_raise_cwnd then takes FLAG_DATA_SACKED too",
         "given reno 20
         0    > 0:20
-        100  < ack 0 sack 5:6
+        100  < ack 0 sack 3:4
              > 20
-        102  < ack 1 sack 5:6
+        102  < ack 1 sack 3:4
              > 21:23
              = window 21
-        104  < ack 1 sack 5:7
+        104  < ack 1 sack 3:5
              > 23:25
              = window 22, lost 0",
     );
@@ -43,12 +43,12 @@ fn reordering_by_three_is_no_reason() {
         "Linux: net.ipv4.tcp_reordering is 3, and must be exceeded",
         "given reno 20
         0    > 0:20
-        100  < ack 0 sack 3:4
+        100  < ack 0 sack 2:3
              > 20
-        102  < ack 1 sack 3:4
+        102  < ack 1 sack 2:3
              > 21:23
              = window 21
-        104  < ack 1 sack 3:5
+        104  < ack 1 sack 2:4
              > 23
              = window 21, lost 0",
     );
@@ -57,7 +57,7 @@ fn reordering_by_three_is_no_reason() {
 #[test]
 fn a_segment_reported_below_the_highest_counts_too() {
     script(
-        "Linux: tcp_sacktag_one notes the lowest such segment, 2 here; its distance from 8 is 6",
+        "Linux: tcp_sacktag_one notes the lowest such segment, 2 here; the highest ends 7 beyond it",
         "given reno 20
         0    > 0:20
         100  < ack 0 sack 8:9

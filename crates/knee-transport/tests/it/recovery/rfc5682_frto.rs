@@ -46,15 +46,30 @@ fn selective_acknowledgement_of_the_new_data_alone_shows_that_the_loss_was_real(
 }
 
 #[test]
-fn an_ack_of_everything_ends_the_doubt() {
+fn an_ack_of_everything_shows_it_if_it_acknowledges_an_original() {
     script(
-        "RFC 5682, section 3.1, step 2a: the ACK reaches RecoveryPoint",
+        "Linux: tcp_process_loss looks for FLAG_ORIG_SACK_ACKED before it looks whether recovery is \
+         complete (RFC 5682, section 3.1, step 2a: an ACK up to RecoveryPoint decides nothing)",
         &format!(
             "{TIMEOUT}
         602  < ack 21
-             > 21:31
-             = undone 0, state open, window 10"
+             > 21:41
+             = undone 1, state open, window 20"
         ),
+    );
+}
+
+#[test]
+fn an_ack_of_retransmissions_alone_ends_the_doubt() {
+    script(
+        "RFC 5682, section 3.1, step 2a: the ACK reaches RecoveryPoint",
+        "given data 1
+        0    > 0
+        300  > 0 again
+        600  > 0 again
+             = state loss, timeouts 1
+        700  < ack 1
+             = undone 0, state open",
     );
 }
 

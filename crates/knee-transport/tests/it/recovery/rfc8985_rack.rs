@@ -260,3 +260,30 @@ fn an_original_acknowledged_after_its_retransmission_does_not_date_the_latter() 
              = lost 2",
     );
 }
+
+#[test]
+fn a_retransmission_overtakes_what_was_sent_before_it() {
+    script(
+        "RFC 8985, section 6.2, step 5: at the ACK that ends recovery too, although nothing is \
+         selectively acknowledged (Linux: tcp_fastretrans_alert falls through to \
+         tcp_identify_packet_loss)",
+        "given fixed 20
+        given data 3
+        0    > 0:3
+        50   write 3
+             > 3:6
+        100  < ack 0 sack 1:3
+             = timer 125
+        125  > 0 again
+             = state recovery
+        130  write 1
+             > 6
+        150  < ack 0 sack 1:3 4:6
+             > 3 again
+        225  < ack 3 sack 4:6
+        250  < ack 6
+             = state open, timer 255
+        255  > 6 again
+             = state recovery",
+    );
+}

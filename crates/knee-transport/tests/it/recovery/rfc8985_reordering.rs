@@ -2,8 +2,8 @@
 
 use super::sender::script;
 
-/// Segment 0 arrives after 1: reordering. Then 2 is late, is retransmitted
-/// unnecessarily, and its duplicate is reported: the window is half of the
+/// Segment 0 arrives after 1: reordering. Then 2 to 5 are late, are retransmitted
+/// unnecessarily, and the duplicate of 2 is reported: the window is half of the
 /// minimum RTT from 227 ms on.
 const WIDENED: &str = "given fixed 20
         0    > 0:20
@@ -11,10 +11,10 @@ const WIDENED: &str = "given fixed 20
              > 20
         101  < ack 2
              > 21
-        102  < ack 2 sack 3:4
+        102  < ack 2 sack 6:7
              > 22
              = timer 127
-        127  > 2 again
+        127  > 2:6 again
         130  < ack 20 ecr 0
              > 23:40
              = state open, undone 1
@@ -149,7 +149,7 @@ fn duplicates_widen_the_window_once_a_round() {
         "RFC 8985, section 6.2, step 4: RACK.dsack_round",
         &format!(
             "{WIDENED}
-        228  < ack 23 dsack 2
+        228  < ack 23 dsack 3
         230  < ack 23 sack 24:25
              > 43
              = timer 280
@@ -168,7 +168,7 @@ fn a_duplicate_in_the_next_round_widens_it_further() {
              > 43:60
         302  < ack 43
              > 60:63
-        330  < ack 60 dsack 2
+        330  < ack 60 dsack 3
              > 63:80
         402  < ack 60 sack 61:62
              > 80
@@ -188,15 +188,15 @@ fn the_window_is_at_most_the_smoothed_rtt() {
              > 43:60
         302  < ack 43
              > 60:63
-        330  < ack 60 dsack 2
+        330  < ack 60 dsack 3
              > 63:80
         402  < ack 63
              > 80:83
-        430  < ack 80 dsack 2
+        430  < ack 80 dsack 4
              > 83:100
         502  < ack 83
              > 100:103
-        530  < ack 100 dsack 2
+        530  < ack 100 dsack 5
              > 103:120
         602  < ack 103
              > 120:123
@@ -303,7 +303,7 @@ fn a_round_of_the_window_is_counted_by_deliveries() {
              > 59:62
         330  < ack 25 sack 26:44
              > 62
-        331  < ack 25 sack 26:44 dsack 2
+        331  < ack 25 sack 26:44 dsack 3
         340  < ack 25 sack 26:45     # sent after the window widened
              > 63
         341  < ack 25 sack 46:47 26:45

@@ -92,6 +92,25 @@ fn new_data_starts_the_probe_time_anew() {
 }
 
 #[test]
+fn new_data_starts_a_probe_in_place_of_the_timeout() {
+    script(
+        "RFC 8985, section 7.2, and Linux's tcp_write_xmit: after each transmission of new data",
+        "given data 3
+        0    > 0:3
+        202  > 2 again
+        210  write 2
+             > 3:5
+        302  < ack 3 ecr 202
+             = timer 602
+        304  < ack 3 dsack 2        # which ends the probe and leaves the timer
+             = timer 602
+        306  write 1
+             > 5
+             = timer 508",
+    );
+}
+
+#[test]
 fn a_probe_carries_new_data_though_the_window_is_full() {
     script(
         "RFC 8985, section 7.3: new data if there is any, and the congestion window is ignored",
