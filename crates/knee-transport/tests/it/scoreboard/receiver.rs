@@ -1,40 +1,58 @@
 //! A receiver as naive as the scoreboard: it keeps arrived segments in a set.
 
-use super::naive::{Acknowledgement, Micros};
+use super::naive::Acknowledgement;
 use std::collections::BTreeMap;
 
-/// Acknowledges every segment at once.
+/// Acknowledges every n-th segment in order, and every other one at once.
 #[derive(Debug, Default)]
 pub struct Receiver {
     pub next: u32,
+    /// ACKs so far.
+    pub acks: u64,
+    every: u32,
+    pending: u32,
+    duplicate: Option<u32>,
     /// Segments above `next`, with the arrival number of the latest arrival of each.
     held: BTreeMap<u32, u64>,
     arrivals: u64,
-    recent_timestamp: Micros,
+    acknowledged: u32,
+    recent_timestamp: u64,
 }
 
 impl Receiver {
-    pub fn on_segment(&mut self, number: u32, timestamp: Micros) -> Acknowledgement {
+    pub fn new(every: u32) -> Receiver {
+        Receiver { every, ..Receiver::default() }
+    }
+
+    /// Returns whether an ACK is due at once (RFC 5681, section 4.2).
+    pub fn on_segment(&mut self, number: u32, timestamp: u64) -> bool {
         self.arrivals += 1;
         // RFC 7323, section 4.3.
-        if number <= self.next {
+        if number <= self.acknowledged {
             self.recent_timestamp = self.recent_timestamp.max(timestamp);
         }
-        let duplicate = number < self.next || self.held.contains_key(&number);
+        let in_order = number == self.next && self.held.is_empty();
+        if number < self.next || self.held.contains_key(&number) {
+            self.duplicate = Some(number);
+        }
         if number >= self.next {
             self.held.insert(number, self.arrivals);
         }
         while self.held.remove(&self.next).is_some() {
             self.next += 1;
         }
+        self.pending += 1;
+        !in_order || self.pending >= self.every
+    }
+
+    pub fn make_ack(&mut self) -> Acknowledgement {
+        self.acks += 1;
+        self.pending = 0;
+        self.acknowledged = self.next;
+        let duplicate = self.duplicate.take();
         let mut blocks = self.blocks();
-        blocks.truncate(if duplicate { 2 } else { 3 });
-        Acknowledgement {
-            number: self.next,
-            blocks,
-            duplicate: duplicate.then_some(number),
-            echo: self.recent_timestamp,
-        }
+        blocks.truncate(if duplicate.is_some() { 2 } else { 3 });
+        Acknowledgement { number: self.next, blocks, duplicate, echo: self.recent_timestamp }
     }
 
     /// Returns runs of held segments, the one with the latest arrival first (RFC 2018).
