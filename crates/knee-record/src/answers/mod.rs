@@ -64,11 +64,12 @@ pub fn read_answers(path: &Path) -> Result<Answers, Error> {
     read_json(path, SCHEMA)
 }
 
-/// Judges the first side of `compared`, whose probability is already corrected. What happened on one
-/// side only, in too few seeds to tell, is too short.
+/// Judges the first side of `compared`, whose probability is already corrected. What happened on
+/// neither side, or in too few seeds to tell, is too short.
 fn judged(compared: &Paired, better: Better) -> Judgement {
     match compared.judge(better, NEGLIGIBLE) {
-        Judgement::Undecided if compared.scale == PairedScale::Order => Judgement::TooShort,
+        judgement if judgement.differs() => judgement,
+        _ if compared.scale == PairedScale::Order => Judgement::TooShort,
         judgement => judgement,
     }
 }

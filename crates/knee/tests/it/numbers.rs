@@ -31,9 +31,16 @@ fn read(text: &str) -> Option<Shown> {
         ("%", 0.01),
         ("", 1.0),
     ];
-    let mut words = text.split_whitespace();
+    // Below what the page shows.
+    if let Some(bound) = text.strip_prefix("&lt; ").or(text.strip_prefix("< ")) {
+        let bound = read(bound)?.value;
+        return Some(Shown { value: bound / 2.0, half: bound / 2.0 });
+    }
+    let mut words = text.split([' ', '\u{a0}']).filter(|word| !word.is_empty());
     let (number, unit) = (words.next()?, words.next().unwrap_or(""));
     let scale = UNITS.iter().find(|(name, _)| *name == unit)?.1;
+    // Pages divide large numbers into thousands.
+    let number = number.replace('\u{202f}', "");
     let value: f64 = number.parse().ok()?;
     let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len() as i32);
     Some(Shown { value: value * scale, half: 0.5 * 10f64.powi(-digits) * scale })

@@ -277,7 +277,8 @@ fn repeats_have_a_page_with_groups() {
 #[test]
 fn repeats_of_groups_say_what_their_workload_is_run_for() {
     let text = SMALL.replacen("cc = \"bbr\"", "cc = \"bbr\"\ncount = 9\nworkload = \"page\"", 1);
-    let folder = folder_with("a.toml", &text.replace("3 s", "20 s"));
+    let text = text.replace("3 s", "20 s").replace("10 Mbit/s", "100 Mbit/s");
+    let folder = folder_with("a.toml", &text);
     let at = folder.path();
     let printed = expect(at, "run a.toml --repeat 2 --out two", 0);
     assert!(printed.contains("bbr: page load time"), "{printed}");
