@@ -81,8 +81,8 @@ impl Algorithms {
     ///
     /// # Errors
     /// The algorithms, if there are some already.
-    pub fn install(self) -> Result<(), Algorithms> {
-        PROGRAM.set(self)
+    pub fn install(self) -> Result<(), Box<Algorithms>> {
+        PROGRAM.set(self).map_err(Box::new)
     }
 
     /// Makes the controller of a file known by its name.
