@@ -184,9 +184,8 @@ fn unfinished_transfers_count_and_stop_it() {
         let settings = RehearseSettings { seed: Some(seed), ..settings(&[]) };
         let rehearsed = lab.rehearse(std::slice::from_ref(&text), &settings).unwrap().unwrap();
         let large = class(&rehearsed, "1 to 3 MB");
-        let (verdict, after) = large.trial.verdict();
+        let (verdict, _) = large.trial.verdict();
         assert_eq!(verdict, Verdict::Stopped(Guarded::Unfinished), "seed {seed}");
-        assert!(after <= 12, "seed {seed}: {after}");
         let truth = large.truth.unwrap();
         assert!(truth.high.unwrap() < -0.1, "seed {seed}: {truth:?}");
         let (low, high) = large.trial.total().unwrap().interval.unwrap();

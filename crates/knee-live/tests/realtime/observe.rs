@@ -326,8 +326,12 @@ fn programs_count_what_is_lost() -> Result<(), Skipped> {
 
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
-    let all =
-        trials![every_row_is_right, aggregates_have_all; nightly: controllers_come_from_dumps];
+    let all = trials![
+        every_row_is_right,
+        aggregates_have_all,
+        connections_that_leave_data_undelivered_are_counted;
+        nightly: controllers_come_from_dumps
+    ];
     #[cfg(feature = "bpf")]
     let all = all
         .into_iter()

@@ -332,8 +332,6 @@ fn dualpi2_signals_only_once_something_has_waited() {
     finds(link, false, &behind(Marked(2 * MS)), &[Rule::Mark]);
     // What waited is cut off by an outage; the probability stays.
     let link = format!("{link},down_ns=700000-4000000");
-    let cut = |entry| [(entry, Dropped(700_000, "down")), (5 * MS, Dropped(5 * MS, "aqm"))];
-    let after = |entry| [(0, Dropped(700_000, "down")), cut(entry)[0], cut(entry)[1]];
-    finds(&link, false, &after(500_000), &[]);
-    finds(&link, false, &cut(500_000), &[Rule::Drop]);
+    let cut = [0, 500_000].map(|entry| (entry, Dropped(700_000, "down")));
+    finds(&link, false, &[cut[0], cut[1], (5 * MS, Dropped(5 * MS, "aqm"))], &[]);
 }
