@@ -41,14 +41,16 @@ pub fn document(summary: &Summary) -> Document {
 /// A column for certain workloads.
 struct OfWorkload {
     head: &'static str,
-    /// Formats a value; `None` if what it measures did not happen.
-    show: fn(Option<f64>) -> Cell,
+    show: Show,
     /// What it shows; `None` for the completion time of files, which groups have themselves.
     value: Option<&'static ApplicationValue>,
 }
 
+/// Formats a value; `None` if what it measures did not happen.
+type Show = fn(Option<f64>) -> Cell;
+
 /// Heads of the columns for certain workloads, in order, with the names of what they show and how.
-const OF_WORKLOADS: [(&str, &str, fn(Option<f64>) -> Cell); 8] = [
+const OF_WORKLOADS: [(&str, &str, Show); 8] = [
     ("finished in", "completion_us", Cell::us),
     ("answered in", "bursts.time_us.mean", Cell::us),
     ("loaded in", "page.load_us", Cell::us),
