@@ -280,8 +280,9 @@ fn a_table_of_records_is_written_as_csv() {
     let names = samples.rows.iter().map(|row| row[samples.column("flow_name")].as_str());
     assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::from(["bbr[0]", "cubic[0]"]));
     for flow in 0..2 {
-        let own = (0..samples.rows.len()).filter(|row| samples.rows[*row][0] == flow.to_string());
-        let last = own.last().unwrap();
+        let mut own =
+            (0..samples.rows.len()).filter(|row| samples.rows[*row][0] == flow.to_string());
+        let last = own.next_back().unwrap();
         let delivered = samples.number(last, "delivered_bytes").unwrap();
         assert_eq!(delivered, records.flows[flow].delivered_bytes as f64);
     }
