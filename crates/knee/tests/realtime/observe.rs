@@ -217,7 +217,7 @@ fn its_report(folder: &Path) {
     assert!(reader.headers().unwrap().iter().any(|head| head == "throughput_5_bps"), "{csv}");
     assert!(reader.records().all(|record| record.is_ok()), "{csv}");
     for (line, part) in [
-        ("report live --period 2026-11-24", "it has no /"),
+        ("report live --period 2026-11-24", "it needs a begin and an end"),
         ("report live --controllers bbr", "cubic,bbr"),
         ("report live --period 1990-01-01/1990-01-02", "nothing in live was observed"),
         ("report live --providers nothing.csv", "cannot read nothing.csv"),
