@@ -100,7 +100,7 @@ fn wrong_policies() -> Result<(), Skipped> {
         )
     };
     for (text, part) in [
-        (POLICY.replace("ports", "port"), "unknown field `port`"),
+        (POLICY.replace("ports", "port"), "did you mean ports"),
         (format!("{POLICY}hold_out = \"5\"\n"), "not a valid share to hold out"),
         (second("198.51.100.0/25", "reno"), "overlaps"),
         (second("192.0.2.0/24", "hasty"), "this kernel has no controller hasty"),
