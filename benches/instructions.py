@@ -25,7 +25,7 @@ QUICK = {
     "ii": (2, 4, 1262),
     "ii-loss": (2, 4, 2653),
     "v": (1, 2, 2971),
-    "multipath": (2, 4, 1772),
+    "multipath": (2, 4, 1782),
 }
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.
