@@ -89,16 +89,20 @@ impl Lab {
         numbers: &[usize],
     ) -> Result<Vec<EvaluationRow>, Error> {
         evaluate.on.check_host()?;
-        let runs: Vec<&Planned> = numbers.iter().map(|number| &evaluate.runs[*number]).collect();
+        let runs: Vec<Planned> = numbers.iter().map(|number| evaluate.runs[*number]).collect();
+        self.perform(evaluate, &runs)
+    }
+
+    fn perform(&self, evaluate: &Evaluate<'_>, runs: &[Planned]) -> Result<Made, Error> {
         let loads: Vec<Load> = runs.iter().map(|run| run.load).collect();
         let made = self.side_by_side(&loads, (0..runs.len()).collect(), |number, control| {
-            Ok(make(evaluate, runs[number], control))
+            Ok(make(evaluate, &runs[number], control))
         })?;
         Ok(made.into_iter().flatten().flatten().collect())
     }
 
     /// Evaluates as [`Lab::evaluate`] does, with the values of runs that were performed before,
-    /// perhaps elsewhere.
+    /// perhaps elsewhere. Runs that confirm what these would name are performed here.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -108,16 +112,21 @@ impl Lab {
         mut rows: Vec<EvaluationRow>,
         directory: &Path,
     ) -> Result<Evaluation, Error> {
-        let finished = evaluate.finished(&rows);
-        if let Some(standard) = evaluate.is_standard {
-            let own = rows.iter().filter(|row| row.controller == 1 + standard);
-            let own: Made = own.map(|row| EvaluationRow { controller: 0, ..row.clone() }).collect();
-            rows.extend(own);
-        }
-        rows.sort_by_key(|row| (row.line, row.case, row.controller, row.repeat));
+        let mut finished = evaluate.finished(&evaluate.runs, &rows);
+        evaluate.add_candidate(&mut rows);
         let lines = &evaluate.lines;
         let brought = self.brought.get(&evaluate.candidate_name);
-        let plan = EvaluationPlan { brought, ..evaluate.plan.clone() };
+        let mut plan = EvaluationPlan { brought, ..evaluate.plan.clone() };
+        let first = Evaluation::new(plan.clone(), lines, &rows, finished).lines;
+        let further = evaluate.further(|line| first[line].worse_than_all);
+        let mut made = self.perform(evaluate, &further)?;
+        // A case may serve other lines too, whose words have been decided.
+        made.retain(|row| first[row.line].worse_than_all);
+        finished += evaluate.finished(&further, &made);
+        plan.runs_planned += further.len();
+        evaluate.add_candidate(&mut made);
+        rows.extend(made);
+        rows.sort_by_key(|row| (row.line, row.case, row.controller, row.repeat));
         write_evaluation(&directory.join(EVALUATION_TABLE), &plan, lines, &rows)?;
         let mut evaluation = Evaluation::new(plan, lines, &rows, finished);
         keep_worst(evaluate, &mut evaluation, directory)?;

@@ -112,6 +112,7 @@ pub fn evaluation_page(evaluation: &Evaluation) -> Result<String, ReportError> {
     let others = listed(&evaluation.plan.standards);
     let worse = worse_than_all(evaluation);
     let says = evaluation_says(evaluation);
+    let seeds = evaluation_seeds(evaluation);
     let picture = evaluation.worst_lines().first().and_then(|line| {
         let drawing = picture::drawing(&line.line.section_title, &[line])?;
         Some(Value::from_safe_string(drawing.inline()))
@@ -120,8 +121,19 @@ pub fn evaluation_page(evaluation: &Evaluation) -> Result<String, ReportError> {
     let names: Vec<&String> =
         std::iter::once(&evaluation.plan.candidate).chain(&evaluation.plan.standards).collect();
     let template = environment.get_template("evaluation.html")?;
-    let context = minijinja::context! { plan, sections, finished, others, names, says, picture, worse, searched, assets };
+    let context = minijinja::context! { plan, sections, finished, others, seeds, names, says, picture, worse, searched, assets };
     Ok(template.render(context)?)
+}
+
+/// Returns the number of seeds in words: `5 seeds (10 where 5 would call it worse than all)`.
+pub fn evaluation_seeds(evaluation: &Evaluation) -> String {
+    let seeds = evaluation.plan.repeats;
+    match evaluation.lines.iter().map(|line| line.seeds.len()).max() {
+        Some(most) if most as u64 > seeds => {
+            format!("{seeds} seeds ({most} where {seeds} would call it worse than all)")
+        }
+        _ => format!("{seeds} seeds"),
+    }
 }
 
 /// Formats a ratio with three digits.

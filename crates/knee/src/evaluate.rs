@@ -11,7 +11,7 @@ use knee_lab::command::quoted;
 use knee_lab::directory::{DEFAULT, EVALUATION, EVALUATION_TABLE, REPORT};
 use knee_lab::report::{
     evaluation_anchor, evaluation_cases, evaluation_figures as figures, evaluation_says,
-    evaluation_size, evaluation_values, evaluation_word, evaluation_worst,
+    evaluation_seeds, evaluation_size, evaluation_values, evaluation_word, evaluation_worst,
 };
 use knee_lab::{Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, evaluate_seeds};
 use knee_present::words::NONE;
@@ -233,11 +233,10 @@ fn criteria(evaluation: &Evaluation) -> Document {
     }
     let table = table.called("criteria").with_data(data(evaluation));
     let head = format!(
-        "{} against {}: its values over theirs, with the interval over {} seeds that decides the \
-         word.",
+        "{} against {}: its values over theirs, with the interval over {} that decides the word.",
         plan.candidate,
         plan.standards.join(", "),
-        plan.repeats
+        evaluation_seeds(evaluation)
     );
     let mut document = Document::default().said(head).words("\n").table(table).words("\n");
     for line in evaluation.lines.iter() {

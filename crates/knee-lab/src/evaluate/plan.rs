@@ -1,7 +1,7 @@
 //! Plans the runs of an evaluation.
 
-use super::EvaluateError;
 use super::criteria::{Bounds, Case, Criteria, Given, REQUESTS, Section, label, text};
+use super::{EvaluateError, evaluate_seeds};
 use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
@@ -310,15 +310,42 @@ impl<'g> Evaluate<'g> {
         order
     }
 
-    /// The number of runs whose values these are.
-    pub(super) fn finished(&self, rows: &[EvaluationRow]) -> usize {
+    /// Further runs of the lines that would be named: with few seeds one is named by chance now and
+    /// then. As many seeds again, at most those of a full evaluation in all; none in real time.
+    pub(super) fn further(&self, named: impl Fn(usize) -> bool) -> Vec<Planned> {
+        let repeats = self.plan.repeats;
+        let more = repeats.min(evaluate_seeds(false).saturating_sub(repeats));
+        let of_named = |run: &&Planned| {
+            let mut lines = self.cases[run.case].lines.iter();
+            run.repeat <= more && run.load.pace == Pace::Virtual && lines.any(|at| named(at.0))
+        };
+        let again = self.runs.iter().filter(of_named).map(|run| {
+            let repeat = run.repeat + repeats;
+            let seed = repeat_seed(self.cases[run.case].seed, repeat - 1);
+            Planned { repeat, seed, ..*run }
+        });
+        let mut again: Vec<Planned> = again.collect();
+        again.sort_by(|a, b| b.load.weight.total_cmp(&a.load.weight));
+        again
+    }
+
+    /// Adds the candidate's rows where it is a standard itself.
+    pub(super) fn add_candidate(&self, rows: &mut Vec<EvaluationRow>) {
+        let Some(standard) = self.is_standard else { return };
+        let own = rows.iter().filter(|row| row.controller == 1 + standard);
+        let own: Vec<_> = own.map(|row| EvaluationRow { controller: 0, ..row.clone() }).collect();
+        rows.extend(own);
+    }
+
+    /// The number of these runs that have values.
+    pub(super) fn finished(&self, runs: &[Planned], rows: &[EvaluationRow]) -> usize {
         let key = |row: &EvaluationRow| ((row.line, row.case), row.controller, row.repeat);
         let made: BTreeSet<_> = rows.iter().map(key).collect();
         let is_made = |run: &&Planned| {
             let lines = &self.cases[run.case].lines;
             lines.iter().any(|line| made.contains(&(*line, run.controller, run.repeat)))
         };
-        self.runs.iter().filter(is_made).count()
+        runs.iter().filter(is_made).count()
     }
 
     /// What the evaluation is made from, to make it again.

@@ -290,7 +290,8 @@ def evaluate(
 
     `executor` makes the runs: `"threads"` (this process, one thread per CPU, but one for
     a class, of which Python runs one at a time), or as in `knee.sweep`. It does not change a
-    byte of the result. The search is always made in this process.
+    byte of the result. The search, and the further seeds of lines that would be worse than
+    all, always run in this process.
 
     An exception of a class fails only the run in which it is raised, and is reported in
     the lines of that run.

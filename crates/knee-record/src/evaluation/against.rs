@@ -1,7 +1,7 @@
 //! Compares an evaluation with an earlier one of the same cases and seeds, and reports what became
 //! worse beyond noise.
 
-use super::{Evaluation, EvaluationOutcome, judge};
+use super::{Evaluation, EvaluationOutcome, EvaluationPlan, judge};
 use crate::{Judgement, Paired, Unit};
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ pub fn got_worse(
             (&other.line.section, &other.line.claim) == (&line.line.section, &line.line.claim)
         };
         let Some(earlier) = before.lines.iter().find(same) else { continue };
-        shared.push((line, earlier, change(line, earlier)?));
+        shared.push((line, earlier, change((line, &now.plan), (earlier, &before.plan))?));
     }
     if shared.is_empty() {
         return Err(NotComparable::NoLine);
@@ -70,13 +70,17 @@ pub fn got_worse(
     Ok(worse.collect())
 }
 
-/// The new values over the earlier ones.
+/// The new values over the earlier ones, over the seeds that both have: either may have further
+/// ones, of a line that would have been worse than all.
 fn change(
-    now: &EvaluationOutcome,
-    before: &EvaluationOutcome,
+    (now, plan): (&EvaluationOutcome, &EvaluationPlan),
+    (before, earlier): (&EvaluationOutcome, &EvaluationPlan),
 ) -> Result<Option<Paired>, NotComparable> {
-    let seeds = |of: &EvaluationOutcome| of.seeds.iter().map(|seed| seed.seed).collect::<Vec<_>>();
-    if now.line.cases != before.line.cases || seeds(now) != seeds(before) {
+    let seeds = |of: &EvaluationOutcome, plan: &EvaluationPlan| {
+        let planned = of.seeds.iter().take(plan.repeats as usize);
+        planned.map(|seed| seed.seed).collect::<Vec<_>>()
+    };
+    if now.line.cases != before.line.cases || seeds(now, plan) != seeds(before, earlier) {
         let (section, title) = (now.line.section.clone(), now.line.title.clone());
         return Err(NotComparable::OtherCases { section, title });
     }

@@ -61,7 +61,8 @@ pub struct EvaluationPlan {
     pub ground: String,
     /// The controllers that it is compared with.
     pub standards: Vec<String>,
-    /// Seeds of each run.
+    /// Seeds of each run; a line that is worse than all may have further ones,
+    /// which confirm it.
     pub repeats: u64,
     /// Whether only the cases of `--quick` were run.
     pub quick: bool,
@@ -72,7 +73,7 @@ pub struct EvaluationPlan {
     pub asks: Vec<SectionAsks>,
     /// Requirements that are not tested yet.
     pub not_tried: Vec<NotTried>,
-    /// Number of planned runs.
+    /// Number of planned runs, including those with further seeds.
     pub runs_planned: usize,
 }
 

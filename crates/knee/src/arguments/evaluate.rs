@@ -43,7 +43,8 @@ pub struct Evaluate {
     #[arg(long, value_name = "K", default_value_t = EVALUATE_SEEDS_REAL,
         value_parser = clap::value_parser!(u64).range(1..=100))]
     pub repeat_real: u64,
-    /// Run each case K times with consecutive seeds. Default: 10, 5 with --quick
+    /// Run each case K times with consecutive seeds; below 10, as many times again
+    /// where the candidate would be worse than all. Default: 10, 5 with --quick
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub repeat: Option<u64>,
     /// Only the most informative cases of each section
