@@ -1,12 +1,11 @@
 //! Numbers and lists in words.
 
-use knee_record::{Interval, Unit};
+use knee_record::Unit;
+
+pub use knee_record::{capitalised, listed, with_interval};
 
 /// Stands for a missing value.
 pub const NONE: &str = "–";
-
-/// Relative width below which an interval is rounding error.
-const ROUNDING: f64 = 1e-9;
 
 /// Formats a value in its unit, or a dash.
 pub fn value(unit: Unit, value: Option<f64>) -> String {
@@ -77,33 +76,6 @@ pub fn counted(value: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", in_words(value))
 }
 
-/// Returns the text with its first letter in upper case.
-pub fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Joins names: `a`, `a and b`, `a, b and c`.
-pub fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [only] => only.clone(),
-        [head @ .., last] => format!("{} and {last}", head.join(", ")),
-    }
-}
-
-/// Formats a mean with its 95 % confidence interval, unless the interval has no width.
-pub fn with_interval(show: impl Fn(f64) -> String, interval: &Interval) -> String {
-    let mean = show(interval.mean);
-    let ends = interval.low.zip(interval.high);
-    // The mean of equal runs differs from them by rounding.
-    let ends = ends.filter(|(low, high)| high - low > interval.mean.abs() * ROUNDING);
-    match ends {
-        Some((low, high)) => format!("{mean} ({} to {})", show(low), show(high)),
-        None => mean,
-    }
-}
-
 /// Wraps text at a width; the last line ends with a newline.
 pub fn wrapped(width: usize, text: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
@@ -141,11 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_counts() {
-        let parts = ["a", "b", "c"].map(String::from);
-        assert_eq!(listed(&parts), "a, b and c");
+    fn counts_have_their_noun() {
         assert_eq!(counted(1, "flow"), "one flow");
         assert_eq!(counted(1000, "flow"), "1\u{202f}000 flows");
-        assert_eq!(capitalised("two"), "Two");
     }
 }

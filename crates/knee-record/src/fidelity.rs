@@ -290,9 +290,9 @@ impl Repeats {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         Some(Repeats {
             count: values.len(),
-            median: median(&values)?,
             range: [*values.first()?, *values.last()?],
             standard_deviation: (squares / (values.len() - 1).max(1) as f64).sqrt(),
+            median: median(values)?,
         })
     }
 
@@ -320,8 +320,9 @@ pub fn overall_values(run: &RunView<'_>) -> OverallValues {
     tolerances().map(|(what, _)| measure(run, &what, ALL, Window::default()).ok())
 }
 
-/// Returns the median of ascending values; for an even number, the mean of the middle two.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+/// Returns the median; for an even number of values, the mean of the middle two.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
     let lower = values[(values.len() - 1) / 2];
     Some((lower + upper) / 2.0)

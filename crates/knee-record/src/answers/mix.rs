@@ -8,7 +8,7 @@ use super::{NEGLIGIBLE, advice, judged, repeats_in_words};
 use crate::measures::TransferValue;
 use crate::sections::size_classes;
 use crate::view::{RunView, Window};
-use crate::{OfferedLoad, TransferRecord, Unit, offered_in_words};
+use crate::{OfferedLoad, TransferRecord, Unit, capitalised, listed, offered_in_words};
 use knee_scenario::Statistic;
 use knee_statistics::{Better, Judgement, Paired, simultaneous};
 use knee_units::Time;
@@ -470,21 +470,6 @@ impl MixAnswer {
              traffic meets on the path is {queue} against {their_queue} (95th percentile).",
             most.sizes
         )
-    }
-}
-
-/// Begins a sentence, unless it begins with an option.
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Joins names: `a`, `a and b`, `a, b and c`.
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [only] => only.clone(),
-        [head @ .., last] => format!("{} and {last}", head.join(", ")),
     }
 }
 

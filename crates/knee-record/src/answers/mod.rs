@@ -13,7 +13,7 @@ pub use stalls::Stalls;
 pub use transfers::{TransferTime, TransferTimes};
 
 use crate::{Error, OfferedLoad, Unit, read_json};
-use knee_statistics::{Advice, Better, Interval, Judgement, LEVEL, Paired, PairedScale};
+use knee_statistics::{Advice, Better, Judgement, LEVEL, Paired, PairedScale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -84,19 +84,6 @@ fn repeats_in_words(repeats: impl IntoIterator<Item = Option<u64>>) -> String {
     match repeats.into_iter().collect::<Option<Vec<u64>>>().and_then(|all| all.into_iter().max()) {
         Some(most) => format!("--repeat {most} would decide a difference of this size"),
         None => "more seeds may decide (--repeat)".to_string(),
-    }
-}
-
-/// Formats a mean with its interval, `1.73 s (1.7 s to 1.77 s)`; without the interval if all values
-/// are equal.
-fn with_interval(unit: Unit, values: &[f64]) -> String {
-    let Some(interval) = Interval::new(values) else { return "–".to_string() };
-    let mean = unit.show(interval.mean);
-    match interval.low.zip(interval.high) {
-        Some((low, high)) if high - low > 1e-9 * interval.mean.abs() => {
-            format!("{mean} ({} to {})", unit.show(low), unit.show(high))
-        }
-        _ => mean,
     }
 }
 

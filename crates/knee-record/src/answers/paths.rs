@@ -2,10 +2,10 @@
 
 use super::stalls::{self, Stalls};
 use super::transfers::{self, TransferTimes};
-use super::{NEGLIGIBLE, advice, change, judged, range, repeats_in_words, with_interval};
+use super::{NEGLIGIBLE, advice, change, judged, range, repeats_in_words};
 use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
-use crate::{FlowView, OfferedLoad, Unit, offered_in_words};
+use crate::{FlowView, OfferedLoad, Unit, offered_in_words, with_interval};
 use knee_scenario::{Measure, SizeRange, Statistic, Workload};
 use knee_statistics::{Better, Interval, Judgement, Paired, simultaneous};
 use schemars::JsonSchema;
@@ -206,8 +206,8 @@ impl PathsOutcome {
 
     fn value_words(&self, unit: Unit) -> String {
         let there: Vec<f64> = self.values.iter().filter_map(|value| *value).collect();
-        if self.interval.is_some() {
-            return with_interval(unit, &there);
+        if let Some(interval) = self.interval.and_then(|_| Interval::new(&there)) {
+            return with_interval(|value| unit.show(value), &interval);
         }
         let missing = self.values.len() - there.len();
         format!("longer than the run ({missing} of {} seeds)", self.values.len())

@@ -1,7 +1,7 @@
 //! The result of a ranking in sentences.
 
 use super::summary::{OWN_MAX, RankEntry, RankSummary};
-use crate::{Interval, Judgement, PairedScale, Unit};
+use crate::{Interval, Judgement, PairedScale, Unit, capitalised, listed};
 
 /// Describes the result: how the user's own candidates did, which candidate has the most power, how
 /// certain that is, which others deserve a look, and how the first gets on with the rivals.
@@ -92,10 +92,10 @@ fn how_sure(summary: &RankSummary, measured: &[&RankEntry]) -> Option<String> {
     });
     let mut said = Vec::new();
     if !alike.is_empty() {
-        said.push(format!("alike within 1 %: {}", list(&alike)));
+        said.push(format!("alike within 1 %: {}", listed(&alike)));
     }
     if !open.is_empty() {
-        said.push(format!("undecided against {}{needed}", list(&open)));
+        said.push(format!("undecided against {}{needed}", listed(&open)));
     }
     let beaten = named(Judgement::Worse).len();
     match beaten {
@@ -103,18 +103,14 @@ fn how_sure(summary: &RankSummary, measured: &[&RankEntry]) -> Option<String> {
         all if all == others.len() => said.push("better than every other one".to_string()),
         some => said.push(format!("better than the other {some}")),
     }
-    let mut said = said.join("; ");
-    if let Some(letter) = said.get(..1).map(str::to_uppercase) {
-        said.replace_range(..1, &letter);
-    }
-    Some(format!("{said} ({basis})."))
+    Some(format!("{} ({basis}).", capitalised(&said.join("; "))))
 }
 
 fn front(measured: &[&RankEntry]) -> Option<String> {
     let on: Vec<&str> = measured.iter().filter(|e| e.on_front).map(|e| &*e.candidate).collect();
     (measured.len() > 2).then(|| match on.as_slice() {
         [only] => format!("Only {only} is on the Pareto front of use and mean RTT."),
-        on => format!("On the Pareto front of use and mean RTT: {}.", list(on)),
+        on => format!("On the Pareto front of use and mean RTT: {}.", listed(on)),
     })
 }
 
@@ -126,9 +122,8 @@ fn beside(summary: &RankSummary, first: &RankEntry) -> Option<String> {
             Some(format!("{} beside {rival}", Unit::Fraction.show(takes.as_ref()?.mean)))
         })
         .collect();
-    let takes: Vec<&str> = takes.iter().map(String::as_str).collect();
     let name = &first.candidate;
-    (!takes.is_empty()).then(|| format!("{name} gets {} (half is fair).", list(&takes)))
+    (!takes.is_empty()).then(|| format!("{name} gets {} (half is fair).", listed(&takes)))
 }
 
 fn with_interval(power: &Interval) -> String {
@@ -147,14 +142,5 @@ fn plural(count: usize, word: &str) -> String {
     match count {
         1 => format!("1 {word}"),
         count => format!("{count} {word}s"),
-    }
-}
-
-/// Joins names: `a, b and c`.
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_string(),
-        [all @ .., last] => format!("{} and {last}", all.join(", ")),
     }
 }

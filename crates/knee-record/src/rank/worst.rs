@@ -1,6 +1,7 @@
 //! In what a candidate is worst: the figure and the case in which it is farthest behind the others.
 
 use super::summary::{RankEntry, RankPlace, Ranking};
+use crate::fidelity::median;
 use crate::{Interval, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,12 +111,6 @@ fn value(place: &RankPlace, what: RankFigure, rival: Option<usize>) -> Option<f6
     Some(if what == RankFigure::Left { 1.0 - mean } else { mean })
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let count = values.len();
-    (count > 0).then(|| f64::midpoint(values[(count - 1) / 2], values[count / 2]))
-}
-
 impl RankWorst {
     /// Describes it: `It is worst in what it retransmits, alone: 24.9 %, the others 1.2 % (median)`.
     pub fn words(&self, ranking: &Ranking) -> String {
@@ -158,12 +153,5 @@ mod tests {
         assert!(RankFigure::Retransmitted.factor(0.000_01, 0.0) < LEAST);
         assert_eq!(RankFigure::Delay.factor(3.0, 1.5), 2.0);
         assert_eq!(RankFigure::Used.factor(0.25, 0.5), 2.0);
-    }
-
-    #[test]
-    fn the_median_of_the_others() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
-        assert_eq!(median(Vec::new()), None);
     }
 }

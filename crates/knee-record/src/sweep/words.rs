@@ -2,7 +2,7 @@
 
 use super::verdict::VALUES_MAX;
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
-use crate::Unit;
+use crate::{Unit, capitalised, listed};
 use knee_statistics::{Judgement, Paired, PairedScale};
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn sentence(
     measure: &SweepMeasure,
 ) -> String {
     let key = &keys[at];
-    let title = capital(&measure.title);
+    let title = capitalised(&measure.title);
     let pairs = || verdict.places.iter().flat_map(|place| &place.pairs);
     let said = match verdict.places.as_slice() {
         _ if pairs().all(|pair| pair.compared.p_value.is_none()) => "undecided".to_string(),
@@ -30,7 +30,7 @@ pub(super) fn sentence(
 /// with cc = bbr or reno.`
 pub(super) fn never(verdict: &SweepVerdict, key: &SweepKey, measures: &[SweepMeasure]) -> String {
     let title = measures.iter().find(|measure| measure.name == verdict.measure);
-    let title = title.map_or_else(String::new, |measure| capital(&measure.title));
+    let title = title.map_or_else(String::new, |measure| capitalised(&measure.title));
     let pairs = verdict.places.iter().flat_map(|place| &place.pairs);
     let values: BTreeSet<usize> = pairs.flat_map(|pair| [pair.value, pair.against]).collect();
     let mut names: Vec<&str> = values.iter().map(|value| key.values[*value].as_str()).collect();
@@ -53,15 +53,6 @@ pub(super) fn too_many(key: &SweepKey) -> Option<String> {
             key.name
         )
     })
-}
-
-/// Begins a title with a capital letter.
-fn capital(title: &str) -> String {
-    let mut title = title.to_string();
-    if let Some(first) = title.get(..1).map(str::to_uppercase) {
-        title.replace_range(..1, &first);
-    }
-    title
 }
 
 fn of_one_place(place: &SweepPlace, key: &SweepKey, measure: &SweepMeasure) -> String {
@@ -89,8 +80,7 @@ fn leading<'k>(
     name: &dyn Fn(usize) -> &'k str,
     measure: &SweepMeasure,
 ) -> String {
-    let names: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
-    let of = format!("{key} = {}", list(&names));
+    let of = format!("{key} = {}", leaders(place, name));
     let shown = means(place, measure).map_or_else(String::new, |means| format!(" ({means})"));
     let same = place.leading_pairs().all(|pair| pair.compared.is_same());
     match (place.is_tied(), all_lead(place)) {
@@ -99,6 +89,12 @@ fn leading<'k>(
         (true, true) => format!("alike within 1 % with {of}{shown}"),
         (false, _) => format!("undecided between {of}{shown}"),
     }
+}
+
+/// Names the leading values; none leads if each is beaten by another, in a circle.
+fn leaders<'k>(place: &SweepPlace, name: &dyn Fn(usize) -> &'k str) -> String {
+    let names: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
+    if names.is_empty() { "any value".to_string() } else { listed(&names) }
 }
 
 /// Returns whether no value is beaten.
@@ -115,8 +111,7 @@ fn leading_at<'k>(
     measure: &SweepMeasure,
 ) -> String {
     let word = if place.is_tied() { "tied" } else { "undecided" };
-    let names: Vec<&str> = place.leading.iter().map(|value| name(*value)).collect();
-    let names = (!all_lead(place)).then(|| list(&names));
+    let names = (!all_lead(place)).then(|| leaders(place, name));
     let shown: Vec<String> = names.into_iter().chain(means(place, measure)).collect();
     match shown.is_empty() {
         true => format!("{word} at {at}"),
@@ -161,7 +156,7 @@ fn rest<'k>(place: &SweepPlace, name: &dyn Fn(usize) -> &'k str) -> String {
     match (beaten.is_empty(), open.is_empty()) {
         (true, _) => String::new(),
         (false, true) => ", better than the rest".to_string(),
-        (false, false) => format!("; {} cannot be told from all of them", list(&open)),
+        (false, false) => format!("; {} cannot be told from all of them", listed(&open)),
     }
 }
 
@@ -225,7 +220,7 @@ fn with(places: &[&SweepPlace], keys: &[SweepKey], compared: usize) -> String {
         other.collect::<Vec<_>>().join(", ")
     };
     let named: Vec<String> = places.iter().map(one).collect();
-    list(&named.iter().map(String::as_str).collect::<Vec<_>>())
+    listed(&named)
 }
 
 /// Formats a comparison: `0.973 times that of reno (0.951 to 0.996)`.
@@ -268,14 +263,6 @@ fn advice(verdict: &SweepVerdict) -> String {
             format!(", with {runs} repeats; --repeat {needed} would decide {sizes}")
         }
         (Some(runs), None) => format!(", with {runs} repeats"),
-    }
-}
-
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => "any value".to_string(),
-        [only] => only.to_string(),
-        [names @ .., last] => format!("{} and {last}", names.join(", ")),
     }
 }
 
