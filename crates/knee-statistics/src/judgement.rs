@@ -124,19 +124,6 @@ impl Paired {
     }
 }
 
-/// Describes a comparison that decided nothing, with the repeats that would decide it: `undecided
-/// with 3 repeats; --repeat 40 would decide a difference of this size`.
-pub fn undecided(pairs: usize, repeats: Option<u64>) -> String {
-    match (pairs, repeats) {
-        (0 | 1, _) => "undecided with one run each; add --repeat 5".to_string(),
-        (pairs, Some(repeats)) => format!(
-            "undecided with {pairs} repeats; --repeat {repeats} would decide a difference of this \
-             size"
-        ),
-        (pairs, None) => format!("undecided with {pairs} repeats"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

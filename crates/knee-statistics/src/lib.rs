@@ -25,7 +25,7 @@ pub use discovery::false_discovery;
 pub use distribution::{Distribution, Weighted};
 pub use integers::{SortedIntegers, WeightedIntegers, cumulative, minima};
 pub use interval::Interval;
-pub use judgement::{Better, Judgement, undecided};
+pub use judgement::{Better, Judgement};
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;
 pub use sketch::Sketch;
