@@ -22,15 +22,13 @@ use crate::load::Load;
 use crate::text::ScenarioText;
 use knee_record::{MixPair, Verdict, size_classes};
 use knee_scenario::{Override, Scenario};
-use knee_statistics::{Interval, Sketch};
+use knee_statistics::{Interval, LEVEL, Sketch};
 use knee_steer::{
     Cells, Costs, Covariate, Design, Guards, HardStop, Treatment, Trial, TrialSettings,
 };
 use knee_units::Time;
 use std::collections::BTreeMap;
 
-/// Significance level of all verdicts together.
-const LEVEL: f64 = 0.05;
 /// Minimum mean number of transfers of a size class per block for a verdict.
 const TRANSFERS_MIN: f64 = 5.0;
 /// Percentile that guards compare, and the minimum number of samples of the queue or of transfers

@@ -2,7 +2,7 @@
 
 use crate::Summary;
 use crate::repeat::equal_but_for_the_seed;
-use knee_statistics::{Advice, Better, Judgement, LEVEL, Paired, WORTH_NAMING, holm};
+use knee_statistics::{Advice, Better, Judgement, Paired, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl Comparison {
         }
         let compared = whole.differences.iter_mut().filter_map(|one| one.compared.as_mut());
         whole.comparisons = holm(compared);
-        let advice = Advice::new(LEVEL / whole.comparisons.max(1) as f64);
+        let advice = Advice::together(whole.comparisons);
         for difference in &mut whole.differences {
             let open =
                 difference.compared.filter(|_| difference.word() == Some(Judgement::Undecided));

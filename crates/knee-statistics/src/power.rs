@@ -1,7 +1,7 @@
 //! The number of repeats that a comparison needs.
 
 use crate::student::quantile;
-use crate::{Paired, PairedScale};
+use crate::{LEVEL, Paired, PairedScale};
 
 /// Largest number of repeats advised.
 const REPEATS_MAX: u64 = 10_000;
@@ -30,6 +30,11 @@ impl Advice {
         };
         let numbers = numbers.take_while(|repeats| *repeats <= REPEATS_MAX);
         Advice { level, spreads: numbers.map(|repeats| (repeats, spread(repeats))).collect() }
+    }
+
+    /// Creates advice for this many comparisons that are corrected together.
+    pub fn together(comparisons: usize) -> Advice {
+        Advice::new(LEVEL / comparisons.max(1) as f64)
     }
 
     /// Returns the repeats that decide a comparison if the difference is as large as it seems: they

@@ -7,12 +7,11 @@
 
 use super::block::{Block, CLASSES, GroupBlock, guarded};
 use super::timeline::{Slot, Timeline};
+use knee_statistics::LEVEL;
 use knee_steer::{Cells, Costs, Covariate, Design, Guards, Treatment, Trial, TrialSettings};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Significance level of all verdicts together.
-const LEVEL: f64 = 0.05;
 /// Minimum mean number of connections of a class per block under A for a verdict.
 const CONNECTIONS_MIN: f64 = 5.0;
 /// Minimum number of pairs for an estimate of the noise.

@@ -4,13 +4,13 @@
 mod words;
 
 use super::transfers::joined;
-use super::{NEGLIGIBLE, advice, judged, repeats_in_words};
+use super::{judged, repeats_in_words};
 use crate::measures::TransferValue;
 use crate::sections::size_classes;
 use crate::view::{RunView, Window};
 use crate::{OfferedLoad, TransferRecord, Unit, capitalised, listed, offered_in_words};
 use knee_scenario::Statistic;
-use knee_statistics::{Better, Judgement, Paired, simultaneous};
+use knee_statistics::{Advice, Better, Judgement, Paired, WORTH_NAMING, simultaneous};
 use knee_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -335,7 +335,7 @@ impl MixAnswer {
             classes.extend(row(&pairs[at], &of_pair(at), range, finished));
         }
         let all = classes.iter_mut().map(|class: &mut MixClass| &mut class.compared);
-        let advice = advice(simultaneous(all));
+        let advice = Advice::together(simultaneous(all));
         classes.iter_mut().for_each(|class| class.effect = joined(class.by_value(), class.more()));
         let queue_s = (0..pairs.len()).map(|at| mean_queues(seeds, at)).collect();
         let overloads: Vec<Option<String>> =
@@ -348,7 +348,7 @@ impl MixAnswer {
         let noise = (0..pairs.len()).map(|at| noise(&of_pair(at))).collect();
         let sentences = Vec::new();
         for class in classes.iter_mut().filter(|class| class.effect == Judgement::Undecided) {
-            class.repeats = advice.to_decide(&class.compared, NEGLIGIBLE);
+            class.repeats = advice.to_decide(&class.compared, WORTH_NAMING);
         }
         let mut answer = MixAnswer { pairs, classes, queue_s, noise, overloaded, sentences };
         answer.sentences = began

@@ -13,16 +13,13 @@ pub use stalls::Stalls;
 pub use transfers::{TransferTime, TransferTimes};
 
 use crate::{Error, OfferedLoad, Unit, read_json};
-use knee_statistics::{Advice, Better, Judgement, LEVEL, Paired, PairedScale};
+use knee_statistics::{Better, Judgement, Paired, PairedScale, WORTH_NAMING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Schema name of answers.
 pub const SCHEMA: &str = "knee-answers/2";
-
-/// Relative difference below which two alternatives count as equal.
-const NEGLIGIBLE: f64 = 0.01;
 
 /// Results of the alternatives of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,16 +64,11 @@ pub fn read_answers(path: &Path) -> Result<Answers, Error> {
 /// Judges the first side of `compared`, whose probability is already corrected. What happened on
 /// neither side, or in too few seeds to tell, is too short.
 fn judged(compared: &Paired, better: Better) -> Judgement {
-    match compared.judge(better, NEGLIGIBLE) {
+    match compared.judge(better, WORTH_NAMING) {
         judgement if judgement.differs() => judgement,
         _ if compared.scale == PairedScale::Order => Judgement::TooShort,
         judgement => judgement,
     }
-}
-
-/// Returns the advice for comparisons of which `count` are made together.
-fn advice(count: usize) -> Advice {
-    Advice::new(LEVEL / count.max(1) as f64)
 }
 
 /// Says how many repeats would decide what is undecided.

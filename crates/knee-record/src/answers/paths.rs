@@ -2,12 +2,12 @@
 
 use super::stalls::{self, Stalls};
 use super::transfers::{self, TransferTimes};
-use super::{NEGLIGIBLE, advice, change, judged, range, repeats_in_words};
+use super::{change, judged, range, repeats_in_words};
 use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
 use crate::{FlowView, OfferedLoad, Unit, offered_in_words, with_interval};
 use knee_scenario::{Measure, SizeRange, Statistic, Workload};
-use knee_statistics::{Better, Interval, Judgement, Paired, simultaneous};
+use knee_statistics::{Advice, Better, Interval, Judgement, Paired, WORTH_NAMING, simultaneous};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -285,7 +285,7 @@ impl PathsAnswer {
                 Paired::new(&pairs.collect::<Vec<_>>())
             })
             .collect::<Option<_>>()?;
-        let advice = advice(simultaneous(compared.iter_mut()));
+        let advice = Advice::together(simultaneous(compared.iter_mut()));
         let outcome = |paths: &[String], at: usize| PathsOutcome {
             finished: question.is_of_transfers().then(|| finished_of(runs[at])),
             stalled_s: mean_stalls(runs[at], |stalls| stalls.seconds),
@@ -328,7 +328,7 @@ impl PathsAnswer {
             answer.effect = Judgement::Overloaded;
         }
         if answer.effect == Judgement::Undecided {
-            answer.repeats = advice.to_decide(&answer.compared, NEGLIGIBLE);
+            answer.repeats = advice.to_decide(&answer.compared, WORTH_NAMING);
         }
         answer.sentence = match answer.effect {
             Judgement::Overloaded => answer.overloaded(question),
@@ -590,7 +590,7 @@ fn best(alone: &[PathsOutcome], stalled: &[f64], less_is_better: bool) -> Option
         false if outcome.mean().is_finite() => -outcome.mean(),
         false => f64::INFINITY,
     };
-    let among = (0..alone.len()).filter(|at| stalled[*at] < least + NEGLIGIBLE);
+    let among = (0..alone.len()).filter(|at| stalled[*at] < least + stalls::NEGLIGIBLE);
     among.min_by(|a, b| cost(&alone[*a]).total_cmp(&cost(&alone[*b])))
 }
 

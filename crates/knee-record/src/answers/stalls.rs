@@ -1,11 +1,14 @@
 //! How long a video stands still. A player can have a high bitrate by standing still, so stalls
 //! come before the bitrate.
 
-use super::{NEGLIGIBLE, judged};
+use super::judged;
 use crate::ObjectRecord;
 use crate::measures::is_segment;
 use crate::view::{FlowView, RunView};
 use knee_statistics::{Better, Judgement, Paired, simultaneous};
+
+/// Difference between two parts of the time that counts as none.
+pub(super) const NEGLIGIBLE: f64 = 0.01;
 
 /// Stalls of a video in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]

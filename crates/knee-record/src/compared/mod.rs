@@ -5,7 +5,7 @@ mod words;
 
 use crate::sweep::{GroupMeasures, PointMeasure, SweepMeasure, sweep_measures};
 use crate::{Comparison, Judgement, Paired};
-use knee_statistics::{Advice, LEVEL, WORTH_NAMING, holm};
+use knee_statistics::{Advice, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ pub fn compare_sides(sides: &[Side]) -> Vec<MeasureCompared> {
     }
     let against = all.iter_mut().flat_map(|one| one.against.iter_mut().flatten());
     let comparisons = holm(against.map(|one| &mut one.compared));
-    let advice = Advice::new(LEVEL / comparisons.max(1) as f64);
+    let advice = Advice::together(comparisons);
     for one in &mut all {
         let better = one.measure.better;
         for against in one.against.iter_mut().flatten() {

@@ -4,7 +4,7 @@ use super::gather::{ByRepeat, Runs, seeds_matter};
 use super::worst::{RankWorst, worst};
 use super::{Company, RankFigures, RankRun, words};
 use crate::{Error, Interval, Judgement, Paired};
-use knee_statistics::{Advice, Better, LEVEL, WORTH_NAMING, holm};
+use knee_statistics::{Advice, Better, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -176,7 +176,7 @@ impl RankSummary {
         let seeds_matter = seeds_matter(runs);
         let comparisons = compare(&mut all);
         let mut entries: Vec<RankEntry> = all.into_iter().map(|(entry, _)| entry).collect();
-        judge(&mut entries, &Advice::new(LEVEL / comparisons.max(1) as f64));
+        judge(&mut entries, &Advice::together(comparisons));
         front(&mut entries);
         let own = ranking.own.iter().take(OWN_MAX);
         let worst = own.filter_map(|own| worst(&ranking, &entries, own)).collect();

@@ -3,7 +3,7 @@
 
 use super::words::{never, sentence};
 use super::{SweepKey, SweepMeasure, SweepRun, sweep_measures};
-use knee_statistics::{Advice, Judgement, LEVEL, Paired, WORTH_NAMING, holm};
+use knee_statistics::{Advice, Judgement, Paired, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -233,7 +233,7 @@ fn decide(verdicts: &mut [SweepVerdict], key: (&[SweepKey], usize), measures: &[
     let places = verdicts.iter_mut().flat_map(|verdict| &mut verdict.places);
     let pairs = places.flat_map(|place| &mut place.pairs);
     let comparisons = holm(pairs.map(|pair| &mut pair.compared));
-    let advice = Advice::new(LEVEL / comparisons.max(1) as f64);
+    let advice = Advice::together(comparisons);
     for verdict in verdicts {
         let Some(measure) = measures.iter().find(|m| m.name == verdict.measure) else { continue };
         verdict.comparisons = comparisons;
