@@ -300,7 +300,7 @@ fn sections(evaluation: &Evaluation) -> Vec<Section> {
             let drawing = picture::drawing(&asks.title, &lines);
             Section {
                 number: asks.section.clone(),
-                anchor: anchor(&asks.section),
+                anchor: evaluation_anchor(&asks.section),
                 title: asks.title.clone(),
                 asks: asks.asks.clone(),
                 drawing: drawing.map(|drawing| Value::from_safe_string(drawing.inline())),
@@ -316,7 +316,7 @@ fn sections(evaluation: &Evaluation) -> Vec<Section> {
         }
         all.push(Section {
             number: one.section.clone(),
-            anchor: anchor(&one.section),
+            anchor: evaluation_anchor(&one.section),
             title: String::new(),
             asks: String::new(),
             lines: Vec::new(),
@@ -334,7 +334,8 @@ fn order(number: &str) -> Vec<u32> {
     number.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 
-fn anchor(section: &str) -> String {
+/// Returns the part of the page on a section: its link without the page's name.
+pub fn evaluation_anchor(section: &str) -> String {
     format!("s-{}", words::slug(section))
 }
 
@@ -379,7 +380,7 @@ struct WorseThanAll {
 fn worse_than_all(evaluation: &Evaluation) -> Vec<WorseThanAll> {
     let all = evaluation.worst_lines().into_iter();
     all.map(|line| WorseThanAll {
-        anchor: anchor(&line.line.section),
+        anchor: evaluation_anchor(&line.line.section),
         name: format!("{} {}", line.line.section, line.line.title),
         size: evaluation_worst(evaluation, line),
         case: line.worst.as_ref().map_or_else(String::new, |worst| worst.case.clone()),
@@ -389,11 +390,6 @@ fn worse_than_all(evaluation: &Evaluation) -> Vec<WorseThanAll> {
             .map_or_else(String::new, |worst| format!("knee run {}", worst.scenario)),
     })
     .collect()
-}
-
-/// Returns the part of the page on a section: its link without the page's name.
-pub fn evaluation_anchor(section: &str) -> String {
-    anchor(section)
 }
 
 /// Returns whether the candidate is worse, for drawing.
