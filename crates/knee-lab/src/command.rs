@@ -3,14 +3,7 @@
 use crate::ground::{Ground, SIMULATOR};
 use std::path::Path;
 
-/// Quotes a word for a POSIX shell.
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:%+,@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
+pub use knee_present::words::quoted;
 
 /// The command that repeats a run from its directory, which holds the resolved scenario and all of
 /// its inputs.

@@ -76,6 +76,15 @@ pub fn counted(value: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", in_words(value))
 }
 
+/// Quotes a word for a POSIX shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:%+,@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Wraps text at a width; the last line ends with a newline.
 pub fn wrapped(width: usize, text: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());

@@ -14,7 +14,7 @@ use crate::chart::style;
 use crate::drawing::{Drawing, escaped};
 use crate::page::{CHART_SCRIPT, SCRIPT, STYLE, environment, json_in_html};
 use crate::words;
-use knee_present::words::capitalised;
+use knee_present::words::{capitalised, quoted};
 use knee_record::{SweepMeasure, SweepSummary};
 use map::Shades;
 use minijinja::Value;
@@ -456,13 +456,4 @@ fn points(readings: &Readings<'_>) -> Vec<Point> {
         }
     };
     points.iter().map(point).collect()
-}
-
-/// A word of a command line.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./=:%+,@-".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
