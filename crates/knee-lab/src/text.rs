@@ -169,6 +169,13 @@ impl Loader for Within<'_> {
     }
 }
 
+/// A resolved scenario for a file that is kept beside those of these names.
+pub(crate) fn among_inputs<'n>(text: String, names: impl Iterator<Item = &'n String>) -> String {
+    names.fold(text, |text, name| {
+        text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""))
+    })
+}
+
 /// The last part of a file's name.
 pub(crate) fn last(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)

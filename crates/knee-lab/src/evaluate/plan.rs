@@ -9,10 +9,8 @@ use crate::ground::{Ground, Pace};
 use crate::lab::costliest_first;
 use crate::load::Load;
 use crate::origin::{Files, OriginSettings};
-use crate::text::ScenarioText;
-use knee_record::{
-    EvaluationLine, EvaluationPlan, EvaluationRow, INPUTS, NotTried, SectionAsks, Unit,
-};
+use crate::text::{ScenarioText, among_inputs};
+use knee_record::{EvaluationLine, EvaluationPlan, EvaluationRow, NotTried, SectionAsks, Unit};
 use knee_scenario::{Algorithms, ClassFile, Override, Scenario, class_file, load_file};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -401,12 +399,8 @@ impl<'g> Evaluate<'g> {
         let load = self.runs.iter().find(|run| run.case == case)?.load;
         let seed = self.cases[case].seed;
         let run = Planned { case, controller: 0, repeat: 1, seed, load };
-        let mut text = self.scenario(&run).ok()?.resolved;
-        // The file is kept beside those that it names.
-        for name in self.files().ok()?.keys() {
-            text = text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""));
-        }
-        Some(text)
+        let text = self.scenario(&run).ok()?.resolved;
+        Some(among_inputs(text, self.files().ok()?.keys()))
     }
 }
 

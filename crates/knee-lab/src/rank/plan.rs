@@ -8,7 +8,7 @@ use crate::ground::Ground;
 use crate::load::Load;
 use crate::origin::{OriginSettings, Sources};
 use crate::sweep::{VaryError, list_of_values};
-use crate::text::{ScenarioText, all_or_every_error};
+use crate::text::{ScenarioText, all_or_every_error, among_inputs};
 use knee_cc::Selection;
 use knee_link::RateModel;
 use knee_record::{Company, INPUTS, RankScenario, Ranking};
@@ -288,11 +288,7 @@ impl<'g> Rank<'g> {
             let same = kept.scenario(&[]).ok()?.flows;
             (same == self.scenario(run).flows).then_some(())?;
         }
-        // The file is kept beside those that it names.
-        Some(stage.scenario.files.iter().fold(text, |text, file| {
-            let name = &file.name;
-            text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""))
-        }))
+        Some(among_inputs(text, stage.scenario.files.iter().map(|file| &file.name)))
     }
 
     /// Label of a run, for messages.
