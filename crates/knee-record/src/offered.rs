@@ -8,7 +8,7 @@
 
 use crate::Unit;
 use knee_link::{Capacity, Config, RateModel};
-use knee_scenario::{Flow, Path, Reverse, Scenario};
+use knee_scenario::{Flow, Path, Scenario};
 use knee_units::Time;
 use knee_workload::{Bursts, Workload};
 use schemars::JsonSchema;
@@ -171,7 +171,8 @@ impl<'s> Demands<'s> {
 
     /// Returns the load of a link; `None` if it has no rate, or nothing to offer.
     fn on(&self, link: usize) -> Option<OfferedLoad> {
-        let used = |flow: &Flow| used(flow, self.scenario).any(|path| path.forward.contains(&link));
+        let passes = |path: usize| self.scenario.paths[path].forward.contains(&link);
+        let used = |flow: &Flow| used(flow).any(passes);
         let requests: f64 = self
             .requests
             .iter()
@@ -240,7 +241,7 @@ impl<'s> Demands<'s> {
     /// used in proportion to what each allows.
     fn share(&self, flow: &Flow, link: usize, span: Option<(Time, Time)>) -> f64 {
         let span = span.unwrap_or((Time::ZERO, self.scenario.duration));
-        let paths: Vec<&Path> = used(flow, self.scenario).collect();
+        let paths: Vec<&Path> = used(flow).map(|path| &self.scenario.paths[path]).collect();
         let passes = |path: &&&Path| path.forward.contains(&link);
         if paths.len() < 2 {
             return if paths.iter().any(|path| passes(&path)) { 1.0 } else { 0.0 };
@@ -257,11 +258,14 @@ impl<'s> Demands<'s> {
     /// Returns what a flow's requests ask for over an idle path, bit/s.
     fn requests_bps(&self, flow: &Flow, bursts: &Bursts) -> f64 {
         let whole = (Time::ZERO, self.scenario.duration);
-        let answered = used(flow, self.scenario).map(|path| {
-            let bytes = path.forward.iter().map(|link| self.possible(*link, whole));
+        let answered = used(flow).map(|path| {
+            let forward = self.scenario.paths[path].forward.iter();
+            let bytes = forward.map(|link| self.possible(*link, whole));
             let bytes = bytes.fold(f64::INFINITY, f64::min);
             let sent_s = bursts.size_bytes as f64 * whole.1.as_secs_f64() / bytes;
-            round_trip_s(path, self.scenario) + sent_s
+            let forward = self.scenario.one_way_delay(path);
+            let empty = forward.saturating_add(self.scenario.way_back(path));
+            empty.as_secs_f64() + sent_s
         });
         let cycle_s = bursts.pause.as_secs_f64() + answered.fold(f64::INFINITY, f64::min);
         let life_s = self.end(flow).saturating_sub(flow.start).as_secs_f64();
@@ -277,11 +281,11 @@ fn stretch(duration: Time) -> Time {
 }
 
 /// Returns the paths that a flow uses when all is well: without its backups.
-fn used<'s>(flow: &'s Flow, scenario: &'s Scenario) -> impl Iterator<Item = &'s Path> {
+fn used(flow: &Flow) -> impl Iterator<Item = usize> {
     let backup = flow.multipath.as_ref().map_or(&[][..], |how| &how.backup);
     let places = flow.paths.iter().enumerate();
     let places = places.filter(|(position, _)| !backup.contains(position));
-    places.map(|(_, path)| &scenario.paths[*path])
+    places.map(|(_, path)| *path)
 }
 
 /// Returns the limits of a link: its rate, and its policer's.
@@ -289,18 +293,4 @@ fn limits(config: &Config) -> Vec<Capacity> {
     let policed = config.policer.as_ref().map(|policer| RateModel::Constant(policer.rate));
     let rates = std::iter::once(&config.rate).chain(&policed);
     rates.filter_map(|rate| Capacity::new(rate, &config.down)).collect()
-}
-
-/// Returns the propagation delay of a path and its reverse, seconds.
-fn round_trip_s(path: &Path, scenario: &Scenario) -> f64 {
-    let delay = |link: &usize| {
-        let steps = &scenario.links[*link].config.delay.base.0;
-        steps.first().map_or(0.0, |(_, delay)| delay.as_secs_f64())
-    };
-    let forward: f64 = path.forward.iter().map(delay).sum();
-    let reverse = match &path.reverse {
-        Reverse::Delay(delay) => delay.as_secs_f64(),
-        Reverse::Links(links) => links.iter().map(delay).sum(),
-    };
-    forward + reverse
 }
