@@ -4,6 +4,7 @@
 use crate::export::{Export, escaped};
 use crate::words::wrapped;
 use crate::{Table, latex};
+use knee_record::csv_line;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -84,14 +85,15 @@ impl Document {
             }
         }
         let first = several.then(|| "table".to_string());
-        let mut lines = line(first.into_iter().chain(heads.iter().map(|head| head.to_string())));
+        let mut lines =
+            csv_line(first.into_iter().chain(heads.iter().map(|head| head.to_string())));
         for export in &exports {
             let at: Vec<Option<usize>> =
                 heads.iter().map(|head| export.heads.iter().position(|own| own == head)).collect();
             for row in &export.rows {
                 let cells = at.iter().map(|at| at.map_or(String::new(), |at| row[at].text()));
                 let first = several.then(|| export.name.clone());
-                lines += &line(first.into_iter().chain(cells));
+                lines += &csv_line(first.into_iter().chain(cells));
             }
         }
         lines
@@ -131,15 +133,6 @@ impl Document {
         }
         json!({ "schema": "knee-tables/1", "tables": tables })
     }
-}
-
-/// Joins fields, quoting those with a comma, a quote or a line end.
-fn line(fields: impl Iterator<Item = String>) -> String {
-    let field = |text: String| match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    };
-    fields.map(field).collect::<Vec<_>>().join(",") + "\n"
 }
 
 #[cfg(test)]

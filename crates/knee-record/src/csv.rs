@@ -5,7 +5,7 @@ use crate::run::not_read;
 use crate::table::decoding;
 use knee_columns::Reader;
 use knee_scenario::open_inside;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Rows that are read at a time.
@@ -25,7 +25,7 @@ pub fn write_csv(directory: &Path, file: &str, out: &mut dyn Write) -> Result<u6
         let reader = Reader::open(opened).map_err(malformed)?;
         let names = reader.names();
         let places: Vec<usize> = (0..names.len()).collect();
-        write_line(out, names.iter().map(String::as_str)).map_err(failed)?;
+        out.write_all(csv_line(names.iter()).as_bytes()).map_err(failed)?;
         let mut rows = 0;
         for number in 0..reader.groups() {
             let mut group = reader.group(number, &places).map_err(malformed)?;
@@ -36,9 +36,9 @@ pub fn write_csv(directory: &Path, file: &str, out: &mut dyn Write) -> Result<u6
                 let cells: Vec<Vec<String>> =
                     cells.collect::<Result<_, String>>().map_err(malformed)?;
                 for row in 0..next {
-                    let line =
-                        cells.iter().map(|column| column.get(row).map_or("", String::as_str));
-                    write_line(out, line).map_err(failed)?;
+                    let cells = cells.iter();
+                    let cells = cells.map(|column| column.get(row).map_or("", String::as_str));
+                    out.write_all(csv_line(cells).as_bytes()).map_err(failed)?;
                 }
                 (left, rows) = (left - next, rows + next as u64);
             }
@@ -47,16 +47,19 @@ pub fn write_csv(directory: &Path, file: &str, out: &mut dyn Write) -> Result<u6
     })
 }
 
-fn write_line<'c>(out: &mut dyn Write, cells: impl Iterator<Item = &'c str>) -> io::Result<()> {
+/// Formats a line of CSV, with those cells quoted that have a comma, a quote or a line end.
+pub fn csv_line(cells: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let mut line = String::new();
     for (at, cell) in cells.enumerate() {
+        let cell = cell.as_ref();
         if at > 0 {
-            out.write_all(b",")?;
+            line.push(',');
         }
-        if cell.contains([',', '"', '\n', '\r']) {
-            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
-        } else {
-            out.write_all(cell.as_bytes())?;
+        match cell.contains([',', '"', '\n', '\r']) {
+            true => line.extend(["\"", &cell.replace('"', "\"\""), "\""]),
+            false => line.push_str(cell),
         }
     }
-    out.write_all(b"\n")
+    line.push('\n');
+    line
 }

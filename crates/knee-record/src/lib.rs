@@ -72,7 +72,7 @@ pub use connection_file::{
     read_connections,
 };
 pub use control::Control;
-pub use csv::write_csv;
+pub use csv::{csv_line, write_csv};
 pub use error::Error;
 pub use evaluation::{
     Evaluation, EvaluationAgainst, EvaluationChange, EvaluationGrounds, EvaluationLine,
