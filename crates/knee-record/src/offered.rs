@@ -95,8 +95,8 @@ impl OfferedLoad {
 }
 
 /// Returns the loads in a sentence, those with the most load first; `None` without any.
-pub fn offered_in_words(loads: &[OfferedLoad]) -> Option<String> {
-    let mut loads: Vec<&OfferedLoad> = loads.iter().collect();
+pub fn offered_in_words<'l>(loads: impl IntoIterator<Item = &'l OfferedLoad>) -> Option<String> {
+    let mut loads: Vec<&OfferedLoad> = loads.into_iter().collect();
     let most = |load: &OfferedLoad| load.busiest.map_or(0.0, |span| span.part());
     let most = |load: &OfferedLoad| most(load).max(load.whole.part());
     loads.sort_by(|a, b| most(b).total_cmp(&most(a)));

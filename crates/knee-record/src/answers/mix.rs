@@ -505,7 +505,7 @@ fn noise(seeds: &[&MixSeed]) -> Option<f64> {
 /// Returns what overloads the links of a pair, in words.
 fn overload(pair: &MixPair, load: &[OfferedLoad]) -> Option<String> {
     let over = load.iter().filter(|load| load.is_overloaded() && pair.links.contains(&load.link));
-    offered_in_words(&over.cloned().collect::<Vec<_>>())
+    offered_in_words(over)
 }
 
 /// Returns the size classes of a pair, merged where one has too few transfers.

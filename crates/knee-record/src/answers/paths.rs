@@ -195,8 +195,7 @@ impl PathsOutcome {
 
     /// Returns what overloads a link, in words.
     fn overload(&self) -> Option<String> {
-        let over = self.load.iter().filter(|load| load.is_overloaded());
-        offered_in_words(&over.cloned().collect::<Vec<_>>())
+        offered_in_words(self.load.iter().filter(|load| load.is_overloaded()))
     }
 
     /// Returns the mean; infinite if a value is missing.
