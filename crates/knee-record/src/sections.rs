@@ -127,6 +127,17 @@ pub struct SizeClass {
     pub sizes: SizeRange,
 }
 
+/// Size from which transfers are compared by their throughput, bytes.
+const LARGE: u64 = 3_000_000;
+
+impl SizeClass {
+    /// Whether its transfers are compared by their throughput; smaller ones are by their completion
+    /// time.
+    pub fn is_large(&self) -> bool {
+        self.sizes.at_least >= LARGE
+    }
+}
+
 /// Returns the size classes of transfers, ascending and without gaps.
 ///
 /// Below 100 kB the start of a connection determines the completion time, above 3 MB its steady
@@ -136,8 +147,8 @@ pub fn size_classes() -> [SizeClass; 5] {
     [
         class("under 100 kB", 0, Some(100_000)),
         class("100 kB to 1 MB", 100_000, Some(1_000_000)),
-        class("1 to 3 MB", 1_000_000, Some(3_000_000)),
-        class("3 to 30 MB", 3_000_000, Some(30_000_000)),
+        class("1 to 3 MB", 1_000_000, Some(LARGE)),
+        class("3 to 30 MB", LARGE, Some(30_000_000)),
         class("30 MB and more", 30_000_000, None),
     ]
 }

@@ -15,9 +15,6 @@ use std::collections::BTreeMap;
 const BINS: f64 = 8.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = WIDTH - 26.0;
-/// Transfers of at least this many bytes are compared by throughput, smaller ones by completion
-/// time.
-const LARGE: u64 = 3_000_000;
 /// Smallest number of transfers on each side for which a size class is compared.
 const COMPARED_MIN: usize = 20;
 
@@ -223,21 +220,18 @@ fn compared(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) -> V
     let labels = [test, control].map(|flow| flow.record.label());
     let targets = labels.each_ref().map(|label| (run, label.as_str()));
     for class in size_classes() {
-        let large = class.sizes.at_least >= LARGE;
-        let (value, what) = match large {
-            true => (TransferValue::Throughput, "throughput"),
-            false => (TransferValue::Completion, "completion time"),
+        // The slow tail beside the mean.
+        let (value, what, slow) = match class.is_large() {
+            true => (TransferValue::Throughput, "throughput", (Statistic::P5, "5th percentile")),
+            false => {
+                let slow = (Statistic::P95, "95th percentile");
+                (TransferValue::Completion, "completion time", slow)
+            }
         };
         let (ours, theirs) = (values(test, class, value), values(control, class, value));
         if ours.len().min(theirs.len()) < COMPARED_MIN {
             continue;
         }
-        // The slow tail beside the mean.
-        let slow = if large {
-            (Statistic::P5, "5th percentile")
-        } else {
-            (Statistic::P95, "95th percentile")
-        };
         for (statistic, name) in [(Statistic::Mean, "mean"), slow] {
             let (window, sizes) = (Window::default(), class.sizes);
             let interval = transfer_ratio(targets, window, value, sizes, statistic);

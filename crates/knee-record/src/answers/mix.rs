@@ -6,7 +6,7 @@ mod words;
 use super::transfers::joined;
 use super::{judged, repeats_in_words};
 use crate::measures::TransferValue;
-use crate::sections::size_classes;
+use crate::sections::{SizeClass, size_classes};
 use crate::view::{RunView, Window};
 use crate::{OfferedLoad, TransferRecord, Unit, capitalised, listed, offered_in_words};
 use knee_scenario::Statistic;
@@ -16,9 +16,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Transfers of at least this many bytes are compared by throughput, smaller ones by completion
-/// time.
-const LARGE: u64 = 3_000_000;
 /// Mean number of transfers per seed below which a size class is merged with its neighbour.
 const TRANSFERS_MIN: f64 = 5.0;
 /// Part of the transfers of a class from which on the sentence says that they were cut off.
@@ -545,7 +542,7 @@ fn clearly_more<'s>(
 /// Merges neighbouring size classes until each has `enough` transfers that finished; classes
 /// compared by the same value are merged first.
 fn ranges(all: &[Tally], enough: f64) -> Vec<Range> {
-    let split = size_classes().iter().position(|class| class.sizes.at_least >= LARGE);
+    let split = size_classes().iter().position(SizeClass::is_large);
     let mut ranges: Vec<Range> = (0..all.len())
         .filter(|class| all[*class].began() > 0)
         .map(|class| (class, class))
@@ -578,7 +575,7 @@ fn row(
 ) -> Option<MixClass> {
     let sizes = size_classes();
     let (first, last) = (sizes[range.0].sizes, sizes[range.1].sizes);
-    let throughput = first.at_least >= LARGE;
+    let throughput = sizes[range.0].is_large();
     let whole = over(seeds, range, classes_of);
     let with_one = finished.is_some() || whole.both.pairs == 0;
     let values = |sums: &Sums| if throughput { sums.throughput_bps } else { sums.completion_s };
