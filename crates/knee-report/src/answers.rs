@@ -6,8 +6,7 @@ use crate::page::environment;
 use crate::{ReportError, Section, mix};
 use knee_present::words::{capitalised, time_us};
 use knee_record::{
-    Answers, Judgement, MixAnswer, MixClass, MixPair, PathsAnswer, PathsOutcome, Unit,
-    offered_in_words,
+    Answers, Judgement, MixAnswer, MixClass, PathsAnswer, PathsOutcome, Unit, offered_in_words,
 };
 use serde::Serialize;
 
@@ -59,7 +58,7 @@ struct Row {
     word: &'static str,
     class: &'static str,
     means: String,
-    sent_again: String,
+    retransmitted: String,
     queue: String,
     split: String,
     transfers: String,
@@ -162,15 +161,11 @@ fn of_mix(answer: &MixAnswer, seeds: usize) -> Mix {
         before = &class.pair;
         rows.push(row(answer, class, first));
     }
-    let said = answer.pairs.iter().zip(&answer.sentences);
-    let (overloaded, sentences): (Vec<_>, Vec<_>) =
-        said.partition(|(pair, _)| answer.overloaded.contains(&pair.name));
-    let words = |said: Vec<(&MixPair, &String)>| -> Vec<String> {
-        said.into_iter().map(|(_, sentence)| sentence.clone()).collect()
-    };
+    let words = |said: Vec<&str>| said.into_iter().map(str::to_string).collect();
+    let [overloaded, sentences] = answer.before_and_after().map(words);
     Mix {
-        overloaded: words(overloaded),
-        sentences: words(sentences),
+        overloaded,
+        sentences,
         rests_on: format!(
             "All transfers under one controller compared with all under the other: {seeds} seeds \
              each on the simulator, with the same arrivals and sizes. Ratio: {}, \
@@ -203,7 +198,7 @@ fn row(answer: &MixAnswer, of: &MixClass, first: bool) -> Row {
         word: of.effect.word(),
         class: class(of.effect),
         means: means.join(" / "),
-        sent_again: of.again(),
+        retransmitted: of.again(),
         queue: only_first(queue),
         split: of.split_ratio(),
         transfers: of.number().to_string(),

@@ -3,7 +3,7 @@
 use knee_present::words::{capitalised, time_us};
 use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::{
-    Answers, Judgement, MixAnswer, MixClass, MixPair, Paired, PairedScale, Unit, offered_in_words,
+    Answers, Judgement, MixAnswer, MixClass, Paired, PairedScale, Unit, offered_in_words,
 };
 
 /// Adds the answers, if any, before and after the figures.
@@ -73,16 +73,10 @@ fn table(answers: &Answers) -> Document {
     if let Some(load) = offered_in_words(&answers.load) {
         document = document.said(capitalised(&load) + ".").words("\n");
     }
-    // What has no verdict is said before its figures.
-    let said = mix.pairs.iter().zip(&mix.sentences);
-    let (before, after): (Vec<_>, Vec<_>) =
-        said.partition(|(pair, _)| mix.overloaded.contains(&pair.name));
-    let say = |document: Document, said: Vec<(&MixPair, &String)>| {
-        if said.is_empty() {
-            return document;
-        }
-        let sentences = said.into_iter().map(|(_, sentence)| sentence);
-        sentences.fold(document, |document, sentence| document.said(sentence)).words("\n")
+    let [before, after] = mix.before_and_after();
+    let say = |document: Document, sentences: Vec<&str>| match sentences.is_empty() {
+        true => document,
+        false => sentences.into_iter().fold(document, Document::said).words("\n"),
     };
     let document = say(document, before);
     let document = match mix.classes.is_empty() {

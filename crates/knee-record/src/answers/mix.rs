@@ -371,6 +371,16 @@ impl MixAnswer {
         }
     }
 
+    /// Returns the sentences about pairs without a verdict, which come before the figures, and those
+    /// about the others, which come after them.
+    pub fn before_and_after(&self) -> [Vec<&str>; 2] {
+        let said = self.pairs.iter().zip(&self.sentences);
+        let (before, after): (Vec<_>, Vec<_>) =
+            said.partition(|(pair, _)| self.overloaded.contains(&pair.name));
+        [before, after]
+            .map(|said| said.into_iter().map(|(_, sentence)| sentence.as_str()).collect())
+    }
+
     /// Returns the sentence about a pair on an overloaded path: the load, and what was carried.
     fn overloaded_words(&self, at: usize, seeds: usize, overload: &str) -> String {
         let pair = &self.pairs[at];
