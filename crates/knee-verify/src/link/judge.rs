@@ -95,9 +95,7 @@ impl Link {
         }
         let offer = self.offers.get_mut(name);
         (offer.may_mark, offer.must_mark) = (verdict.may_mark, verdict.must_mark);
-        offer.wait();
-        self.waiting_bytes += bytes;
-        self.waiting_packets += 1;
+        self.wait(name);
         self.promised = self.promised.max(self.service.work(time)) + work(bytes);
         if self.chooses() {
             self.make_room(name, fits, findings);
@@ -176,21 +174,27 @@ impl Link {
         let (entered, bytes) = (offer.time, offer.bytes);
         self.stop_waiting(name);
         self.judge_taken(name, begin);
-        self.done = self.done.max(self.service.work(entered)) + work(bytes);
-        let departure = match &self.service {
-            Service::Unlimited => begin,
-            service => service.when(self.done).unwrap_or(u64::MAX),
-        };
+        let departure = self.occupy(entered, bytes, begin);
         if self.head.reorder {
             self.earliest = self.earliest.max(departure.saturating_add(self.delay_at(departure)));
         }
         self.offers.get_mut(name).serve(departure, self.earliest);
         self.transmitting = Some((name, departure));
+        self.idle_since = departure;
+        true
+    }
+
+    /// Gives rate and device to a packet whose service begins. Returns its departure.
+    fn occupy(&mut self, entered: u64, bytes: u64, begin: u64) -> u64 {
+        self.done = self.done.max(self.service.work(entered)) + work(bytes);
+        let departure = match &self.service {
+            Service::Unlimited => begin,
+            service => service.when(self.done).unwrap_or(u64::MAX),
+        };
         if self.head.device.is_some() {
             self.device.push_back((departure, bytes));
         }
-        self.idle_since = departure;
-        true
+        departure
     }
 
     /// Returns when the device below the AQM has room, or `None` for never. The device takes
@@ -321,12 +325,12 @@ impl Link {
     /// Processes an outage: everything that has not departed is dropped.
     pub(super) fn go_down(&mut self, from: u64, findings: &mut Vec<Finding>) {
         self.outages += 1;
-        let mut waited = false;
+        let mut cut_off = Vec::new();
         for offer in self.offers.iter_mut() {
             let stays = match offer.served() {
                 Some((departure, _)) => departure <= from,
                 None if offer.waits() => {
-                    waited |= offer.time < from;
+                    cut_off.push((offer.time, offer.bytes));
                     false
                 }
                 None => continue,
@@ -344,7 +348,7 @@ impl Link {
                 offer.go();
             }
         }
-        if waited {
+        if self.any_waited(&cut_off, from) {
             self.watch.on_waiting_lost();
         }
         (self.waiting_bytes, self.waiting_packets) = (0, 0);
@@ -356,6 +360,24 @@ impl Link {
         self.device.clear();
         self.earliest = 0;
         self.idle_since = self.idle_since.min(from);
+    }
+
+    /// Returns whether any of these packets, by entry and bytes, had to wait before `until`. Which
+    /// of them were in service is unknown where the link chooses, but until one has to wait there
+    /// is nothing to choose.
+    fn any_waited(&mut self, packets: &[(u64, u64)], until: u64) -> bool {
+        packets.iter().take_while(|(entered, _)| *entered < until).any(|&(entered, bytes)| {
+            let begin = self.begins(entered).unwrap_or(u64::MAX);
+            self.occupy(entered, bytes, begin);
+            begin > entered
+        })
+    }
+
+    pub(super) fn wait(&mut self, name: u64) {
+        let offer = self.offers.get_mut(name);
+        offer.wait();
+        self.waiting_packets += 1;
+        self.waiting_bytes += offer.bytes;
     }
 
     pub(super) fn stop_waiting(&mut self, name: u64) {

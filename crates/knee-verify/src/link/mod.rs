@@ -241,8 +241,11 @@ impl Link {
             return false;
         }
         while self.next < self.offers.end() && self.offers.get(self.next).time < outage {
-            self.pass_gate(self.next, findings);
-            self.offers.get_mut(self.next).go();
+            if self.pass_gate(self.next, findings) {
+                self.wait(self.next);
+            } else {
+                self.offers.get_mut(self.next).go();
+            }
             self.next += 1;
         }
         for name in self.offers.first()..self.next {
@@ -264,7 +267,12 @@ impl Link {
         while !self.offers.get(self.head_name).waits() {
             self.head_name += 1;
         }
-        let entered = self.offers.get(self.head_name).time;
+        self.begins(self.offers.get(self.head_name).time)
+    }
+
+    /// Returns when the service of a packet begins that entered at this time and comes next, or
+    /// `None` for never.
+    fn begins(&mut self, entered: u64) -> Option<u64> {
         if self.head.device.is_some() {
             return self.device_room().map(|room| room.max(entered));
         }

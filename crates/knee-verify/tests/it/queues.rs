@@ -330,8 +330,35 @@ fn dualpi2_signals_only_once_something_has_waited() {
     finds(link, false, &behind(Dropped(MS, "aqm")), &[]);
     finds(link, true, &behind(Marked(2 * MS)), &[]);
     finds(link, false, &behind(Marked(2 * MS)), &[Rule::Mark]);
-    // What waited is cut off by an outage; the probability stays.
-    let link = format!("{link},down_ns=700000-4000000");
-    let cut = [0, 500_000].map(|entry| (entry, Dropped(700_000, "down")));
-    finds(&link, false, &[cut[0], cut[1], (5 * MS, Dropped(5 * MS, "aqm"))], &[]);
+}
+
+/// An outage cuts off packets, so that they are never known to have been taken; then a packet that
+/// finds the link idle is dropped. RFC 9332, appendix A: the probability stays above zero if any
+/// had waited; one in service had not.
+#[test]
+fn dualpi2_remembers_what_waited_before_an_outage() {
+    let rules = |link: &str, before: &[(u64, Fate)], cut_off: &[u64]| {
+        let down = |entry: &u64| (*entry, Dropped(1_500_000, "down"));
+        let mut packets = before.to_vec();
+        packets.extend(cut_off.iter().map(down));
+        packets.push((5 * MS, Dropped(5 * MS, "aqm")));
+        let log = log(&format!("aqm=dualpi2,target_ns=15000000,{link}"), false, &packets);
+        let log = if link.contains("trace") { log.replace("rate_bps=12000000,", "") } else { log };
+        let report = check(log.as_bytes()).expect("well formed");
+        report.violations.iter().map(|violation| violation.rule).collect::<Vec<_>>()
+    };
+    let link = "down_ns=1500000-4000000";
+    assert_eq!(rules(link, &[], &[MS]), [Rule::Drop]);
+    assert_eq!(rules(link, &[], &[MS, 1_200_000]), []);
+    // One that departed had been in service until a millisecond.
+    let before = [(0, Leaves(MS))];
+    assert_eq!(rules(link, &before, &[500_000]), []);
+    assert_eq!(rules(link, &before, &[1_200_000]), [Rule::Drop]);
+    // Until an opportunity comes, the device holds two; a third waits for it above.
+    let link = "trace_ms=7;9,device_packets=2,down_ns=1500000-4000000";
+    assert_eq!(rules(link, &[], &[0, MS]), [Rule::Drop]);
+    assert_eq!(rules(link, &[], &[0, MS, MS + 1]), []);
+    // Without a device all wait for it.
+    let link = "trace_ms=5;9,down_ns=1500000-4000000";
+    assert_eq!(rules(link, &[], &[MS]), []);
 }
