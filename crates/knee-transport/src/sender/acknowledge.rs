@@ -94,7 +94,7 @@ impl Sender {
             }
             _ => match details {
                 Some(details) => self.take_detailed(now, ack, details, &mut sample),
-                None => self.take_any(now, ack, None, suspicious, &mut sample),
+                None => self.take_any(now, ack, None, &mut sample),
             },
         };
         let Learnt { newest, advanced, restarts, look_again } = learnt;
@@ -151,7 +151,7 @@ impl Sender {
     ) -> Learnt {
         match self.next_sacked(ack, details) {
             Some(number) => self.take_next_sacked(now, ack, number, sample),
-            None => self.take_any(now, ack, Some(details), true, sample),
+            None => self.take_any(now, ack, Some(details), sample),
         }
     }
 
@@ -162,7 +162,6 @@ impl Sender {
         now: Time,
         ack: &Ack,
         details: Option<&AckDetails>,
-        suspicious: bool,
         sample: &mut Sample,
     ) -> Learnt {
         let prior_delivered = self.sampler.delivered;
@@ -189,11 +188,7 @@ impl Sender {
         sample.rtt = self.measure_rtt(now, ack, &progress);
         sample.ack_delayed = self.maybe_delayed(&progress, sample);
         self.update_minimum_rtt(now, sample);
-        let look_again = if suspicious || !progress.advanced {
-            self.recover(now, ack, &progress, sample)
-        } else {
-            None
-        };
+        let look_again = self.recover(now, ack, &progress, sample);
         let Progress { newest, advanced, sacked_sent_at, .. } = progress;
         let restarts =
             advanced || sacked_sent_at.is_some_and(|(oldest, _)| self.precedes_first(oldest));
@@ -228,11 +223,8 @@ impl Sender {
     #[cold]
     pub(super) fn note_filled_hole(&mut self, now: Time, late: u32, acknowledged: u32) {
         let sacked = self.highest_sacked;
-        self.note_reordering(
-            now,
-            late,
-            if after(sacked, acknowledged) { sacked } else { acknowledged },
-        );
+        let end = if after(sacked, acknowledged) { sacked } else { acknowledged };
+        self.note_reordering(now, late, end);
     }
 
     /// Widens or narrows RACK's reordering window if that is due.

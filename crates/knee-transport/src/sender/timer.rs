@@ -235,10 +235,13 @@ impl Sender {
         self.probe_due = false;
         self.first_due = true;
         if new_episode {
-            let first = self.board.first();
-            let restores = true;
-            self.undo =
-                Undo { possible: undoable, restores, first, unconfirmed, ..Undo::default() };
+            self.undo = Undo {
+                possible: undoable,
+                restores: true,
+                first: self.board.first(),
+                unconfirmed,
+                ..Undo::default()
+            };
         }
         self.begin_period();
         self.announce_reduction = self.ecn;
