@@ -3,6 +3,7 @@
 use knee_random::{below, log_normal, pareto};
 use knee_units::Packed;
 use rand_chacha::ChaCha8Rng;
+use std::f64::consts::SQRT_2;
 use std::sync::Arc;
 
 /// A distribution of sizes in bytes.
@@ -37,6 +38,8 @@ impl Sizes {
     pub fn mean(&self) -> f64 {
         match *self {
             Sizes::Fixed(bytes) => bytes.max(1) as f64,
+            // Without spread, all are of one size.
+            Sizes::LogNormal { median, sigma: 0.0, max } => median.min(max) as f64,
             Sizes::LogNormal { median, sigma, max } => {
                 let (median, max) = (median as f64, max as f64);
                 // Larger draws count as the maximum: E min(X, max).
@@ -88,26 +91,9 @@ fn pareto_mean(min: f64, shape: f64, max: f64) -> f64 {
     shape * min * integral / whole
 }
 
-/// Returns the probability that a standard normal number is below `x`: the complementary error
-/// function of Numerical Recipes (second edition, section 6.2), relative error below 1.2e-7.
+/// Returns the probability that a standard normal number is below `x`.
 fn normal_below(x: f64) -> f64 {
-    const TERMS: [f64; 10] = [
-        -1.265_512_23,
-        1.000_023_68,
-        0.374_091_96,
-        0.096_784_18,
-        -0.186_288_06,
-        0.278_868_07,
-        -1.135_203_98,
-        1.488_515_87,
-        -0.822_152_23,
-        0.170_872_77,
-    ];
-    let z = x.abs() / std::f64::consts::SQRT_2;
-    let t = 1.0 / (1.0 + 0.5 * z);
-    let sum = TERMS.iter().rev().fold(0.0, |sum, term| sum * t + term);
-    let beyond = 0.5 * t * (sum - z * z).exp();
-    if x > 0.0 { 1.0 - beyond } else { beyond }
+    0.5 * libm::erfc(-x / SQRT_2)
 }
 
 /// Rounds to whole bytes; the cast saturates.
@@ -137,6 +123,8 @@ mod tests {
         let observed: Packed = [10, 1_000, 1_000_000].into_iter().collect();
         let all = [
             Sizes::Fixed(1_448),
+            log_normal(0.0, 30_000),
+            log_normal(0.0, 40_000),
             log_normal(1.0, 300_000),
             log_normal(2.2, 100_000_000),
             log_normal(2.2, 40_000),
