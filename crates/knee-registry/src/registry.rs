@@ -207,7 +207,7 @@ impl<B: Build> Registry<B> {
     /// The errors of [`check`](Self::check).
     pub fn resolve(&self, selection: &Selection) -> Result<(&Entry<B>, Settings), SelectionError> {
         let (entry, settings) = match self.found(&selection.name) {
-            Some(entry) => (entry, entry.settings(selection)?),
+            Some(entry) => (entry, entry.settings(None, selection)?),
             None => self.table.resolve(selection)?,
         };
         B::check(entry, &settings)?;

@@ -20,9 +20,16 @@ pub struct Entry<B> {
 }
 
 impl<B> Entry<B> {
-    /// Returns the settings that `selection` of this algorithm gives.
-    pub(crate) fn settings(&self, selection: &Selection) -> Result<Settings, SelectionError> {
+    /// Returns the settings that `selection` of this algorithm, or of a preset of it, gives.
+    pub(crate) fn settings(
+        &self,
+        preset: Option<&Preset>,
+        selection: &Selection,
+    ) -> Result<Settings, SelectionError> {
         let mut settings = Settings::defaults(self.parameters);
+        for (name, value) in preset.into_iter().flat_map(|p| p.parameters) {
+            settings.set_text(name, value);
+        }
         for (name, value) in &selection.parameters {
             settings.set(&selection.name, name, value)?;
         }
@@ -84,14 +91,7 @@ impl<B> Table<B> {
     /// If the name or a parameter is unknown, or a value is of the wrong kind or out of range.
     pub fn resolve(&self, selection: &Selection) -> Result<(&Entry<B>, Settings), SelectionError> {
         let (entry, preset) = self.find(&selection.name)?;
-        let mut settings = Settings::defaults(entry.parameters);
-        for (name, value) in preset.into_iter().flat_map(|p| p.parameters) {
-            settings.set_text(name, value);
-        }
-        for (name, value) in &selection.parameters {
-            settings.set(&selection.name, name, value)?;
-        }
-        Ok((entry, settings))
+        Ok((entry, entry.settings(preset, selection)?))
     }
 
     /// Checks whether [`resolve`](Self::resolve) would accept `selection`.
