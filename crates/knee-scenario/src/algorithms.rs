@@ -1,5 +1,6 @@
 //! Algorithms that a scenario can select by name.
 
+use crate::source::file_name;
 use knee_cc::Entry;
 use knee_registry::SelectionError;
 use std::collections::BTreeMap;
@@ -134,7 +135,7 @@ impl ClassFile {
         bytes: Arc<[u8]>,
         place: Option<PathBuf>,
     ) -> ClassFile {
-        let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        let last = file_name(file);
         let name = class.map_or_else(|| last.to_string(), |class| format!("{last}:{class}"));
         ClassFile { name, class: class.map(str::to_string), bytes, place }
     }

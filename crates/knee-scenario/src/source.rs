@@ -386,3 +386,8 @@ pub(crate) fn beside(folder: &str, name: &str) -> String {
 pub(crate) fn folder_of(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
+
+/// Returns a file's name without its folder, on any host.
+pub(crate) fn file_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}

@@ -7,7 +7,7 @@ use crate::algorithms::{Algorithms, class_file};
 use crate::file::{Choice, ControllerFile, FLOWS_MAX, FlowFile, ScenarioFile, SelectionFile};
 use crate::model::Flow;
 use crate::read::{At, Optional, Whole};
-use crate::source::Reading;
+use crate::source::{Reading, file_name};
 use crate::streams::jitter_stream;
 use crate::tree::Span;
 use crate::workload;
@@ -127,8 +127,7 @@ fn name(flow: &mut FlowFile, span: Span, known: &mut BTreeSet<String>, reading: 
 /// file's without its folder and ending.
 fn controller_name(name: &str) -> &str {
     let Some((file, class)) = class_file(name) else { return name };
-    let stem = || file.rsplit(['/', '\\']).next().unwrap_or(file).trim_end_matches(".py");
-    class.unwrap_or_else(stem)
+    class.unwrap_or_else(|| file_name(file).trim_end_matches(".py"))
 }
 
 /// Returns the number of flows; zero if the scenario has too many.

@@ -2,7 +2,7 @@
 
 use crate::model::InputFile;
 use crate::read::At;
-use crate::source::{Reading, beside};
+use crate::source::{Reading, beside, file_name};
 use knee_link::Trace;
 use knee_registry::SelectionError;
 use knee_units::foreign_format;
@@ -191,7 +191,7 @@ impl<'f> Inputs<'f> {
         if let Some(known) = self.files.iter().find(|file| file.written == written) {
             return known.name.clone();
         }
-        let last = written.rsplit(['/', '\\']).next().unwrap_or(written);
+        let last = file_name(written);
         let taken = |name: &str| self.files.iter().any(|file| file.name == name);
         let numbered = (2..).map(|number| format!("{INPUTS}/{number}-{last}"));
         let free =

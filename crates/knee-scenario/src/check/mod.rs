@@ -26,7 +26,7 @@ pub(crate) use study::study;
 use crate::file::{ScenarioFile, TransportFile};
 use crate::model::{Flow, Scenario};
 use crate::read::{At, Named, Optional, Required, Value};
-use crate::source::Reading;
+use crate::source::{Reading, file_name};
 use crate::tree::{self, Kind, Node, Span};
 use claims::Names;
 use knee_registry::did_you_mean;
@@ -198,9 +198,9 @@ fn refuse_text(
 ) {
     if let Some(format) = knee_workload::log_format(text) {
         let end = text.find('\n').unwrap_or(text.len());
-        let file = name.rsplit('/').next().unwrap_or(name);
         let message = format!("this is an access log ({format}), not a scenario");
-        let help = format!("name it in a mix of a scenario: sizes = {{ log = \"{file}\" }}");
+        let help =
+            format!("name it in a mix of a scenario: sizes = {{ log = \"{}\" }}", file_name(name));
         return reading.problem(Span { start: base, end: base + end }, message, help);
     }
     let many = errors.len() > tree::SYNTAX_ERRORS_MAX;
