@@ -1,8 +1,7 @@
 //! Many comparisons made together, of which several may be real: a limit on the part of those called
 //! different that are not.
 
-use crate::student::quantile;
-use crate::{LEVEL, Paired, PairedScale};
+use crate::{LEVEL, Paired};
 
 /// Corrects comparisons so that of those that [differ](Paired::differs) at most one in twenty is
 /// expected to be chance (Benjamini and Hochberg, "Controlling the false discovery rate", Journal of
@@ -32,28 +31,8 @@ pub fn false_discovery<'c>(comparisons: impl IntoIterator<Item = &'c mut Paired>
         }
     }
     let level = LEVEL * differing.max(1) as f64 / count.max(1) as f64;
-    all.into_iter().for_each(|compared| widen(compared, level));
+    all.into_iter().for_each(|compared| compared.set_level(level));
     count
-}
-
-/// Replaces a 95 % interval by one of another level.
-fn widen(compared: &mut Paired, level: f64) {
-    let Paired { low: Some(low), high: Some(high), estimate: Some(estimate), .. } = *compared
-    else {
-        return;
-    };
-    let times = quantile(level, compared.pairs - 1) / quantile(LEVEL, compared.pairs - 1);
-    let (low, high) = match compared.scale {
-        PairedScale::Ratio => {
-            let half = (high / low).ln() / 2.0 * times;
-            (estimate * (-half).exp(), estimate * half.exp())
-        }
-        _ => {
-            let half = (high - low) / 2.0 * times;
-            (estimate - half, estimate + half)
-        }
-    };
-    (compared.low, compared.high) = (Some(low), Some(high));
 }
 
 #[cfg(test)]

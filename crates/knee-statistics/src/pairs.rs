@@ -208,12 +208,17 @@ impl Paired {
     /// is below 5 %.
     fn correct(&mut self, factor: f64) {
         self.p_corrected = self.p_value.map(|p| (p * factor).min(1.0));
+        self.set_level(LEVEL / factor.max(1.0));
+    }
+
+    /// Replaces the interval by the one that misses the truth with probability `level`.
+    pub(crate) fn set_level(&mut self, level: f64) {
         let (Some(spread), Some(estimate), Some(mean)) = (self.spread, self.estimate, self.mean)
         else {
             return;
         };
         let error = spread / (self.pairs as f64).sqrt();
-        let half = quantile(LEVEL / factor.max(1.0), self.pairs - 1) * error;
+        let half = quantile(level, self.pairs - 1) * error;
         let ends = match self.scale {
             PairedScale::Ratio => (estimate * (-half).exp(), estimate * half.exp()),
             _ => (estimate - half * mean, estimate + half * mean),

@@ -46,7 +46,7 @@ impl Advice {
         }
         match (compared.scale, compared.spread) {
             (PairedScale::Order, _) => self.unanimous(compared),
-            (_, None) => (2..=REPEATS_MAX).find(|pairs| 2.0 * power(0.25, *pairs) < self.level),
+            (_, None) => self.first_below(0.25),
             (_, Some(spread)) => {
                 let size = compared.relative(compared.estimate)?.abs();
                 let margin = compared.on_scale(margin);
@@ -59,7 +59,13 @@ impl Advice {
     /// Returns the repeats for a sign test if all pairs point in one direction.
     fn unanimous(&self, compared: &Paired) -> Option<u64> {
         let one_way = compared.more.min(compared.less) == 0 && !compared.is_same();
-        one_way.then(|| (2..=REPEATS_MAX).find(|pairs| 2.0 * power(0.5, *pairs) < self.level))?
+        one_way.then(|| self.first_below(0.5))?
+    }
+
+    /// Returns the repeats after which all pairs agreeing by chance, each with this probability,
+    /// is significant.
+    fn first_below(&self, chance: f64) -> Option<u64> {
+        (2..=REPEATS_MAX).find(|pairs| 2.0 * chance.powf(*pairs as f64) < self.level)
     }
 
     /// Returns the repeats needed if `pairs` pairs of runs have the spread `spread`, the standard
@@ -75,10 +81,6 @@ impl Advice {
         let enough = self.spreads.iter().find(|(_, most)| spread <= *most);
         enough.map(|(repeats, _)| *repeats)
     }
-}
-
-fn power(of: f64, exponent: u64) -> f64 {
-    of.powi(i32::try_from(exponent).unwrap_or(i32::MAX))
 }
 
 /// Returns the 0.2 quantile of the chi-squared distribution by Wilson and Hilferty's cube. It is
