@@ -30,8 +30,8 @@ pub(crate) struct Ended {
     pub send_buffer_limited_us: u64,
     /// Smallest RTT; `None` if not measured.
     pub rtt_min_us: Option<f64>,
-    /// Whether it left data undelivered.
-    pub is_unfinished: bool,
+    /// Whether it left data undelivered; `None` if not known.
+    pub is_unfinished: Option<bool>,
 }
 
 /// Size class, which determines the measure of a connection.
@@ -76,8 +76,9 @@ impl Kind {
 pub struct Cell {
     /// Number of connections.
     pub connections: u64,
-    /// Number of them that ended with data that the other end had not acknowledged.
-    pub unfinished: u64,
+    /// Number of them that ended with data that the other end had not acknowledged; `None` unless
+    /// it is known of all.
+    pub unfinished: Option<u64>,
     /// Payload acknowledged.
     pub acked_bytes: u64,
     /// Payload sent, retransmissions included.
@@ -103,8 +104,8 @@ pub struct Cell {
 impl Cell {
     /// Adds a connection with a weight.
     pub(crate) fn add(&mut self, ended: &Ended, weight: u64) {
-        self.connections += weight;
-        self.unfinished += weight * u64::from(ended.is_unfinished);
+        let unfinished = ended.is_unfinished.map(|is_unfinished| weight * u64::from(is_unfinished));
+        self.count(weight, unfinished);
         self.acked_bytes += weight * ended.acked_bytes;
         self.sent_bytes += weight * ended.sent_bytes;
         self.retransmitted_bytes += weight * ended.retransmitted_bytes;
@@ -124,8 +125,7 @@ impl Cell {
 
     /// Adds the connections of another cell.
     pub fn merge(&mut self, other: &Cell) {
-        self.connections += other.connections;
-        self.unfinished += other.unfinished;
+        self.count(other.connections, other.unfinished);
         self.acked_bytes += other.acked_bytes;
         self.sent_bytes += other.sent_bytes;
         self.retransmitted_bytes += other.retransmitted_bytes;
@@ -138,9 +138,19 @@ impl Cell {
         self.rtt_min_us.merge(&other.rtt_min_us);
     }
 
-    /// Fraction of the connections that ended with undelivered data; `None` without connections.
+    fn count(&mut self, connections: u64, unfinished: Option<u64>) {
+        self.unfinished = match (self.connections, connections) {
+            (0, _) => unfinished,
+            (_, 0) => self.unfinished,
+            _ => self.unfinished.zip(unfinished).map(|(own, more)| own + more),
+        };
+        self.connections += connections;
+    }
+
+    /// Fraction of the connections that ended with undelivered data; `None` if it is not known.
     pub fn unfinished_ratio(&self) -> Option<f64> {
-        (self.connections > 0).then(|| self.unfinished as f64 / self.connections as f64)
+        let unfinished = self.unfinished? as f64;
+        (self.connections > 0).then(|| unfinished / self.connections as f64)
     }
 
     /// Retransmitted fraction of the payload sent; `None` if nothing was sent.

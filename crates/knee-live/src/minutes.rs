@@ -81,7 +81,7 @@ pub(crate) fn write(path: &Path, minutes: &[Minute]) -> Result<(), Error> {
         texts("arm", &|row| row.1.arm.to_string()),
         integers("observed_ns", |row| row.0.observed_ns),
         integers("connections", |row| row.2.connections),
-        integers("unfinished", |row| row.2.unfinished),
+        integers("unfinished", |row| row.2.unfinished.unwrap_or(0)),
         integers("lost_reports", |row| row.0.lost),
         integers("acked_bytes", |row| row.2.acked_bytes),
         integers("sent_bytes", |row| row.2.sent_bytes),
@@ -240,7 +240,8 @@ impl Read<'_> {
         let sketch = |text: &str| Sketch::parse(text).ok_or(format!("{text:?} is not a sketch"));
         let cell = Cell {
             connections,
-            unfinished,
+            // Earlier versions wrote neither.
+            unfinished: (observed_ns > 0).then_some(unfinished),
             acked_bytes,
             sent_bytes,
             retransmitted_bytes,
@@ -264,7 +265,7 @@ mod tests {
     use crate::cells::Ended;
 
     fn minute(unix_ns: u64, lost: u64, ended: &[(&str, &str, Ended)]) -> Minute {
-        let mut minute = Minute { unix_ns, lost, ..Minute::default() };
+        let mut minute = Minute { unix_ns, observed_ns: MINUTE_NS, lost, ..Minute::default() };
         for (group, controller, ended) in ended {
             let arm = if *controller == "bbr" { "treated" } else { "" };
             minute.cells.add((*group).into(), (*controller).into(), arm.into(), ended);
@@ -277,7 +278,8 @@ mod tests {
     fn minutes_are_read_as_they_were_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("minutes-1.parquet");
-        let large = Ended { acked_bytes: 5_000_000, busy_us: 80_000, ..Ended::default() };
+        let silent = Ended { is_unfinished: Some(false), ..Ended::default() };
+        let large = Ended { acked_bytes: 5_000_000, busy_us: 80_000, ..silent };
         let small = Ended {
             acked_bytes: 12_345,
             sent_bytes: 13_805,
@@ -285,10 +287,9 @@ mod tests {
             timeouts: 1,
             busy_us: 21_000,
             rtt_min_us: Some(20_125.0),
-            is_unfinished: true,
+            is_unfinished: Some(true),
             ..Ended::default()
         };
-        let silent = Ended::default();
         let minutes = vec![
             minute(60_000_000_000, 0, &[("a", "bbr", large), ("a", "", small), ("", "", silent)]),
             Minute { observed_ns: 25_000_000_000, ..minute(120_000_000_000, 3, &[]) },
@@ -302,5 +303,27 @@ mod tests {
             minutes.iter().map(part).collect::<Vec<_>>()
         };
         assert_eq!(parts(&again), parts(&minutes));
+    }
+
+    /// Files without the columns, which read as zeros, do not say that every connection finished;
+    /// nor do they together with others.
+    #[test]
+    fn earlier_versions_did_not_count_unfinished_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("minutes-1.parquet");
+        let ended = Ended { is_unfinished: Some(true), ..Ended::default() };
+        let old = Minute { observed_ns: 0, ..minute(60_000_000_000, 0, &[("a", "bbr", ended)]) };
+        let new = minute(120_000_000_000, 0, &[("a", "bbr", ended)]);
+        write(&path, &[old, new]).unwrap();
+        let (mut all, mut each) = (Cell::default(), Vec::new());
+        read(&path, |minute| {
+            for (_, cell) in minute.cells.iter() {
+                each.push(cell.unfinished_ratio());
+                all.merge(cell);
+            }
+        })
+        .unwrap();
+        assert_eq!(each, [None, Some(1.0)]);
+        assert_eq!((all.connections, all.unfinished_ratio()), (2, None));
     }
 }

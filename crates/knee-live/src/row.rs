@@ -34,7 +34,7 @@ pub(crate) fn heard(info: &TcpInfo) -> Ended {
         receive_limited_us: info.receive_limited_us.unwrap_or(0),
         send_buffer_limited_us: info.send_buffer_limited_us.unwrap_or(0),
         rtt_min_us: info.min_rtt().map(|rtt| rtt.as_nanos() as f64 / 1e3),
-        is_unfinished: info.outstanding_bytes() > 0,
+        is_unfinished: Some(info.outstanding_bytes() > 0),
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
         receive_limited_us: us(row.receive_limited_ns),
         send_buffer_limited_us: us(row.send_buffer_limited_ns),
         rtt_min_us: row.rtt_min_ns.map(|ns| ns as f64 / 1e3),
-        is_unfinished: false,
+        is_unfinished: None,
     }
 }
 

@@ -85,7 +85,7 @@ pub struct ObservedCell {
     /// Number of connections.
     pub connections: u64,
     /// Of these, connections that ended with data that the other end had not acknowledged; null
-    /// where only rows are counted, which do not say so.
+    /// where only rows are counted, which do not say so, or files of versions that did not.
     #[serde(default)]
     pub unfinished: Option<u64>,
     /// Payload acknowledged.

@@ -175,8 +175,7 @@ fn providers(gathered: &Gathered) -> Vec<ObservedProvider> {
             let mut all = small.clone();
             all.merge(&large);
             let network = at.map(|at| table.network(at));
-            // From rows.
-            let told = |cell, class| ObservedCell { unfinished: None, ..told(cell, "", class, "") };
+            let told = |cell, class| told(cell, "", class, "");
             ObservedProvider {
                 asn: network.map(|(number, _)| number),
                 name: network.map_or("", |(_, name)| name).to_string(),
@@ -273,7 +272,7 @@ fn told(cell: &Cell, group: &str, class: &str, controller: &str) -> ObservedCell
         class: class.to_string(),
         controller: controller.to_string(),
         connections: cell.connections,
-        unfinished: Some(cell.unfinished),
+        unfinished: cell.unfinished,
         acked_bytes: cell.acked_bytes,
         sent_bytes: cell.sent_bytes,
         retransmitted_bytes: cell.retransmitted_bytes,
