@@ -4,7 +4,7 @@ use crate::confidence::{ConfidenceSequence, mean_and_deviation};
 use crate::covariate::Covariate;
 use crate::design::sample_ratio_is_off;
 use crate::evidence::Evidence;
-use crate::guard::{Guarded, Guards, Worse};
+use crate::guard::{Guard, Guarded, Guards, Worse};
 use crate::power::smallest_effect;
 
 /// Maximum share of lost records for a valid verdict: losses are biased towards busy times.
@@ -210,8 +210,19 @@ impl Trial {
     /// probability of 0.8 or more, if they vary as blocks under A do; see
     /// [`smallest_effect`](crate::smallest_effect).
     pub fn smallest_planned(&self) -> Option<f64> {
-        let TrialSettings { scale, planned, groups, .. } = self.settings;
-        smallest_effect(scale, scale, planned * groups.max(1), self.threshold())
+        let scale = self.settings.scale;
+        smallest_effect(scale, scale, self.planned_differences(), self.threshold())
+    }
+
+    /// Returns the smallest harm that stops the planned experiment with a probability of 0.8 or
+    /// more; see [`Guard::smallest_in`].
+    pub fn smallest_harm_planned(&self, guard: &Guard) -> Option<f64> {
+        guard.smallest_in(self.planned_differences())
+    }
+
+    /// Number of differences in the planned triples: each group contributes one.
+    fn planned_differences(&self) -> usize {
+        self.settings.planned * self.settings.groups.max(1)
     }
 
     /// Returns the same for the triples so far, by their own variation.

@@ -451,7 +451,7 @@ fn tell_visible(policy: &Policy, timeline: &Timeline, blocks: &[Block]) {
         };
         let speed = change(-speed, None).shown;
         let harms = trial.guards().each().map(|(harm, guard)| {
-            let least = guard.smallest_in(trial.planned());
+            let least = trial.smallest_harm_planned(guard);
             let least = least.map_or("nothing".to_string(), |by| amount(harm, by).shown);
             format!("{} {least}", verdicts::name(harm))
         });

@@ -85,16 +85,7 @@ fn document(rehearsed: &Rehearsed, planned: u64) -> Document {
         sizes: class.sizes,
         trial: &class.trial,
     });
-    document
-        .words("\nWhat the experiment could have seen:\n")
-        .table(verdicts::visible(&shown.collect::<Vec<_>>()))
-        .said(verdicts::VISIBLE)
-        .words("\nHalf and half: shows who takes from whom, not which is better\n")
-        .table(halves(classes))
-        .said(
-            "Split test: transfers under B against those under A beside them. Neighbours: what \
-             those under A lose or gain beside B.",
-        )
+    verdicts::beside(document, ["traffic", "transfers"], &shown.collect::<Vec<_>>())
 }
 
 fn verdicts(classes: &[RehearsedClass]) -> Table {
@@ -124,19 +115,6 @@ fn verdicts(classes: &[RehearsedClass]) -> Table {
         table.row_with(2, mood(verdict), cells);
     }
     table
-}
-
-fn halves(classes: &[RehearsedClass]) -> Table {
-    let heads = [text("traffic"), text("objects"), number("split test"), number("neighbours")];
-    let rows = classes.iter().map(|class| {
-        [
-            Cell::from(class.traffic.as_str()),
-            class.sizes.into(),
-            effect(class.trial.naive()),
-            effect(class.trial.neighbours()),
-        ]
-    });
-    Table::new(heads).called("halves").with_rows(rows)
 }
 
 /// What limits the result.

@@ -1,6 +1,6 @@
 //! Verdicts of experiments in words, and the tables that rehearsals and experiments on hosts share.
 
-use knee_present::{Cell, Mood, Table, number, text};
+use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_statistics::Judgement;
 use knee_steer::{Effect, Guarded, Trial, Verdict};
 
@@ -111,9 +111,33 @@ pub struct Shown<'t> {
     pub trial: &'t Trial,
 }
 
+/// Adds what the experiments could have seen, and who takes from whom. `of` heads the column of
+/// traffic or groups; `what` is compared.
+pub fn beside(document: Document, [of, what]: [&str; 2], all: &[Shown<'_>]) -> Document {
+    document
+        .words("\nWhat the experiment could have seen:\n")
+        .table(visible(all))
+        .said(VISIBLE)
+        .words("\nHalf and half: shows who takes from whom, not which is better\n")
+        .table(halves(of, all))
+        .said(format!(
+            "Split test: {what} under B against those under A beside them. Neighbours: what those \
+             under A lose or gain beside B."
+        ))
+}
+
+fn halves(of: &str, all: &[Shown<'_>]) -> Table {
+    let heads = [text(of), text("objects"), number("split test"), number("neighbours")];
+    let row = |one: &Shown<'_>| {
+        let (split, neighbours) = (one.trial.naive(), one.trial.neighbours());
+        [Cell::from(one.of), one.sizes.into(), effect(split), effect(neighbours)]
+    };
+    Table::new(heads).called("halves").with_rows(all.iter().map(row))
+}
+
 /// Returns the smallest effect and harms that the experiment shows: by its plan, and by the triples
 /// so far. Guards other than that of unfinished transfers are those of all sizes together.
-pub fn visible(all: &[Shown<'_>]) -> Table {
+fn visible(all: &[Shown<'_>]) -> Table {
     let mut table = Table::new([
         text("traffic"),
         text("objects"),
@@ -149,7 +173,6 @@ pub fn visible(all: &[Shown<'_>]) -> Table {
 }
 
 fn guard_rows(table: &mut Table, one: &Shown<'_>, is_shown: impl Fn(Guarded) -> bool) {
-    let planned = one.trial.planned();
     for (harm, guard) in one.trial.guards().each().filter(|(harm, _)| is_shown(*harm)) {
         let cell = |value: Option<f64>| value.map_or("nothing".into(), |by| amount(harm, by));
         table.row([
@@ -158,14 +181,14 @@ fn guard_rows(table: &mut Table, one: &Shown<'_>, is_shown: impl Fn(Guarded) -> 
             name(harm).into(),
             guard.mean().map_or_else(Cell::default, |by| amount(harm, by)),
             amount(harm, guard.margin()),
-            cell(guard.smallest_in(planned)),
+            cell(one.trial.smallest_harm_planned(guard)),
             cell(guard.smallest_so_far()),
         ]);
     }
 }
 
 /// What the columns of [`visible`] mean.
-pub const VISIBLE: &str = "Visible: the smallest effect or harm that is seen in four of five \
+const VISIBLE: &str = "Visible: the smallest effect or harm that is seen in four of five \
                            experiments; a smaller one may be there unseen. As planned: in all \
                            triples, by the noise of the blocks before the first. So far: by that of \
                            the triples. Four times as many triples show half as much.";

@@ -264,6 +264,20 @@ fn faster_for_leaving_transfers_unfinished_is_not_better() {
     assert_eq!(run(0.0099), Verdict::More);
 }
 
+/// Each group of a triple is a difference of its own, to a guard as to the effect.
+#[test]
+fn a_guard_sees_as_much_in_groups_as_in_triples() {
+    let cut = |share: f64| Costs::new(Some(share), None, None, None);
+    let seen = |planned, groups| {
+        let guards = Guards::new(&[[cut(0.0), cut(0.02)]]);
+        let trial = Trial::new(TrialSettings { planned, groups, ..settings(guards) });
+        let (_, guard) = trial.guards().each().next().unwrap();
+        trial.smallest_harm_planned(guard).unwrap()
+    };
+    assert_eq!(seen(8, 3), seen(24, 1));
+    assert!(seen(8, 3) < seen(8, 1));
+}
+
 /// An arm that exceeds its margin of half a point by three points is stopped, although it is
 /// faster; within the margin it continues.
 #[test]

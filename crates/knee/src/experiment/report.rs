@@ -351,23 +351,5 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
         sizes: CLASSES[one.class].1,
         trial: &one.trial,
     });
-    let halves = [text("group"), text("objects"), number("split test"), number("neighbours")];
-    let halves = Table::new(halves).called("halves").with_rows(named.iter().map(|(group, one)| {
-        [
-            Cell::from(group),
-            CLASSES[one.class].1.into(),
-            effect(one.trial.naive()),
-            effect(one.trial.neighbours()),
-        ]
-    }));
-    document
-        .words("\nWhat the experiment could have seen:\n")
-        .table(verdicts::visible(&shown.collect::<Vec<_>>()))
-        .said(verdicts::VISIBLE)
-        .words("\nHalf and half: shows who takes from whom, not which is better\n")
-        .table(halves)
-        .said(
-            "Split test: connections under B against those under A beside them. Neighbours: what \
-             those that keep A lose or gain beside B.",
-        )
+    verdicts::beside(document, ["group", "connections"], &shown.collect::<Vec<_>>())
 }
