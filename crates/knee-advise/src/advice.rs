@@ -148,13 +148,8 @@ impl Prediction {
         }
         match self.gain {
             // What finishes faster for leaving more unfinished is no gain.
-            Gain { low, .. } if self.leaves_more_unfinished() => {
-                if low > 0.0 {
-                    Verdict::Unclear
-                } else {
-                    Verdict::Keep
-                }
-            }
+            Gain { low, .. } if low > 0.0 && self.leaves_more_unfinished() => Verdict::Unclear,
+            _ if self.leaves_more_unfinished() => Verdict::Keep,
             Gain { low, .. } if low > 0.0 => Verdict::Try,
             Gain { high, .. } if high < 0.0 => Verdict::Keep,
             _ => Verdict::Unclear,

@@ -148,22 +148,8 @@ impl Lab {
         settings: &AdviseSettings,
     ) -> Result<Option<Advised>, Error> {
         let stage = Stage::new(group, settings);
-        let count = group.connections.len();
-        if count < CONNECTIONS_MIN {
-            let none = |_, _| (None, Verdict::NoAdvice(Reason::TooFew(count)));
-            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
-        }
-        if group.in_use.is_empty() {
-            let none = |_, _| (None, Verdict::NoAdvice(Reason::Unseen));
-            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
-        }
-        let known = &Algorithms::built_in().controllers;
-        if known.check(&Selection::named(&group.in_use)).is_err() {
-            let none = |_, _| (None, Verdict::NoAdvice(Reason::Unknown));
-            return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
-        }
-        if stage.count < CONNECTIONS_MIN {
-            let none = |_, _| (None, Verdict::NoAdvice(Reason::TooRare));
+        if let Some(reason) = stage.obstacle() {
+            let none = |_, _| (None, Verdict::NoAdvice(reason));
             return Ok(Some(stage.advised(Vec::new(), Vec::new(), classes(group, settings, none))));
         }
         stage.check(&settings.candidates)?;
@@ -314,6 +300,21 @@ impl<'g> Stage<'g> {
             misfitting,
             fits,
             classes,
+        }
+    }
+
+    /// Why these connections cannot be simulated, if they cannot.
+    fn obstacle(&self) -> Option<Reason> {
+        let (count, in_use) = (self.group.connections.len(), &self.group.in_use);
+        let known = &Algorithms::built_in().controllers;
+        if count < CONNECTIONS_MIN {
+            Some(Reason::TooFew(count))
+        } else if in_use.is_empty() {
+            Some(Reason::Unseen)
+        } else if known.check(&Selection::named(in_use)).is_err() {
+            Some(Reason::Unknown)
+        } else {
+            (self.count < CONNECTIONS_MIN).then_some(Reason::TooRare)
         }
     }
 
