@@ -15,8 +15,10 @@ fn main() {
     println!("cargo::rerun-if-env-changed=KNEE_COMMIT");
     watch_sources(&root);
     let given = env::var("KNEE_COMMIT").ok().filter(|commit| !commit.trim().is_empty());
-    set("KNEE_COMMIT", &given.or_else(|| commit(&root)).unwrap_or_default());
-    set("KNEE_FEATURES", &features());
+    let (commit, features) = (given.or_else(|| commit(&root)).unwrap_or_default(), features());
+    set("KNEE_COMMIT", &commit);
+    set("KNEE_FEATURES", &features);
+    set("KNEE_BUILD", &build(&commit, &features));
     set(
         "KNEE_TOOLCHAIN",
         &said(Command::new(variable("RUSTC")).arg("--version")).unwrap_or_default(),
@@ -71,6 +73,18 @@ fn features() -> String {
     let mut on: Vec<String> = on.collect();
     on.sort();
     on.join(",")
+}
+
+/// What `knee --version` says beside the number.
+fn build(commit: &str, features: &str) -> String {
+    let commit = match commit {
+        "" => "built outside git".to_string(),
+        commit => format!("commit {commit}"),
+    };
+    match features {
+        "" => format!("{commit}; no features"),
+        features => format!("{commit}; features: {features}"),
+    }
 }
 
 /// Output of a command; `None` if it cannot run or fails.

@@ -5,26 +5,7 @@ use knee_record::Program;
 use std::sync::OnceLock;
 
 /// Output of `knee --version`: `0.1.0 (commit …; features: bpf,live)`.
-pub const VERSION: &str = match (env!("KNEE_COMMIT").is_empty(), FEATURES.is_empty()) {
-    (true, true) => concat!(env!("CARGO_PKG_VERSION"), " (built outside git; no features)"),
-    (true, false) => concat!(
-        env!("CARGO_PKG_VERSION"),
-        " (built outside git; features: ",
-        env!("KNEE_FEATURES"),
-        ")"
-    ),
-    (false, true) => {
-        concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("KNEE_COMMIT"), "; no features)")
-    }
-    (false, false) => concat!(
-        env!("CARGO_PKG_VERSION"),
-        " (commit ",
-        env!("KNEE_COMMIT"),
-        "; features: ",
-        env!("KNEE_FEATURES"),
-        ")"
-    ),
-};
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("KNEE_BUILD"), ")");
 
 /// Features of this build, separated by commas.
 pub const FEATURES: &str = env!("KNEE_FEATURES");

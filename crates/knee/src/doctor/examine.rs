@@ -58,7 +58,7 @@ fn features() -> Finding {
             "" => "no features".to_string(),
             features => format!("features: {}", features.replace(',', ", ")),
         },
-        needed_for: "bpf: BPF programs; bond, live, png, quic, upload: as they say",
+        needed_for: "bpf, bond, live, pdf, png, quic, upload: optional parts",
         advice: String::new(),
     }
 }
