@@ -185,8 +185,16 @@ fn unfinished_transfers_count_and_stop_it() {
         let settings = RehearseSettings { seed: Some(seed), ..settings(&[]) };
         let rehearsed = lab.rehearse(std::slice::from_ref(&text), &settings).unwrap().unwrap();
         let large = class(&rehearsed, "1 to 3 MB");
-        let (verdict, _) = large.trial.verdict();
+        let (verdict, after) = large.trial.verdict();
         assert_eq!(verdict, Verdict::Stopped(Guarded::Unfinished), "seed {seed}");
+        // By its power, four of five experiments are stopped in that many triples; in twice as
+        // many, nearly all.
+        let mut guards = large.trial.guards().each();
+        let (_, guard) = guards.find(|(harm, _)| *harm == Guarded::Unfinished).unwrap();
+        let harm = guard.mean().unwrap();
+        let seen = |triples: &usize| guard.smallest_in(*triples).is_some_and(|least| least <= harm);
+        let usual = (large.trial.triples_min()..=24).find(seen).unwrap();
+        assert!(after <= 2 * usual, "seed {seed}: {after}, usually {usual}");
         let truth = large.truth.unwrap();
         assert!(truth.high.unwrap() < -0.1, "seed {seed}: {truth:?}");
         let (low, high) = large.trial.total().unwrap().interval.unwrap();
