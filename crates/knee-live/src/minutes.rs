@@ -317,7 +317,7 @@ mod tests {
         write(&path, &[old, new]).unwrap();
         let (mut all, mut each) = (Cell::default(), Vec::new());
         read(&path, |minute| {
-            for (_, cell) in minute.cells.iter() {
+            for (_, cell) in minute.cells.0.iter() {
                 each.push(cell.unfinished_ratio());
                 all.merge(cell);
             }

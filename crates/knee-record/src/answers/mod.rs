@@ -12,7 +12,7 @@ pub use paths::{PathUse, PathsAnswer, PathsOutcome, PathsQuestion, PathsRun};
 pub use stalls::Stalls;
 pub use transfers::{TransferTime, TransferTimes};
 
-use crate::{Error, OfferedLoad, Unit, read_json};
+use crate::{Error, OfferedLoad, read_json};
 use knee_statistics::{Better, Judgement, Paired, PairedScale, WORTH_NAMING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
