@@ -127,6 +127,9 @@ pub(crate) struct Reference {
     pub values: Vec<f64>,
     /// Whether it is a vertical line, at a place of the horizontal axis.
     pub upright: bool,
+    /// Whether its name is written beside the line, not in the legend.
+    #[serde(skip)]
+    pub named: bool,
 }
 
 impl Chart {
@@ -164,7 +167,7 @@ impl Chart {
     pub(crate) fn level(&mut self, label: &str, values: Vec<f64>) {
         if values.iter().any(|value| *value > 0.0) {
             let label = label.to_string();
-            self.references.push(Reference { label, values, upright: false });
+            self.references.push(Reference { label, values, upright: false, named: false });
         }
     }
 

@@ -366,7 +366,8 @@ pub(crate) fn distribution(shown: &Shown) -> Option<Chart> {
     let base = common(&of.flows, |flow| flow.base_rtt_ns);
     if base > 0.0 {
         let label = "empty path".to_string();
-        let reference = crate::chart::Reference { label, values: vec![base], upright: true };
+        let reference =
+            crate::chart::Reference { label, values: vec![base], upright: true, named: false };
         chart.references.push(reference);
     }
     Some(chart.finished())

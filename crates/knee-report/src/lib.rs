@@ -55,7 +55,7 @@ pub use observed::{
     observed_warning,
 };
 pub use page::{run_page, study_report};
-pub use plot::{Figure, Plot, PlotError, plot_svg};
+pub use plot::{Figure, Mark, MarkError, Plot, PlotError, plot_svg};
 pub use rank::{rank_data, rank_page, rank_plane_svg, rank_table};
 pub use read_log::ReadLog;
 pub use sweep::{sweep_page, sweep_svg};

@@ -1,11 +1,12 @@
 //! A figure of a run as a separate file, for papers: the drawing of the run's page in a palette for
 //! print.
 
+use crate::chart::{Chart, Kind, Reference};
 use crate::charts::charts;
 use crate::mix;
 use crate::series::{Detail, Embedded, FlowSeries, shown};
 use knee_record::{Records, RunView};
-use knee_units::Time;
+use knee_units::{Bytes, ParseError, Rate, Time};
 
 /// Detail of the time series: more than a printed page shows.
 const DETAIL: Detail = Detail { rows_max: 8000, drawn: true };
@@ -102,6 +103,95 @@ impl Figure {
     fn row(self) -> (Figure, &'static str, &'static str, &'static str) {
         FIGURES[self as usize]
     }
+
+    /// Returns what its values are; `None` if it has no axis for a mark.
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Figure::Throughput | Figure::Capacity | Figure::Bandwidth => Some(Kind::Rate),
+            Figure::Delay | Figure::Queue | Figure::MinRtt | Figure::RttDistribution => {
+                Some(Kind::Time)
+            }
+            Figure::Window | Figure::InFlight | Figure::QueueBytes | Figure::Flight => {
+                Some(Kind::Bytes)
+            }
+            Figure::SizeTime => None,
+        }
+    }
+
+    fn is_over_time(self) -> bool {
+        !matches!(self, Figure::RttDistribution | Figure::SizeTime)
+    }
+}
+
+/// A line through a figure at a value from elsewhere, with its name beside it: a figure of a
+/// publication, a target, an event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    label: String,
+    /// In the unit of the figure's columns.
+    value: f64,
+    /// Whether it is an instant on the time axis.
+    is_instant: bool,
+}
+
+impl Mark {
+    /// Reads `NAME=VALUE`, a value of the figure with its unit, or `NAME@TIME`, an instant of it.
+    ///
+    /// # Errors
+    /// [`MarkError`], which says what to write instead.
+    pub fn parse(text: &str, figure: Figure) -> Result<Mark, MarkError> {
+        let lacks = || MarkError::NoValue(text.to_string());
+        let at = text.rfind(['=', '@']).ok_or_else(lacks)?;
+        let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+        if name.is_empty() || value.is_empty() {
+            return Err(lacks());
+        }
+        let is_instant = text[at..].starts_with('@');
+        let kind = match is_instant {
+            true => figure.is_over_time().then_some(Kind::Time),
+            false => figure.kind(),
+        };
+        let read = match kind.ok_or(MarkError::NoAxis(figure.name()))? {
+            Kind::Rate => value.parse().map(Rate::as_bits_per_second),
+            Kind::Time => value.parse().map(Time::as_nanos),
+            _ => value.parse().map(Bytes::get),
+        };
+        match read.map_err(|error| MarkError::Value(name.to_string(), error))? {
+            0 => Err(MarkError::Zero(name.to_string())),
+            read => {
+                let label = format!("{name}, {}{value}", if is_instant { "at " } else { "" });
+                Ok(Mark { label, value: read as f64, is_instant })
+            }
+        }
+    }
+
+    /// Draws it into a chart of the figure.
+    fn add(&self, chart: &mut Chart, figure: Figure) -> Result<(), PlotError> {
+        let upright = self.is_instant || figure == Figure::RttDistribution;
+        let ([from, to], label) = (chart.x.whole, self.label.clone());
+        if upright && !(from..=to).contains(&(self.value / chart.x.divisor)) {
+            return Err(PlotError::Outside(label, format!("{from} to {to} {}", chart.x.unit)));
+        }
+        chart.references.push(Reference { label, values: vec![self.value], upright, named: true });
+        Ok(())
+    }
+}
+
+/// Why a text is no mark of a figure.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MarkError {
+    /// Name or value is missing.
+    #[error("the mark {0:?} lacks a name or a value")]
+    NoValue(String),
+    /// The value cannot be read.
+    #[error("the mark {0}: {1}")]
+    Value(String, ParseError),
+    /// The value is zero, where the axis is.
+    #[error("the mark {0} is at zero, where there is nothing to see")]
+    Zero(String),
+    /// The figure has no such axis.
+    #[error("{0} has no axis for such a mark")]
+    NoAxis(&'static str),
 }
 
 /// The figure to draw, and its options.
@@ -116,6 +206,8 @@ pub struct Plot<'a> {
     pub link: Option<&'a str>,
     /// Width in pixels; the height is proportional.
     pub width: f64,
+    /// Lines to compare with.
+    pub marks: &'a [Mark],
 }
 
 /// Why a figure cannot be drawn.
@@ -127,6 +219,9 @@ pub enum PlotError {
     /// The run has nothing with this name.
     #[error("this run has no {0} {1} to draw: it has {2}")]
     Unknown(&'static str, String, String),
+    /// A mark is not on the axis.
+    #[error("the mark {0:?} is not on the axis, which shows {1}")]
+    Outside(String, String),
 }
 
 /// Returns the figure as an SVG file.
@@ -163,7 +258,11 @@ pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError>
         _ => own == chart_name,
     };
     match all.iter().find(|chart| wanted(&chart.name)) {
-        Some(chart) => Ok(chart.file(&shown.embedded, plot.width)),
+        Some(chart) => {
+            let mut chart = chart.clone();
+            plot.marks.iter().try_for_each(|mark| mark.add(&mut chart, figure))?;
+            Ok(chart.finished().file(&shown.embedded, plot.width))
+        }
         None => {
             let kind = |own: &str| own.rsplit_once('-').map_or(own, |(kind, _)| kind).to_string();
             let kinds: Vec<String> = all.iter().map(|chart| kind(&chart.name)).collect();

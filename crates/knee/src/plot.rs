@@ -9,7 +9,8 @@ use knee_lab::directory::{COMPARISON, RANK, SWEEP};
 use knee_lab::{Saved, saved};
 use knee_record::{read_rank, read_run, read_sweep};
 use knee_report::{
-    ComparedFigure, Figure, Plot, compared_svg, plot_svg, rank_plane_svg, sweep_svg,
+    ComparedFigure, Figure, Mark, MarkError, Plot, PlotError, compared_svg, plot_svg,
+    rank_plane_svg, sweep_svg,
 };
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ Examples:
   knee plot knee-out/first --what throughput
   knee plot knee-out/first --what bandwidth --flow 'bbr[1]' --out figure-3.svg
   knee plot knee-out/first --what queue --link bottleneck --format png --width 2400
+  knee plot knee-out/first --what delay --mark 'target=80 ms' --mark 'second flow@20 s'
   knee plot knee-out/rank-coexist --what delay-throughput
   knee plot knee-out/compared --what against
   knee plot knee-out/sweep-first --what values --measure goodput_bps
@@ -43,6 +45,10 @@ pub struct Arguments {
     /// Measure of a sweep, as sweep.parquet names it. Default: the page's first
     #[arg(long, value_name = "MEASURE")]
     measure: Option<String>,
+    /// Draw a line at a value from elsewhere: a figure of a publication, a target; or at an
+    /// instant of a figure over time. Repeatable
+    #[arg(long, value_name = "NAME=VALUE|NAME@TIME")]
+    mark: Vec<String>,
     /// Format of the file. Default: from the extension of --out; without --out, svg
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -162,6 +168,13 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         let what = format!("{} has no measure to choose", arguments.what.name());
         return Err(Failure::Usage(what, format!("leave out --measure, or write --what {VALUES}")));
     }
+    if !arguments.mark.is_empty() && !matches!(arguments.what, What::Run(_)) {
+        let what = format!("{} takes no marks", arguments.what.name());
+        return Err(Failure::Usage(
+            what,
+            "leave out --mark: it is for figures of runs".to_string(),
+        ));
+    }
     let file = OutFile::new(&out, arguments.force)?;
     let holds = |name: &str| arguments.directory.join(name).is_file();
     let svg = match arguments.what {
@@ -188,15 +201,27 @@ fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
     if arguments.directory.join(SWEEP).is_file() {
         return Err(not_of(&arguments.directory, "a sweep", figure.name(), VALUES));
     }
+    let marks: Result<Vec<Mark>, MarkError> =
+        arguments.mark.iter().map(|text| Mark::parse(text, figure)).collect();
+    let marks = marks.map_err(|error| {
+        let advice = "write NAME=VALUE, or NAME@TIME for an instant of a figure over time";
+        Failure::Usage(error.to_string(), advice.to_string())
+    })?;
     let run = read_run(&arguments.directory).map_err(knee_lab::Error::from)?;
     let plot = Plot {
         figure,
         flow: arguments.flow.as_deref(),
         link: arguments.link.as_deref(),
         width: f64::from(arguments.width),
+        marks: &marks,
     };
-    plot_svg(&run.records, &plot)
-        .map_err(|error| Failure::Usage(error.to_string(), "name one of these".to_string()))
+    plot_svg(&run.records, &plot).map_err(|error| {
+        let advice = match error {
+            PlotError::Outside(..) => "write a place on it",
+            _ => "name one of these",
+        };
+        Failure::Usage(error.to_string(), advice.to_string())
+    })
 }
 
 fn of_comparison(arguments: &Arguments) -> Result<String, Failure> {

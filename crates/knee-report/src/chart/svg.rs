@@ -101,18 +101,23 @@ impl Chart {
     }
 
     fn reference_lines(&self, of: &dyn Columns, frame: &Frame) -> String {
+        let mut upright = 0.0;
         let line = |reference: &Reference| {
             let value = reference.value(of.picked())?;
             let [left, top, right, bottom] =
                 [frame.left, frame.top, frame.right, frame.bottom].map(|side| plain(tenths(side)));
-            let path = if reference.upright {
-                let x = plain(tenths(frame.x(value / self.x.divisor)));
-                format!("M{x} {top}V{bottom}")
+            let (path, place) = if reference.upright {
+                let at = frame.x(value / self.x.divisor);
+                let x = plain(tenths(at));
+                upright += 1.0;
+                (format!("M{x} {top}V{bottom}"), (at, frame.top + ROW * upright))
             } else {
-                let y = plain(tenths(frame.y(value / self.y.divisor)));
-                format!("M{left} {y}H{right}")
+                let at = frame.y(value / self.y.divisor);
+                (format!("M{left} {}H{right}", plain(tenths(at))), (frame.right, at))
             };
-            Some(format!("<path class=\"reference\" d=\"{path}\"/>"))
+            let name =
+                if reference.named { beside(reference, place, frame) } else { String::new() };
+            Some(format!("<path class=\"reference\" d=\"{path}\"/>{name}"))
         };
         self.references.iter().filter_map(line).collect()
     }
@@ -237,7 +242,7 @@ impl Chart {
         let curves = self.curves.iter().enumerate().filter(|(_, curve)| !curve.optional);
         let curves =
             curves.map(|(number, curve)| (&*curve.class, short(&curve.label), Some(number)));
-        let levels = self.references.iter();
+        let levels = self.references.iter().filter(|level| !level.named);
         curves.chain(levels.map(|level| ("reference", short(&level.label), None))).collect()
     }
 
@@ -260,6 +265,20 @@ impl Chart {
 /// Returns the height of the legend.
 pub(super) fn legend_height(chart: &Chart) -> f64 {
     chart.places().last().map_or(0.0, |(_, y)| y + ROW + 4.0)
+}
+
+/// Returns the name of a line beside a place on it, on the side with more room.
+fn beside(reference: &Reference, (x, y): (f64, f64), frame: &Frame) -> String {
+    let over_half = x > (frame.left + frame.right) / 2.0;
+    let (x, anchor) = if over_half { (x - 4.0, "end") } else { (x + 4.0, "start") };
+    let above = y - 4.0;
+    let y = if above < frame.top + 12.0 { y + 14.0 } else { above };
+    format!(
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+        plain(tenths(x)),
+        plain(tenths(y)),
+        escaped(&reference.label)
+    )
 }
 
 fn titled((title, unit): (&str, &str)) -> String {

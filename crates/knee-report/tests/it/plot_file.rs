@@ -2,10 +2,10 @@
 
 use crate::common::{Dumbbell, dumbbell, summary};
 use knee_record::{FlowSample, Records};
-use knee_report::{Figure, Plot, PlotError, RunPage, plot_svg, run_page};
+use knee_report::{Figure, Mark, Plot, PlotError, RunPage, plot_svg, run_page};
 
 fn plot(figure: Figure) -> Plot<'static> {
-    Plot { figure, flow: None, link: None, width: 720.0 }
+    Plot { figure, flow: None, link: None, width: 720.0, marks: &[] }
 }
 
 /// Each figure in a file equals that of the page, mark by mark; only the style around it differs.
@@ -81,4 +81,63 @@ fn a_flow_can_be_picked() {
     };
     assert_ne!(of("bbr[0]").unwrap(), of("bbr[1]").unwrap());
     assert!(level(of("bbr[1]").unwrap()) > 0);
+}
+
+/// A mark lies between the labels of the axis where its value does: by the places of two labels.
+#[test]
+fn a_mark_lies_where_the_labels_say() {
+    let records = dumbbell(Dumbbell { seconds: 20, ..Dumbbell::default() });
+    let texts = ["half=5 Mbit/s", "joins @ 7.5 s"];
+    let marks: Vec<Mark> =
+        texts.iter().map(|text| Mark::parse(text, Figure::Throughput).unwrap()).collect();
+    let file = plot_svg(&records, &Plot { marks: &marks, ..plot(Figure::Throughput) }).unwrap();
+    // Place and value of each label of the axis that is anchored so.
+    let labels = |anchor: &str, side: &str| -> Vec<(f64, f64)> {
+        let grid = file.split_once("<g class=\"grid\">").unwrap().1;
+        let grid = grid.split_once("</g>").unwrap().0;
+        let of_axis = grid.split("<text ").skip(1).filter(|text| text.contains(anchor));
+        of_axis
+            .map(|text| {
+                let place = text.split_once(side).unwrap().1.split_once('"').unwrap().0;
+                let value = text.split_once('>').unwrap().1.split_once('<').unwrap().0;
+                (place.parse().unwrap(), value.parse().unwrap())
+            })
+            .collect()
+    };
+    let at = |labels: &[(f64, f64)], value: f64| {
+        let [(from, low), .., (to, high)] = labels else { panic!("{labels:?}") };
+        from + (value - low) * (to - from) / (high - low)
+    };
+    // The line before its name; another shows when the path is full.
+    let before = file.split_once(">half, 5 Mbit/s<").unwrap().0;
+    let drawn = before.rsplit_once("class=\"reference\" d=\"M54 ").unwrap().1;
+    let level: f64 = drawn.split_once('H').unwrap().0.parse().unwrap();
+    // A label's foot is four units below its line.
+    let expected = at(&labels("\"end\"", " y=\""), 5.0) - 4.0;
+    assert!((level - expected).abs() < 0.3, "{level} {expected}");
+    let upright = at(&labels("\"middle\"", "x=\""), 7.5);
+    assert!(file.contains(&format!("class=\"reference\" d=\"M{upright:.0} ")), "{upright}");
+    assert!(file.contains(">half, 5 Mbit/s<") && file.contains(">joins, at 7.5 s<"));
+    let outside = [Mark::parse("end@21 s", Figure::Throughput).unwrap()];
+    let error = plot_svg(&records, &Plot { marks: &outside, ..plot(Figure::Throughput) });
+    assert!(matches!(error, Err(PlotError::Outside(..))), "{error:?}");
+}
+
+#[test]
+fn what_is_no_mark_is_told() {
+    let told = |text, figure| Mark::parse(text, figure).unwrap_err().to_string();
+    assert!(told("80 ms", Figure::Delay).contains("lacks a name or a value"));
+    assert!(told("=80 ms", Figure::Delay).contains("lacks a name or a value"));
+    assert!(told("target=80 Mbit/s", Figure::Delay).contains("target: "));
+    assert!(told("target=0 ms", Figure::Delay).contains("zero"));
+    assert!(told("joins@8 s", Figure::RttDistribution).contains("no axis"));
+    assert!(told("large=8 MB", Figure::SizeTime).contains("no axis"));
+    for (figure, value) in [
+        (Figure::Delay, "80 ms"),
+        (Figure::RttDistribution, "80 ms"),
+        (Figure::Window, "80 kB"),
+        (Figure::Capacity, "80 Mbit/s"),
+    ] {
+        assert!(Mark::parse(&format!("a = b={value}"), figure).is_ok(), "{}", figure.name());
+    }
 }

@@ -76,6 +76,9 @@ fn what_is_not_there_is_told() {
     assert!(told(&["run", "--what", "queue", "--link", "x"]).contains("bottleneck"));
     assert!(told(&[".", "--what", "delay"]).contains("knee"));
     assert!(told(&["run", "--what", "colour"]).contains("rtt-distribution"));
+    let marked = told(&["run", "--what", "delay", "--mark", "target"]);
+    assert!(marked.contains("lacks a name") && marked.contains("NAME@TIME"), "{marked}");
+    assert!(told(&["run", "--what", "delay", "--mark", "end@11 s"]).contains("0 to 10 s"));
 }
 
 /// The figure of a ranking names every candidate, and exists only for rankings.
