@@ -75,7 +75,7 @@ def main(knee, experiments=20):
             reals = list(pool.map(lambda seed: rehearse(knee, real, *options, seed), seeds))
             seen = sum(row["verdict"] in ("better", "worse") for row in nulls)
             covered = sum(
-                float(row["b_less_a_low"]) <= middle <= float(row["b_less_a_high"]) for row in reals
+                float(row["b_minus_a_low"]) <= middle <= float(row["b_minus_a_high"]) for row in reals
             )
             # If the interval of the true value includes zero, any sign is wrong.
             sign = (low > 0) - (high < 0)
@@ -105,11 +105,11 @@ def power(knee, file, pool, experiments):
     right = "better" if middle > 0 else "worse"
     # A guard may stop an experiment earlier; the evidence goes on.
     found = sum(
-        float(row["evidence"]) >= THRESHOLD and (float(row["b_less_a"]) > 0) == (middle > 0)
+        float(row["evidence"]) >= THRESHOLD and (float(row["b_minus_a"]) > 0) == (middle > 0)
         for row in rows
     )
     covered = sum(
-        float(row["b_less_a_low"]) <= middle <= float(row["b_less_a_high"]) for row in rows
+        float(row["b_minus_a_low"]) <= middle <= float(row["b_minus_a_high"]) for row in rows
     )
     print(
         f"an effect of {middle:+.1f} % ({low:+.1f} to {high:+.1f}), {TRIPLES_POWER} triples of "

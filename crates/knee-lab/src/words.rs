@@ -183,12 +183,12 @@ mod tests {
         assert_eq!(named("flow.a[0].goodput_bps", 9.4e6), "9.4 Mbit/s");
         assert_eq!(named("flow.a[0].rtt_us.p50", 60_000.0), "60 ms");
         assert_eq!(named("link.x.utilisation", 0.5), "50 %");
-        assert_eq!(named("flow.a[0].sent_bytes", 1500.0), "1500 B");
+        assert_eq!(named("flow.a[0].sent_bytes", 1500.0), "1\u{202f}500 B");
         assert_eq!(named("jain", 0.5), "0.5");
         // Whatever a flow or a link is called.
         assert_eq!(named("flow.to_us[0].jain", 0.5), "0.5");
         assert_eq!(named("link.a_bps.b.drops", 12.0), "12");
-        assert_eq!(named("link.my_ratio.queue_bytes.p95", 1500.0), "1500 B");
+        assert_eq!(named("link.my_ratio.queue_bytes.p95", 1500.0), "1\u{202f}500 B");
     }
 
     #[test]

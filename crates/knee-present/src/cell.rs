@@ -1,6 +1,6 @@
 //! Cells of a table: the text shown and the numbers behind it, in full precision.
 
-use crate::words::{NONE, time_us, value, with_interval};
+use crate::words::{NONE, count, time_us, value, with_interval};
 use knee_record::{Interval, Unit};
 use knee_units::printable;
 use serde::{Serialize, Serializer};
@@ -49,7 +49,7 @@ impl Cell {
     /// A count.
     pub fn count(value: impl Into<u64>) -> Cell {
         let value: u64 = value.into();
-        Cell { shown: value.to_string(), numbers: numbers("", &[("", Some(value as f64))]) }
+        Cell { shown: count(value), numbers: numbers("", &[("", Some(value as f64))]) }
     }
 
     /// A mean with its confidence interval.

@@ -131,7 +131,7 @@ impl Document {
         for export in self.exports() {
             tables.entry(export.name.clone()).or_default().extend(export.json());
         }
-        json!({ "schema": "knee-tables/1", "tables": tables })
+        json!({ "schema": "knee-tables/2", "tables": tables })
     }
 }
 

@@ -153,21 +153,8 @@ fn number(cell: &Cell, part: &str) -> Datum {
     }
 }
 
-/// Words of heads with the words used for them in column names, which stay as published: programs
-/// read CSV and JSON by these names.
-const PUBLISHED: [(&str, &str); 6] = [
-    ("retransmitted", "sent again"),
-    ("B minus A", "B less A"),
-    ("median, absolute", "median of sizes"),
-    ("median, signed", "median with sign"),
-    ("in the journal", "of the journal"),
-    ("problem", "what is wrong"),
-];
-
 /// Converts a head to a column name: `RTT p95` to `rtt_p95`.
 fn column(head: &str) -> String {
-    let published = PUBLISHED.iter();
-    let head = published.fold(head.to_string(), |head, (word, name)| head.replace(word, name));
     let word = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let name: String = head.chars().map(word).collect();
     name.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")

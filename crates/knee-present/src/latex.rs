@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(
             document.latex(),
             "% Flows\n\\begin{tabular}{lrr}\n\\hline\nflow\\_name & RTT p95 & packets \\\\\n\\hline\n\
-             a \\& b & 250 \\ensuremath{\\mu}s & 31878 \\\\\n5 \\% & -- & 1 \\\\\n\\hline\n\
+             a \\& b & 250 \\ensuremath{\\mu}s & 31\\,878 \\\\\n5 \\% & -- & 1 \\\\\n\\hline\n\
              \\end{tabular}\n\n100 \\% of it.\n"
         );
     }

@@ -4,7 +4,6 @@
 use crate::Cell;
 use crate::cell::suffix;
 use crate::document::Layout;
-use crate::words::wrapped;
 use comfy_table::presets::NOTHING;
 use comfy_table::{
     Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, TableComponent, Width,
@@ -16,10 +15,10 @@ use serde::{Serialize, Serializer};
 const WIDTH: u16 = 120;
 /// Characters between two columns.
 const GAP: usize = 2;
-/// Minimum number of columns, which are never omitted.
-const COLUMNS_MIN: usize = 2;
 /// Roles of the numbers of a mean with its interval.
 pub const INTERVAL: [&str; 3] = ["", "low", "high"];
+/// Maximum number of leading columns that name a row, and are repeated where a table continues.
+const NAMES_MAX: usize = 3;
 /// Maximum length of a word, such as a path, that is never broken.
 const WORD_MAX: usize = 40;
 
@@ -194,19 +193,35 @@ impl Table {
     }
 
     /// Renders lines without trailing spaces; the last one ends with a newline. If the width does
-    /// not suffice, the last columns are omitted and named below the table.
+    /// not suffice, the table continues below with the other columns, behind those that name the
+    /// rows.
     pub fn text(&self, Layout { width, colour }: Layout) -> String {
-        let mut count = self.heads.len();
-        let least = |count: usize| (0..count).map(|at| self.least(at) + GAP).sum::<usize>();
-        while count > COLUMNS_MIN && least(count) > width + GAP {
-            count -= 1;
+        let least: Vec<usize> = (0..self.heads.len()).map(|at| self.least(at) + GAP).collect();
+        let names = self.names(&least, width);
+        let named: usize = least[..names].iter().sum();
+        let mut parts = Vec::new();
+        let mut next = names;
+        while next < least.len() || parts.is_empty() {
+            let (begin, mut wide) = (next, named);
+            // One more column at least, even if it is too wide.
+            while next < least.len() && (next == begin || wide + least[next] <= width + GAP) {
+                wide += least[next];
+                next += 1;
+            }
+            let columns: Vec<usize> = (0..names).chain(begin..next).collect();
+            parts.push(self.drawn(&columns, width, colour).trim_fmt() + "\n");
         }
-        let lines = self.drawn(count, width, colour).trim_fmt() + "\n";
-        let rest: Vec<&str> = self.heads[count..].iter().map(|head| head.text.as_str()).collect();
-        match rest.is_empty() {
-            true => lines,
-            false => lines + &wrapped(width, &format!("Too narrow for: {}.", rest.join(", "))),
+        parts.join("\n")
+    }
+
+    /// Returns how many of the first columns name the rows: those of texts, within half the width.
+    fn names(&self, least: &[usize], width: usize) -> usize {
+        let texts = self.heads.iter().take_while(|head| !head.numeric).count();
+        let mut names = texts.clamp(1, NAMES_MAX).min(least.len());
+        while names > 1 && 2 * least[..names].iter().sum::<usize>() > width {
+            names -= 1;
         }
+        names
     }
 
     /// Minimum width of a column: no word is broken, and a number stays on one line with its unit.
@@ -220,7 +235,7 @@ impl Table {
         cells.chain([longest_word(&head.text)]).max().unwrap_or(0)
     }
 
-    fn drawn(&self, count: usize, width: usize, colour: bool) -> comfy_table::Table {
+    fn drawn(&self, columns: &[usize], width: usize, colour: bool) -> comfy_table::Table {
         let mut inner = comfy_table::Table::new();
         inner.load_preset(NOTHING);
         inner.set_style(TableComponent::HeaderLines, '─');
@@ -236,17 +251,18 @@ impl Table {
             let cell = comfy_table::Cell::new(&head.text);
             if colour { cell.add_attribute(Attribute::Bold) } else { cell }
         };
-        inner.set_header(self.heads[..count].iter().map(head));
+        inner.set_header(columns.iter().map(|at| head(&self.heads[*at])));
         for row in &self.rows {
-            let cells = row.cells.iter().take(count).enumerate();
+            let cells = columns.iter().filter_map(|at| Some((*at, row.cells.get(*at)?)));
             inner.add_row(cells.map(|(at, cell)| match colour {
                 true => row.coloured(at, &cell.shown),
                 false => comfy_table::Cell::new(&cell.shown),
             }));
         }
-        for (at, column) in inner.column_iter_mut().enumerate() {
+        for (place, column) in inner.column_iter_mut().enumerate() {
+            let at = columns[place];
             // The last column needs no gap.
-            let padding = u16::from(at + 1 < count);
+            let padding = u16::from(place + 1 < columns.len());
             column.set_padding((0, padding));
             if self.heads[at].numeric {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -282,9 +298,9 @@ mod tests {
         Layout { width, colour: false }
     }
 
-    /// At any width no line is too long, and no number or head is broken.
+    /// At any width no line is too long, no number or head is broken, and nothing is left out.
     #[test]
-    fn columns_are_left_out_and_not_broken() {
+    fn columns_that_do_not_fit_follow_below() {
         let heads =
             [text("flow"), number("lost packets"), number("RTT p95"), text("a long remark")];
         let mut table = Table::new(heads);
@@ -293,10 +309,19 @@ mod tests {
             let lines = table.text(plain(width));
             assert!(lines.lines().all(|line| line.chars().count() <= width), "{width}\n{lines}");
             assert!(lines.contains("download[0]") && lines.contains("0.139 %"), "{lines}");
-            let left_out = lines.contains("Too narrow for: ");
-            assert_eq!(left_out, width == 40, "{lines}");
-            assert!(left_out || lines.contains("1.73 s (1.68 s to 1.79 s)"), "{lines}");
+            assert!(lines.contains("1.73 s (1.68 s to 1.79 s)"), "{lines}");
+            let parts = lines.matches("download[0]").count();
+            assert_eq!(parts, if width == 40 { 3 } else { 1 }, "{lines}");
         }
+    }
+
+    /// A row without cells for all columns, and a table without columns.
+    #[test]
+    fn what_is_missing_takes_no_room() {
+        let mut table = Table::new([text("a"), number("b"), number("c")]);
+        table.row(["x"]);
+        assert_eq!(table.text(plain(10)).lines().count(), 3);
+        assert_eq!(Table::default().text(plain(10)).trim(), "");
     }
 
     /// Every width is kept, with and without colours, which take no room.

@@ -1,6 +1,6 @@
 //! Numbers and lists in words.
 
-use knee_record::Unit;
+use knee_record::{Unit, grouped};
 
 pub use knee_record::{capitalised, listed, with_interval};
 
@@ -50,15 +50,7 @@ pub fn bytes(bytes: Option<f64>) -> String {
 
 /// Formats a count in groups of three digits.
 pub fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
+    grouped(&value.to_string())
 }
 
 /// Formats a small number as a word.

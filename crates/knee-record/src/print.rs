@@ -54,12 +54,12 @@ impl Unit {
     }
 
     /// Formats a value with its unit: `72.1 ms`, `9.41 Mbit/s`, `1.7 %`, `0.998`, `6.3 times`,
-    /// `as much`; `never` for infinity.
+    /// `as much`; `never` for infinity. Digits are in groups of three.
     pub fn show(self, value: f64) -> String {
         if value.is_infinite() {
             return "never".to_string();
         }
-        match self {
+        grouped(&match self {
             Unit::BitsPerSecond => scaled(value, &RATES, 3),
             Unit::Seconds => scaled(value, &TIMES, 3),
             Unit::Bytes => scaled(value, &SIZES, 3),
@@ -70,8 +70,23 @@ impl Unit {
                 "1" => "as much".to_string(),
                 other => format!("{other} times"),
             },
-        }
+        })
     }
+}
+
+/// Separates the digits before the point into groups of three by narrow spaces that do not break
+/// (ISO 80000-1, section 7.3.1). `text` begins with a number.
+pub fn grouped(text: &str) -> String {
+    let whole = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+    let mut groups = String::with_capacity(text.len());
+    for (at, digit) in text[..whole].char_indices() {
+        let follow = whole - at;
+        if follow.is_multiple_of(3) && groups.ends_with(|c: char| c.is_ascii_digit()) {
+            groups.push('\u{202f}');
+        }
+        groups.push(digit);
+    }
+    groups + &text[whole..]
 }
 
 const RATES: [(f64, &str); 4] = [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
@@ -127,7 +142,10 @@ mod tests {
         assert_eq!(Unit::Number.show(0.999_71), "0.9997");
         assert_eq!(Unit::Number.show(1.5), "1.5");
         assert_eq!(Unit::BitsPerSecond.show(9.999e6), "10 Mbit/s");
-        assert_eq!(Unit::Number.show(12_345.0), "12345");
+        assert_eq!(Unit::Number.show(12_345.0), "12\u{202f}345");
+        assert_eq!(Unit::Number.show(-1_234_567.5), "-1\u{202f}234\u{202f}568");
+        assert_eq!(Unit::Seconds.show(-1234.6), "-1\u{202f}235 s");
+        assert_eq!(Unit::Fraction.show(20.59), "2\u{202f}059 %");
         assert_eq!(Unit::Ratio.show(6.3), "6.3 times");
         assert_eq!(Unit::Ratio.show(1.002), "as much");
         assert_eq!(Unit::Ratio.show(0.0), "0 times");

@@ -113,7 +113,7 @@ fn a_run_reads_back() {
             ("rtt_p50_us", &flow["rtt_us"]["p50"]),
             ("rtt_p95_us", &flow["rtt_us"]["p95"]),
             ("standing_us", &flow["standing_queue_us"]),
-            ("sent_again", &flow["retransmit_ratio"]),
+            ("retransmitted", &flow["retransmit_ratio"]),
             ("power", &flow["power"]),
         ] {
             assert_eq!(table.number(row, column), value.as_f64(), "{column}");
@@ -172,7 +172,7 @@ fn the_other_tables_read_back() {
     for what in ["", " controllers", " keys", " measures", " workloads", " aqm", " schedulers"] {
         let document = expect(at, &format!("list{what} --format json"), 0);
         let document: Value = serde_json::from_str(&document).unwrap();
-        assert_eq!(document["schema"], "knee-tables/1");
+        assert_eq!(document["schema"], "knee-tables/2");
         let rows = Read::csv(&expect(at, &format!("list{what} --format csv"), 0)).rows.len();
         let tables = document["tables"].as_object().unwrap().values();
         assert_eq!(rows, tables.map(|rows| rows.as_array().unwrap().len()).sum::<usize>());

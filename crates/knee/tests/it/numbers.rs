@@ -56,7 +56,7 @@ const FLOWS: [Column; 11] = [
     ("RTT p50", "median", "rtt_p50_us", "/rtt_us/p50", 1e-6),
     ("RTT p95", "p95", "rtt_p95_us", "/rtt_us/p95", 1e-6),
     ("standing", "standing queue", "standing_us", "/standing_queue_us", 1e-6),
-    ("retransmitted", "retransmitted", "sent_again", "/retransmit_ratio", 1.0),
+    ("retransmitted", "retransmitted", "retransmitted", "/retransmit_ratio", 1.0),
     ("power", "power", "power", "/power", 1.0),
     ("", "delivered", "", "/delivered_bytes", 1.0),
     ("", "recoveries", "", "/recoveries", 1.0),

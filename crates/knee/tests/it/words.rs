@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What is not to appear, and what to write instead. A letter or digit beside it makes it another
 /// word.
-const AVOIDED: [(&str, &str); 18] = [
+const AVOIDED: [(&str, &str); 20] = [
     ("sent again", "retransmitted"),
     ("send again", "retransmit"),
     ("sends again", "retransmits"),
@@ -18,6 +18,8 @@ const AVOIDED: [(&str, &str); 18] = [
     ("has not one controller", "has several controllers"),
     ("mend", "fix"),
     ("1 rules", "1 rule"),
+    ("sent_again", "retransmitted"),
+    ("Too narrow for", "the table continues below"),
     ("thousand packets", "million packets"),
     ("To repeat it", "Again"),
     ("expected at most as much", "expected at most 1 times"),
