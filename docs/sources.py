@@ -325,7 +325,7 @@ PAGES = [
         [
             Item(
                 "6 to 10 times as much as CUBIC below 1 % of loss, over 20 and 100 times above",
-                "The share of the bytes sent that is sent again, over a path with a shallow buffer and "
+                "The share of the bytes sent that is retransmitted, over a path with a shallow buffer and "
                 "over three switches.",
                 "C1*",
                 [
