@@ -96,6 +96,7 @@ fn always_fed(scenario: &Scenario, flow: usize, path: usize, until: Time, took: 
     let fed = &mut alone.flows[flow];
     fed.paths = vec![path];
     fed.workload = Workload::Bulk;
+    fed.after = None;
     fed.transport.receive_window = ReceiveWindow::Unlimited;
     fed.multipath = fed.multipath.take().map(|multipath| Multipath { backup: vec![], ..multipath });
     alone

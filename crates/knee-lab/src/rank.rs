@@ -47,6 +47,14 @@ pub enum RankError {
         /// The flow group.
         flow: String,
     },
+    /// A flow waits for the transfers of another, which is not in its runs.
+    #[error("in {file}, flow {flow} waits for the transfers of another")]
+    Waits {
+        /// The scenario.
+        file: String,
+        /// The flow group.
+        flow: String,
+    },
     /// The utilisation of the path is unknown.
     #[error("in {file}, no link of the path of flow {flow} has a rate")]
     NoRate {

@@ -113,6 +113,10 @@ pub struct Flow {
     pub send_jitter: Time,
     /// What the application does.
     pub workload: Workload,
+    /// The flow for whose transfers its own wait, by index: what it sends on a connection is sent
+    /// once the transfer of the same number there is acknowledged to its end. Both are mixes, or
+    /// both files; nothing waits for itself.
+    pub after: Option<usize>,
     /// When it starts.
     pub start: Time,
     /// When the application stops sending; `None` at the end of the run.

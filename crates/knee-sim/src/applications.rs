@@ -20,6 +20,8 @@ pub struct FlowState {
     pub started: bool,
     /// When everything that the application requested had arrived.
     pub completed: Option<Time>,
+    /// Flows that wait for the transfers of this one.
+    pub waiting: Vec<usize>,
     /// Open connections, by the application's number.
     pub live: BTreeMap<u32, u32>,
     /// Sums over the counters of its connections, each as of the first sample
@@ -158,6 +160,9 @@ impl<L: PacketLog> Simulation<'_, L> {
             armed: Armed::NOTHING,
             started: false,
             completed: None,
+            waiting: (0..scenario.flows.len())
+                .filter(|other| scenario.flows[*other].after == Some(index))
+                .collect(),
             live: BTreeMap::new(),
             sums: Sums::of_paths(plan.paths.len()),
             totals: Totals::default(),
@@ -242,12 +247,26 @@ impl<L: PacketLog> Simulation<'_, L> {
 
     fn carry_out(&mut self, flow: usize, action: Action) {
         match action {
-            Action::Open { connection } => self.open(flow, connection),
+            Action::Open { connection } => {
+                self.open(flow, connection);
+                for place in 0..self.flows[flow].waiting.len() {
+                    let waiting = self.flows[flow].waiting[place];
+                    self.flows[waiting].application.on_arrival();
+                    if self.flows[waiting].started {
+                        self.drive(waiting);
+                    }
+                }
+            }
             Action::Push { connection, bytes } => {
                 let index = self.connection(flow, connection);
                 let state = &mut self.connections[index];
                 state.size = state.size.saturating_add(bytes);
-                self.write(index, bytes);
+                match self.scenario.flows[flow].after {
+                    Some(after) if !self.is_done(after, connection) => {
+                        self.connections[index].requests.push_back((Time::MAX, bytes));
+                    }
+                    _ => self.write(index, bytes),
+                }
             }
             Action::Request { connection, bytes } => {
                 let index = self.connection(flow, connection);
@@ -264,6 +283,29 @@ impl<L: PacketLog> Simulation<'_, L> {
     fn connection(&self, flow: usize, number: u32) -> usize {
         let found = self.flows[flow].live.get(&number);
         *found.expect("an application speaks only of connections that it opened") as usize
+    }
+
+    /// Whether a flow's transfer is acknowledged to its end. A mix forgets those that are, but nothing
+    /// asks for them: what waits for one is told when it ends.
+    fn is_done(&self, flow: usize, number: u32) -> bool {
+        let connection = self.flows[flow].live.get(&number).map(|index| *index as usize);
+        connection.is_some_and(|index| {
+            self.connections[index].completed.is_some() && self.is_whole(index)
+        })
+    }
+
+    /// Sends what waited for a transfer of a flow.
+    pub(crate) fn release(&mut self, flow: usize, number: u32) {
+        for place in 0..self.flows[flow].waiting.len() {
+            let waiting = self.flows[flow].waiting[place];
+            let Some(connection) = self.flows[waiting].live.get(&number) else { continue };
+            let connection = *connection as usize;
+            let now = self.now;
+            if let Some(request) = self.connections[connection].requests.front_mut() {
+                request.0 = now;
+                self.send_requests(connection);
+            }
+        }
     }
 
     /// Notifies a listening application of bytes delivered on a connection.

@@ -36,13 +36,9 @@ impl<L: PacketLog> Simulation<'_, L> {
         let state = &self.connections[connection];
         let flow = &self.flows[state.flow as usize];
         let counters = &totals.counters;
-        let acknowledged = match &state.ends {
-            Ends::Plain(ends) => self.senders[*ends as usize].acknowledged(),
-            Ends::Multipath(multi) => multi.sender.acknowledged(),
-        };
+        let acknowledged = self.acknowledged(connection);
         // What was stopped before its end has no completion time.
-        let whole = state.size == u64::MAX || acknowledged >= state.size;
-        let completed = state.completed.filter(|_| whole);
+        let completed = state.completed.filter(|_| self.is_whole(connection));
         let row = ConnectionRecord {
             connection: state.number.into(),
             flow: Some(state.flow),

@@ -284,12 +284,8 @@ impl<L: PacketLog> Simulation<'_, L> {
 
     /// Logs that everything written is acknowledged.
     fn log_complete(&mut self, connection: usize) {
-        let Connection { ends, home, .. } = &self.connections[connection];
-        let bytes = match ends {
-            Ends::Plain(ends) => self.senders[*ends as usize].acknowledged(),
-            Ends::Multipath(multi) => multi.sender.acknowledged(),
-        };
-        let home = *home;
+        let bytes = self.acknowledged(connection);
+        let home = self.connections[connection].home;
         self.note(home, Event::Complete { bytes });
     }
 
@@ -416,6 +412,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             self.log_complete(connection);
         }
         let transient = self.flows[flow].transient;
+        let is_whole = self.is_whole(connection);
         let is_plain = matches!(self.connections[connection].ends, Ends::Plain(_));
         if is_plain || transient {
             self.note_closed(connection);
@@ -424,6 +421,24 @@ impl<L: PacketLog> Simulation<'_, L> {
             self.abandon(connection);
         }
         self.tell_closed(flow, number);
+        if is_whole {
+            self.release(flow, number);
+        }
+    }
+
+    /// Whether everything that the application wrote or requested is acknowledged; what was stopped
+    /// before its end is not.
+    pub(crate) fn is_whole(&self, connection: usize) -> bool {
+        let state = &self.connections[connection];
+        state.size == u64::MAX || self.acknowledged(connection) >= state.size
+    }
+
+    /// Bytes acknowledged.
+    pub(crate) fn acknowledged(&self, connection: usize) -> u64 {
+        match &self.connections[connection].ends {
+            Ends::Plain(ends) => self.senders[*ends as usize].acknowledged(),
+            Ends::Multipath(multi) => multi.sender.acknowledged(),
+        }
     }
 
     /// Forgets a connection except for its counters; its slots become free once

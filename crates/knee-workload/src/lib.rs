@@ -107,6 +107,8 @@ pub trait Application: Send {
     fn poll(&mut self, now: Time) -> Option<Action>;
     /// Returns when to poll again without an event; [`Time::MAX`] means never.
     fn timer(&self) -> Time;
+    /// Notes that a transfer arrived at the mix that this one follows ([`Arrivals::After`]).
+    fn on_arrival(&mut self) {}
     /// Notes that `bytes` more were delivered in order on a connection. Called only if
     /// [`wants_deliveries`](Self::wants_deliveries).
     fn on_delivered(&mut self, now: Time, connection: u32, bytes: u64);

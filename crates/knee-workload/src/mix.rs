@@ -23,6 +23,9 @@ pub enum Arrivals {
     },
     /// At these times after the start.
     Recorded(Arc<Recorded>),
+    /// With those of this mix, which its ground reports ([`Application::on_arrival`]). Each is sent
+    /// once the other's transfer of the same number is done.
+    After(Arc<Mix>),
 }
 
 /// Arrivals of a log: times after the start, ascending, each with its size in bytes.
@@ -99,23 +102,35 @@ impl Mix {
     /// Returns the bytes of the transfers that arrive between each time and the next, times after
     /// the start in ascending order: for random arrivals, their expected number and size.
     pub fn offered_bytes(&self, times: &[Time]) -> Vec<f64> {
+        match &self.arrivals {
+            Arrivals::Recorded(_) => self.offered(times, |size| size.max(1) as f64),
+            Arrivals::Poisson { .. } | Arrivals::After(_) => {
+                let mean = self.sizes.mean();
+                self.offered(times, |_| 1.0).into_iter().map(|number| number * mean).collect()
+            }
+        }
+    }
+
+    /// Returns the sum of a value of the transfers that arrive between each time and the next, which
+    /// is one per transfer if their sizes are drawn.
+    fn offered(&self, times: &[Time], value: fn(u64) -> f64) -> Vec<f64> {
         let count = self.count.unwrap_or(u64::MAX);
         match &self.arrivals {
             Arrivals::Poisson { per_second } => {
-                let mean = self.sizes.mean();
                 let until = |at: Time| (per_second * at.as_secs_f64()).min(count as f64);
-                times.windows(2).map(|span| mean * (until(span[1]) - until(span[0]))).collect()
+                times.windows(2).map(|span| until(span[1]) - until(span[0])).collect()
             }
             Arrivals::Recorded(lines) => {
-                let mut bytes = vec![0.0; times.len().saturating_sub(1)];
+                let mut sums = vec![0.0; times.len().saturating_sub(1)];
                 for (at, size) in lines.iter().take(usize::try_from(count).unwrap_or(usize::MAX)) {
                     let begun = times.partition_point(|time| *time <= at);
-                    if let Some(of_span) = begun.checked_sub(1).and_then(|at| bytes.get_mut(at)) {
-                        *of_span += size.max(1) as f64;
+                    if let Some(of_span) = begun.checked_sub(1).and_then(|at| sums.get_mut(at)) {
+                        *of_span += value(size);
                     }
                 }
-                bytes
+                sums
             }
+            Arrivals::After(other) => other.offered(times, |_| 1.0),
         }
     }
 }
@@ -137,6 +152,8 @@ pub(crate) struct PoissonMix {
     /// Its number, which is also that of its connection.
     number: u32,
     step: Step,
+    /// Arrivals of the mix whose transfers these follow.
+    told: u32,
     /// Transfers that are not fully acknowledged.
     open: u32,
     stopped: bool,
@@ -162,8 +179,18 @@ impl PoissonMix {
             own
         });
         let (next, due, step) = (Time::ZERO, Time::ZERO, Step::Waiting);
-        let mut mix =
-            PoissonMix { mix, rng, own, next, due, number: 0, step, open: 0, stopped: false };
+        let mut mix = PoissonMix {
+            mix,
+            rng,
+            own,
+            next,
+            due,
+            number: 0,
+            step,
+            told: 0,
+            open: 0,
+            stopped: false,
+        };
         mix.draw_arrival();
         mix
     }
@@ -179,6 +206,8 @@ impl PoissonMix {
             Arrivals::Recorded(lines) => {
                 lines.get(self.number as usize).map_or(Time::MAX, |(at, _)| at)
             }
+            // At once, when it is told.
+            Arrivals::After(_) => Time::ZERO,
         };
         let late = self.own.as_mut().map_or(0.0, unit) * LATE_MAX.as_secs_f64();
         self.due = self.next.saturating_add(Time::from_secs_f64(late));
@@ -188,6 +217,7 @@ impl PoissonMix {
         let all = match &self.mix.arrivals {
             Arrivals::Poisson { .. } => u64::MAX,
             Arrivals::Recorded(lines) => lines.len() as u64,
+            Arrivals::After(_) => u64::from(self.told),
         };
         let count = self.mix.count.unwrap_or(u64::MAX).min(all);
         !self.stopped && u64::from(self.number) < count && self.number < u32::MAX
@@ -203,7 +233,7 @@ impl PoissonMix {
         self.step = Step::Pushed;
         let recorded = match &self.mix.arrivals {
             Arrivals::Recorded(lines) => lines.get(self.number as usize).map(|(_, bytes)| bytes),
-            Arrivals::Poisson { .. } => None,
+            Arrivals::Poisson { .. } | Arrivals::After(_) => None,
         };
         let bytes = recorded.unwrap_or_else(|| self.mix.sizes.draw(&mut self.rng));
         Action::Push { connection: self.number, bytes }
@@ -246,6 +276,10 @@ impl Application for PoissonMix {
         if self.more_to_come() { self.due } else { Time::MAX }
     }
 
+    fn on_arrival(&mut self) {
+        self.told += 1;
+    }
+
     fn on_delivered(&mut self, _now: Time, _connection: u32, _bytes: u64) {}
 
     fn on_closed(&mut self, _now: Time, _connection: u32) {
@@ -262,6 +296,7 @@ impl Application for PoissonMix {
     }
 
     fn is_complete(&self) -> bool {
-        !self.more_to_come() && self.open == 0
+        let told_all = self.stopped || !matches!(self.mix.arrivals, Arrivals::After(_));
+        told_all && !self.more_to_come() && self.open == 0
     }
 }

@@ -191,6 +191,7 @@ fn of_rank(error: &RankError) -> &'static str {
         RankError::SeveralPaths { .. } => {
             "choose one over a single path with --flow, or compare with knee sweep"
         }
+        RankError::Waits { .. } => "choose one that does not with --flow, or remove after",
         RankError::NoRate { .. } => "add rate = \"10 Mbit/s\" to its bottleneck",
         RankError::NoFlow { .. } => "write the name of one of its flows",
         RankError::NoScenarios(_) => "name scenario files, or the folder that contains them",

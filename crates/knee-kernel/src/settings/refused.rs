@@ -28,10 +28,15 @@ pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
         send_jitter: _,
         // Handled with the applications, in `flows`.
         workload: _,
+        after,
         // Handled in `FlowSettings`.
         start: _,
         stop: _,
     } = flow;
+    if after.is_some() {
+        let problem = "a flow does not know when another's transfer is done".to_owned();
+        return Err(unsupported(flow, "after", problem, "remove it, or run on sim".to_owned()));
+    }
     check_transport(flow, transport)?;
     if let Some(multipath) = multipath {
         check_multipath(scenario, flow, multipath)?;

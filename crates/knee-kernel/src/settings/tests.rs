@@ -187,6 +187,13 @@ fn pacing_that_cannot_be_switched_off_is_refused() {
     assert!(check_pacing(&scenario(ONE_PATH, "seed", "1").flows[0], true).is_ok());
 }
 
+#[test]
+fn flows_that_wait_are_refused() {
+    let file = ONE_PATH.replace("count = 2\n", "workload = { file = \"1 MB\" }\n");
+    let other = file.split_once("[[flow]]").unwrap().1.replace("\"flow\"", "\"other\"");
+    assert_verdict(&format!("{file}[[flow]]{other}"), "flow.flow.after", "other", Refused("after"));
+}
+
 /// The list covers exactly the keys of the schema.
 #[test]
 fn each_key_of_the_schema_has_a_value_here() {
@@ -211,6 +218,8 @@ fn each_key_of_the_schema_has_a_value_here() {
     assert_eq!(under("link"), keys("LinkFile"));
     assert_eq!(under("path"), keys("PathFile"));
     let mut flow = under("flow");
+    // Needs another flow: `flows_that_wait_are_refused`.
+    flow.insert("after".to_owned());
     flow.extend(transport);
     assert_eq!(flow, keys("FlowFile"));
 }

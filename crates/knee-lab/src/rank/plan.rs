@@ -323,6 +323,9 @@ impl Stage {
         if flow.multipath.is_some() || flow.paths.len() != 1 {
             return Err(RankError::SeveralPaths { file, flow: flow.name }.into());
         }
+        if flow.after.is_some() {
+            return Err(RankError::Waits { file, flow: flow.name }.into());
+        }
         let forward = &scenario.paths[flow.paths[0]].forward;
         let unlimited = |link: &usize| scenario.links[*link].config.rate == RateModel::Unlimited;
         if forward.iter().all(unlimited) {

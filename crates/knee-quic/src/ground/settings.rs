@@ -66,9 +66,14 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
         send_jitter: _,
         // Handled with the applications, in `flow`.
         workload: _,
+        after,
         start: _,
         stop: _,
     } = flow;
+    if after.is_some() {
+        let problem = "a flow does not know when another's transfer is done".to_owned();
+        return Err(unsupported(flow, "after", problem, "remove it, or run on sim".to_owned()));
+    }
     check_transport(flow, transport)?;
     check_controller(&flow.controller).map_err(|problem| {
         let advice = "choose one that does not (knee list), or run on sim".to_owned();

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::paths::Way;
-use super::{check_name, in_range, multipath, transport};
+use super::{after, check_name, in_range, multipath, transport};
 use crate::algorithms::{Algorithms, class_file};
 use crate::file::{Choice, ControllerFile, FLOWS_MAX, FlowFile, ScenarioFile, SelectionFile};
 use crate::model::Flow;
@@ -66,6 +66,7 @@ pub(super) fn check(
         reading.problem(Span::default(), "the scenario has no flow", help);
     }
     deal(&mut flows, inputs);
+    after::check(&file.flow, &mut flows, reading);
     flows
 }
 
@@ -175,7 +176,8 @@ fn expand(
     let span = flow.workload.span().unwrap_or(group.span);
     let first = starts.first().copied().unwrap_or(Time::ZERO);
     let life = stop.unwrap_or(common.context.duration).saturating_sub(first);
-    let room = workload::Room { span, life, flows: group.count };
+    let is_after = flow.after.is_given();
+    let room = workload::Room { span, life, flows: group.count, is_after };
     let workload = workload::check(&mut flow.workload, &room, inputs, reading);
     if !transport.lies.is_honest() {
         let liar = flow.transport.receiver.span().unwrap_or(group.span);
@@ -193,6 +195,7 @@ fn expand(
         transport,
         send_jitter,
         workload: workload?,
+        after: None,
         start: Time::ZERO,
         stop,
     };

@@ -2,6 +2,7 @@
 //! reports its problems and continues, so that a user sees all of them at once; what it returns
 //! after a problem is discarded.
 
+mod after;
 mod bounds;
 mod breaker;
 mod claims;

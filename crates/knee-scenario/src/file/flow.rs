@@ -40,6 +40,10 @@ table! {
         /// Workload of the application: "bulk", { file = "1 MB" }, "page",
         /// "dash", { bursts = { … } }, { mix = { … } }. Default: "bulk".
         workload: Optional<WorkloadFile>,
+        /// Name of a group of flows: a transfer is sent once that flow's is acknowledged
+        /// to its end. A mix waits for a mix, transfer by transfer, and has its arrivals; a
+        /// file waits for a file. Default: waits for none.
+        after: Optional<String>,
         /// When the first flow of the group starts. Default: 0 s.
         start: Optional<Time>,
         /// Time from the start of one flow of the group to that of the

@@ -8,6 +8,7 @@ use crate::source::Reading;
 use crate::tree::Span;
 use knee_units::Time;
 use knee_workload::{Arrivals, Mix, Recorded, Workload};
+use std::sync::Arc;
 
 /// Largest expected number of transfers of a group of flows: more than that takes too long to
 /// simulate.
@@ -65,6 +66,20 @@ impl Kind for MixFile {
         if let (Some(span), None) = (self.part_span(), self.arrivals.at()) {
             let help = "add arrivals = \"log\", or remove from, until and speed";
             reading.problem(span, "from, until and speed are about the arrivals of a log", help);
+        }
+        if room.is_after {
+            let given = [self.arrival_interval.span(), self.arrivals.span(), self.count.span()];
+            let given = given.into_iter().chain([self.process.span(), self.part_span()]);
+            if let Some(span) = given.flatten().next() {
+                let message = "a mix with after has the arrivals of the flow for which it waits";
+                let help =
+                    "remove arrival_interval, arrivals, from, until, speed, count and process";
+                reading.problem(span, message, help);
+            }
+            // Those of the other flow, once it is known.
+            let arrivals = Arrivals::Recorded(Arc::default());
+            let sizes = read?.sizes();
+            return Some(Workload::Mix(Mix { arrivals, count: None, sizes, process: None }));
         }
         let arrivals = match (self.arrivals.at(), self.arrival_interval.is_given()) {
             (Some(at), false) if at.value == "log" => {

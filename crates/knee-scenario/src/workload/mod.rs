@@ -32,6 +32,8 @@ pub(crate) struct Room {
     pub life: Time,
     /// Flows with this workload.
     pub flows: u64,
+    /// Whether they wait for the transfers of another.
+    pub is_after: bool,
 }
 
 /// A workload with settings: a table of the file, or one value.

@@ -215,9 +215,10 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(scenario.paths[1].tunnel.as_deref(), Some("home"));
     assert_eq!(scenario.paths[0].tunnel, None);
 
-    let [both, reading, watching, asking, small, heavy, logged, replayed] = &scenario.flows[4..]
+    let [both, reading, watching, asking, small, heavy, logged, replayed, answering] =
+        &scenario.flows[4..]
     else {
-        panic!("seven flows after the first four")
+        panic!("nine flows after the first four")
     };
     assert_eq!(both.paths, [1, 0]);
     let multipath = both.multipath.as_ref().unwrap();
@@ -253,7 +254,11 @@ fn every_key_of_paths_and_workloads_arrives() {
     let sizes = Sizes::Pareto { min: 4000, shape: 1.2, max: 1_000_000_000 };
     let mix =
         Mix { arrivals: Arrivals::Poisson { per_second: 1.0 }, count: None, sizes, process: None };
-    assert_eq!(heavy.workload, Workload::Mix(mix));
+    assert_eq!(heavy.workload, Workload::Mix(mix.clone()));
+    assert_eq!((answering.after, heavy.after), (Some(9), None));
+    let waits = Arrivals::After(Arc::new(mix));
+    let mix = Mix { arrivals: waits, count: None, sizes: Sizes::Fixed(30_000), process: None };
+    assert_eq!(answering.workload, Workload::Mix(mix));
     let mix = Mix {
         arrivals: Arrivals::Poisson { per_second: 1.0 },
         count: None,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod acks;
+mod after;
 mod apart;
 mod bbr;
 mod bbr3;

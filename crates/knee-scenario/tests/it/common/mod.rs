@@ -167,6 +167,13 @@ path = "one"
 cc = "cubic"
 workload = { mix = { arrivals = "log", from = "0 s", until = "10 min", speed = 1, sizes = { log = "old/access.csv", class = "api", rtt_at_least = "20 ms", rtt_below = "60 ms" } } }
 
+[[flow]]
+name = "answering"
+path = "one"
+cc = "cubic"
+after = "heavy"
+workload = { mix = { sizes = "30 kB" } }
+
 [[claim]]
 id = "A1"
 says = "the queue stays short"
