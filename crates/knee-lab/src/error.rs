@@ -7,6 +7,7 @@ use crate::evaluate::EvaluateError;
 use crate::experiment::ExperimentError;
 use crate::fidelity::GridError;
 use crate::ground::{GroundError, UnknownGround};
+use crate::packet_log::PacketLogError;
 use crate::qlog::QlogError;
 use crate::rank::RankError;
 use crate::rehearse::RehearseError;
@@ -78,6 +79,17 @@ pub enum Error {
     /// A flow has no qlog.
     #[error(transparent)]
     Qlog(#[from] QlogError),
+    /// A packet log is damaged.
+    #[error(transparent)]
+    PacketLog(#[from] PacketLogError),
+    /// A folder holds no runs whose drops could be listed.
+    #[error("{} holds {what}, not the records of one scenario", path.display())]
+    NoDrops {
+        /// The folder.
+        path: PathBuf,
+        /// What it holds instead.
+        what: &'static str,
+    },
     /// A ranking is not possible.
     #[error(transparent)]
     Rank(#[from] RankError),

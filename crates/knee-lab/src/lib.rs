@@ -16,6 +16,7 @@ pub mod command;
 mod compare;
 mod curve;
 pub mod directory;
+mod drops;
 mod error;
 mod evaluate;
 mod experiment;
@@ -28,6 +29,7 @@ mod lab;
 mod load;
 mod models;
 mod origin;
+mod packet_log;
 mod page;
 mod perfect;
 mod qlog;
@@ -52,6 +54,7 @@ pub use advise::{
 pub use answers::{ANSWER_SEEDS, Questions};
 pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs};
 pub use curve::{Curve, CurveError, CurvePath, Measured};
+pub use drops::{DropKind, DropLine, RunDrops, TIMELINE_SPANS, drops};
 pub use error::Error;
 pub use evaluate::{
     EVALUATE_SEEDS_REAL, Evaluate, EvaluateBoth, EvaluateError, EvaluateSettings, SEARCH_SCENARIOS,
@@ -73,6 +76,7 @@ pub use job::{Job, Run};
 pub use lab::{Classes, Lab};
 pub use load::{Load, Written};
 pub use origin::{KeptFile, KeptScenario, Origin, OriginSettings};
+pub use packet_log::PacketLogError;
 pub use page::{Saved, rewrite_page, saved, saved_answers};
 pub use qlog::{QlogError, write_qlog};
 pub use rank::{

@@ -8,20 +8,13 @@
 
 mod connection;
 
-use crate::directory::PACKETS;
 use crate::error::Error;
+use crate::packet_log::{self, Line};
 use connection::Connection;
 use knee_record::read_summary;
-use knee_scenario::open_inside;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// First line of a supported packet log.
-const FORMAT: &str = "# knee-packet-log/3";
-/// Longest line of a packet log, bytes; an ACK of many ranges has some thousand.
-const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a qlog cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -40,16 +33,6 @@ pub enum QlogError {
     /// The packet log does not identify the flow's packets.
     #[error("the packet log does not identify the packets of flow {0}")]
     NotNamed(String),
-    /// The packet log is damaged or has an unsupported version.
-    #[error("{path}, line {line}: {what}")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Line number, from one.
-        line: usize,
-        /// The problem.
-        what: String,
-    },
 }
 
 /// Writes the qlog of a flow such as `bbr[1]`, with a trace for each of its connections and
@@ -65,13 +48,10 @@ pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<u
     let Some(index) = known.iter().position(wanted) else {
         return Err(QlogError::NoFlow { flow: flow.to_string(), known }.into());
     };
-    let path = directory.join(PACKETS);
-    if !path.is_file() {
+    if !packet_log::is_in(directory) {
         return Err(QlogError::NoPacketLog(directory.display().to_string()).into());
     }
-    let unreadable = |source| Error::Read { path: path.clone(), source };
-    let file = open_inside(directory, Path::new(PACKETS)).map_err(unreadable)?;
-    let connections = connections(&path, file, index)?;
+    let connections = connections(directory, index)?;
     if connections.is_empty() {
         return Err(QlogError::NotNamed(known[index].clone()).into());
     }
@@ -90,77 +70,28 @@ pub fn write_qlog(directory: &Path, flow: &str, out: &mut dyn Write) -> Result<u
 }
 
 /// Reads a flow's connections and subflows from the log, by number.
-fn connections(path: &Path, file: File, index: usize) -> Result<BTreeMap<u32, Connection>, Error> {
-    let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
-    let damaged = |line: usize, what: &str| QlogError::Damaged {
-        path: path.to_path_buf(),
-        line,
-        what: what.to_string(),
-    };
+fn connections(directory: &Path, index: usize) -> Result<BTreeMap<u32, Connection>, Error> {
     let mut connections: BTreeMap<u32, Connection> = BTreeMap::new();
     let of = format!("of={index}");
-    let mut reader = BufReader::with_capacity(1 << 20, file);
-    for line in 0.. {
-        let mut text = String::new();
-        let read = (&mut reader).take(LINE_BYTES_MAX).read_line(&mut text).map_err(unreadable)?;
-        if read as u64 == LINE_BYTES_MAX {
-            return Err(damaged(line + 1, "the line is longer than any of a log").into());
-        }
-        if read == 0 {
-            break;
-        }
-        let text = text.trim_end_matches(['\n', '\r']);
-        if line == 0 && text != FORMAT {
-            return Err(damaged(1, &format!("it does not begin with {FORMAT}")).into());
-        }
-        if let Some(head) = text.strip_prefix("# flow,") {
-            let mut fields = head.split(',');
-            let number = fields.next().and_then(|number| number.parse().ok());
-            let number = number.ok_or_else(|| damaged(line + 1, "a flow has no number"))?;
-            if fields.any(|field| field == of) {
-                connections.insert(number, Connection::default());
+    packet_log::each_line(directory, |line| {
+        match line {
+            Line::Head(mut fields) => {
+                if fields.next() != Some("flow") {
+                    return Ok(());
+                }
+                let number = fields.next().and_then(|number| number.parse().ok());
+                let number = number.ok_or("a flow has no number")?;
+                if fields.any(|field| field == of) {
+                    connections.insert(number, Connection::default());
+                }
             }
-            continue;
+            Line::Row(row) => {
+                if let Some(connection) = connections.get_mut(&row.flow) {
+                    connection.take(&row).ok_or("a number is missing")?;
+                }
+            }
         }
-        if text.starts_with('#') || text.starts_with("time_ns") {
-            continue;
-        }
-        let row =
-            Row::of(text).ok_or_else(|| damaged(line + 1, "it is not a row of a packet log"))?;
-        if let Some(connection) = connections.get_mut(&row.flow) {
-            let taken = connection.take(&row);
-            taken.ok_or_else(|| damaged(line + 1, "a number is missing"))?;
-        }
-    }
+        Ok(())
+    })?;
     Ok(connections)
-}
-
-/// An unparsed row of the packet log.
-struct Row<'t> {
-    at_ns: u64,
-    event: &'t str,
-    flow: u32,
-    cells: Vec<&'t str>,
-}
-
-/// Column indices.
-const ID: usize = 5;
-const NUMBER: usize = 6;
-const BYTES: usize = 7;
-const IN_FLIGHT: usize = 8;
-const WINDOW: usize = 9;
-const PACING: usize = 10;
-const OFFSET: usize = 12;
-const DETAIL: usize = 14;
-
-impl<'t> Row<'t> {
-    fn of(text: &'t str) -> Option<Row<'t>> {
-        let cells: Vec<&str> = text.split(',').collect();
-        let (at_ns, event, flow) = (cells.first()?.parse().ok()?, *cells.get(1)?, cells.get(3)?);
-        (cells.len() == DETAIL + 1).then_some(Row { at_ns, event, flow: flow.parse().ok()?, cells })
-    }
-
-    fn number(&self, place: usize) -> Option<u64> {
-        self.cells[place].parse().ok()
-    }
 }

@@ -62,6 +62,10 @@ impl From<Error> for Failure {
             Error::Evaluate(EvaluateError::TwoTraces(_)) => usage("copy one to another name"),
             Error::Sweep(error) => of_sweep(error),
             Error::Qlog(error) => Failure::Usage(what, of_qlog(&error)),
+            Error::PacketLog(_) => usage("run it again with --packet-log"),
+            Error::NoDrops { .. } => {
+                usage("run one of its scenarios with knee run, and name that folder")
+            }
             Error::Train(TrainError::NoFlow(_)) => {
                 usage("write cc = \"remycc\" in the flows to be trained")
             }

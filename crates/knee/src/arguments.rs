@@ -4,6 +4,7 @@
 mod advise;
 mod bond;
 mod cc;
+mod drops;
 mod evaluate;
 mod export;
 mod observed;
@@ -19,6 +20,7 @@ pub use bond::BondAction;
 pub use cc::Cc;
 #[cfg(feature = "bpf")]
 pub use cc::CcAction;
+pub use drops::Drops;
 pub use evaluate::Evaluate;
 pub use export::{Export, Exported};
 pub use observed::OfObserved;
@@ -106,6 +108,9 @@ pub enum Command {
     /// Repeat the runs of a folder and report whether the records are identical
     #[command(arg_required_else_help = true, after_help = RERUN)]
     Rerun(Rerun),
+    /// Say which link dropped which flow's packets, why and when
+    #[command(arg_required_else_help = true, after_help = drops::HELP)]
+    Drops(Drops),
     /// Write a run in the format of another tool: qlog, CSV
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = export::HELP)]
     Export(Export),

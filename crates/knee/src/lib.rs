@@ -19,6 +19,7 @@ mod compare;
 mod completions;
 mod curve;
 mod doctor;
+mod drops;
 mod evaluate;
 mod experiment;
 mod export;
@@ -127,6 +128,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Fidelity(arguments) => fidelity::fidelity(arguments),
         Command::Compare(arguments) => compare::compare(arguments),
         Command::Rerun(arguments) => rerun::rerun(arguments),
+        Command::Drops(arguments) => drops::drops(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Report(arguments) => report::report(arguments),
         Command::Plot(arguments) => plot::plot(arguments),

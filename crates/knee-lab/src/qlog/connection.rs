@@ -1,6 +1,6 @@
 //! Events of one connection or subflow.
 
-use super::{BYTES, DETAIL, ID, IN_FLIGHT, NUMBER, OFFSET, PACING, Row, WINDOW};
+use crate::packet_log::{BYTES, DETAIL, ID, IN_FLIGHT, NUMBER, OFFSET, PACING, Row, WINDOW};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -10,6 +10,7 @@ mod commands;
 mod common;
 mod compare;
 mod curve;
+mod drops;
 mod evaluate;
 mod export;
 mod force;
