@@ -340,7 +340,8 @@ PAGES = [
             ),
             Item(
                 "Where it was dropped: neither stack nor card, so the switch",
-                "Drops by link, and what no link accounts for.",
+                "Drops by link, and what no link accounts for. [`knee drops`](../command-line.md#knee-drops) "
+                "says which link dropped which flow's packets, why and when, as the author wishes of a switch.",
                 "C5*",
             ),
             Item("With `fq` CUBIC's share falls, to nothing at times", "Pacing the same flow.", "C3*"),
@@ -350,6 +351,7 @@ PAGES = [
                 "without each of BBR's other features.",
                 "C2* C6d* C6e",
             ),
+            Item("A probe to 5/2 BDP within a round", "The most that a flow has in flight.", "C9*"),
             Item("Mixed traffic: a false bandwidth is remembered", "BBR beside CUBIC.", "C6m*"),
             Item(
                 "Not to remember it, and to decrease after a probe that lost",
@@ -385,6 +387,11 @@ PAGES = [
                 "E1c* E1d* E1e* E1f* E1g*",
             ),
             Item("Figure 4: between sites and inside one, half of the rate", "", "E2*"),
+            Item(
+                "Traffic between sites blocks what clients wait for",
+                "A client's answer waits for a [fetch between sites](../scenario.md#transfers-that-wait-for-others).",
+                "E10*",
+            ),
             Item("Figures 5 and 6: two networks of clients, and who retransmits", "", "E3*"),
             Item(
                 "Why: CUBIC against BBR, and BBR against BBR",
