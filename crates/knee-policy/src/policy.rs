@@ -208,10 +208,15 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
         (format!("there is no {noun} {}", wrong.unwrap_or_default()), help)
     } else if first.starts_with("invalid") && !rest.is_empty() {
         // `integer 70000, expected u16`: names of types mean nothing here.
+        let number = |low: u64, high: u64| {
+            format!("{key}: {value} is not a whole number from {low} to {high}")
+        };
         let message = match (key, rest) {
             ("", _) => said.to_string(),
-            (_, "u16") => format!("{key}: {value} is not from 1 to 65535"),
-            (_, "u32" | "u64") => format!("{key}: {value} is not a whole number of that size"),
+            (_, "u16") => number(1, u64::from(u16::MAX)),
+            (_, "u32") => number(u64::from(TABLE_MIN), u64::from(TABLE_MAX)),
+            // TOML has no larger ones.
+            (_, "u64") => number(0, i64::MAX.unsigned_abs()),
             (_, "a sequence") => format!("{key} is a list, and {value} is none"),
             _ => format!("{key} cannot be {value}"),
         };
@@ -324,8 +329,11 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
         for port in &group.ports {
             let number = *port.get_ref();
             if number == 0 || !ports.insert(number) {
-                let message = format!("port {number} is invalid or repeated");
-                say(port.span(), message, "1 to 65535, each once");
+                let message = match number {
+                    0 => "ports: 0 is not a whole number from 1 to 65535".to_string(),
+                    _ => format!("port {number} is named twice"),
+                };
+                say(port.span(), message, "write each port once, such as ports = [80, 443]");
             }
         }
         let mut prefixes = Vec::new();
@@ -522,7 +530,13 @@ hold_out = "0%"
                 "no word fleet",
                 "one of observe, canary, host, site",
             ),
-            ("ports = [443]", "ports = [443, 0]", "0", "port 0", "1 to 65535"),
+            ("ports = [443]", "ports = [443, 0]", "0", "0 is not a whole number", "[80, 443]"),
+            ("ports = [443]", "ports = [443, 443]", "443", "443 is named twice", "[80, 443]"),
+            ("ports = [443]", "ports = [-1]", "-1", "from 1 to 65535", "ports = [443]"),
+            ("\n[[", "\nversion = -2\n[[", "-2", "from 0 to 9223372036854775807", "version = 2"),
+            ("\n[[", "\nseed = 1.5\n[[", "1.5", "from 0 to 9223372036854775807", "seed = 1"),
+            ("\n[[", "\ntable = -1\n[[", "-1", "from 256 to ", "table = 7222"),
+            ("\n[[", "\ntable = 4294967296\n[[", "4294967296", "from 256 to ", "table = 7222"),
             ("ports = [80]", "ports = []", "\"203.0.113.0/25\"", "of eyeballs", "different ports"),
             ("203.0.113.0/24", "203.0.113.9/24", "\"203.0.113.9/24\"", "beyond", "203.0.113.0/24"),
             ("203.0.113.0/24", "there", "\"there\"", "not a valid prefix", "an address"),

@@ -69,9 +69,7 @@ impl From<Error> for Failure {
             Error::Train(TrainError::NoFlow(_)) => {
                 usage("write cc = \"remycc\" in the flows to be trained")
             }
-            Error::Advise(AdviseError::NoFiles(_)) => {
-                usage("name a folder of knee observe or of a run, or a file connections*.parquet")
-            }
+            Error::Advise(AdviseError::NoFiles(ref path)) => usage(&of_no_files(path)),
             Error::Advise(AdviseError::NoConnections) => {
                 usage("observe for longer, where data is sent: knee observe --help")
             }
@@ -112,6 +110,17 @@ fn of_grid(error: GridError) -> Failure {
         }
         GridError::OfAnother(_) => {
             Failure::Usage(what, "write elsewhere with --out DIR".to_string())
+        }
+    }
+}
+
+/// Records of repeats are in the folders of the single runs.
+fn of_no_files(path: &Path) -> String {
+    let first = path.join("repeat-1");
+    match first.is_dir() {
+        true => format!("name one of its runs, such as {}", first.display()),
+        false => {
+            "name a folder of knee observe or of a run, or a file connections*.parquet".to_string()
         }
     }
 }

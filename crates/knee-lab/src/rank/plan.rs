@@ -12,7 +12,8 @@ use crate::text::{ScenarioText, all_or_every_error, among_inputs};
 use knee_cc::Selection;
 use knee_link::RateModel;
 use knee_record::{Company, INPUTS, RankScenario, Ranking};
-use knee_scenario::{Flow, InputFile, Override, Scenario};
+use knee_scenario::{Flow, InputFile, Override, Scenario, SourceText};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -331,13 +332,16 @@ impl Stage {
         if forward.iter().all(unlimited) {
             return Err(RankError::NoRate { file, flow: flow.name }.into());
         }
-        let selections = |all: &Candidates| {
-            let one = |cc: &String| selection(text, &given, (&flow.name, at), cc);
+        let selections = |all: &Candidates, option: &str| {
+            let one = |cc: &String| {
+                selection(text, &given, (&flow.name, at), cc)
+                    .map_err(|error| of_option(error, option, cc))
+            };
             all_or_every_error(all.0.iter().map(one))
         };
         let ((candidates, theirs), (rivals, further)): ((Vec<_>, Vec<_>), (Vec<_>, Vec<_>)) = (
-            selections(&settings.candidates)?.into_iter().unzip(),
-            selections(&settings.rivals)?.into_iter().unzip(),
+            selections(&settings.candidates, "--cc")?.into_iter().unzip(),
+            selections(&settings.rivals, "--against")?.into_iter().unzip(),
         );
         for file in theirs.into_iter().chain(further).flatten() {
             if !scenario.files.contains(&file) {
@@ -386,6 +390,27 @@ fn selection(
     let found = (at < scenario.flows.len()).then(|| scenario.flows.swap_remove(at));
     let missing = || Error::Defect(format!("flow {flow} does not exist with cc = {cc}"));
     Ok((found.ok_or_else(missing)?.controller, scenario.files))
+}
+
+/// Places the problems of a controller in the option that names it, instead of in the override that
+/// stands for it.
+fn of_option(error: Error, option: &str, cc: &str) -> Error {
+    let Error::Files(mut files) = error else { return error };
+    for errors in &mut files {
+        for (at, source) in errors.sources.iter_mut().enumerate() {
+            let ours = |text: &str| text.strip_suffix(cc).is_some_and(|key| key.ends_with(".cc="));
+            if source.name != "--set" || !ours(&source.text) {
+                continue;
+            }
+            let key = source.text.len() - cc.len();
+            *source = SourceText { name: option.to_string(), text: cc.to_string() };
+            for problem in errors.problems.iter_mut().filter(|problem| problem.source == at) {
+                let Range { start, end } = problem.span;
+                problem.span = start.saturating_sub(key)..end.saturating_sub(key);
+            }
+        }
+    }
+    Error::Files(files)
 }
 
 /// Returns the named files and the scenarios in the named folders, sorted by name: `*.toml`, except

@@ -29,8 +29,22 @@ const SIZE_COLUMNS: [&str; 11] = [
     "DownstreamContentSize",
 ];
 
+/// What to do without a known name of sizes; names all of [`SIZE_COLUMNS`].
+macro_rules! rename {
+    ($what:literal) => {
+        concat!(
+            "rename the ",
+            $what,
+            " of sizes to \"bytes\" (also known: size, sc-bytes, bytes_sent, body_bytes_sent, ",
+            "response_bytes, response_size, object_size, EdgeResponseBytes, response_body_size, ",
+            "DownstreamContentSize)"
+        )
+    };
+}
+const NO_KEY: &str = rename!("key");
 const NO_COLUMN: &str =
-    "name the column of sizes \"bytes\", or write one number per line and nothing else";
+    concat!(rename!("column"), ", or write one number per line and nothing else");
+const NO_LINE: &str = "write one size in bytes per line, or a log of a web server";
 pub(super) const NO_BODY: &str = "without a body";
 pub(super) const NOT_A_LINE: &str = "not in this format";
 pub(super) const NO_SIZE: &str = "without a size";
@@ -100,7 +114,7 @@ fn read<R: Read>(mut lines: Lines<R>, taken: Taken) -> Result<AccessLog, AccessL
     let mut first = String::new();
     while first.trim().is_empty() {
         if !next_line(&mut lines, &mut first)? {
-            return Err(AccessLogError::new(1, "there is no line in it".into(), NO_COLUMN));
+            return Err(AccessLogError::new(1, "there is no line in it".into(), NO_LINE));
         }
     }
     match first.trim_start() {
@@ -170,7 +184,7 @@ fn by_line<R: Read>(
     if let (true, Some((line, keys))) = (taken.sizes.is_empty(), keys) {
         let keys = shorten_to(&keys, NAMES_SHOWN);
         let problem = format!("none of the keys {keys} is a size");
-        return Err(AccessLogError::new(line, problem, "name the one that is \"bytes\""));
+        return Err(AccessLogError::new(line, problem, NO_KEY));
     }
     if taken.sizes.is_empty() {
         return Err(no_size(1));

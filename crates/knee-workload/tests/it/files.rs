@@ -253,9 +253,17 @@ fn keys_without_a_size_are_named() {
     let log = read_access_log(cloudflare.as_bytes()).unwrap();
     assert_eq!((sizes(&log), log.rtts_ns.get(0)), (vec![900], Some(18_000_000)));
     let error = read_sizes("\n{\"octets\":900,\"when\":1}\n").unwrap_err().to_string();
-    let expected =
-        "line 2: none of the keys octets, when is a size; name the one that is \"bytes\"";
-    assert_eq!(error, expected);
+    let expected = "line 2: none of the keys octets, when is a size; rename the key of sizes to \
+                    \"bytes\" (also known: size, ";
+    assert!(error.starts_with(expected), "{error}");
+    // Each name that the message offers is read.
+    let (_, names) = error.split_once("known: ").unwrap();
+    let names: Vec<&str> = names.trim_end_matches(')').split(", ").collect();
+    assert_eq!(names.len(), 10, "{error}");
+    for name in names {
+        assert_eq!(read_sizes(&format!("{{\"{name}\":900}}\n")).unwrap(), [900], "{name}");
+        assert_eq!(read_sizes(&format!("when,{name}\n1,900\n")).unwrap(), [900], "{name}");
+    }
 }
 
 /// What is not read is named as what it is.
@@ -286,11 +294,14 @@ fn other_formats_are_refused_by_their_names() {
 #[test]
 fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
     let whole = "write whole bytes without a unit, such as 1500000 for 1.5 MB";
-    let column =
-        "name the column of sizes \"bytes\", or write one number per line and nothing else";
     let fields = "complete or delete the line; put fields that contain a comma in quotes";
     let cases = [
-        ("", format!("line 1: there is no line in it; {column}")),
+        (
+            "",
+            "line 1: there is no line in it; write one size in bytes per line, or a log of a web \
+             server"
+                .into(),
+        ),
         ("bytes\n1\nx y\n", format!("line 3: \"x y\" is not a size; {whole}")),
         ("1\n\n1.5", format!("line 3: \"1.5\" is not a size; {whole}")),
         ("a,bytes\n1,\n", format!("line 2: the size is missing; {whole}")),
@@ -299,10 +310,6 @@ fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
         (
             "1\n1700000000000000000",
             format!("line 2: 1700000000000000000 is beyond any size (1 PB); {whole}"),
-        ),
-        (
-            "time,status\n1,2",
-            format!("line 1: none of the columns \"time,status\" is a size; {column}"),
         ),
         (
             "bytes,size\n1,2",
@@ -330,6 +337,11 @@ fn mistakes_in_logs_are_named_with_their_line_and_remedy() {
     for (text, message) in cases {
         assert_eq!(read_sizes(text).expect_err(text).to_string(), message, "{text}");
     }
+    let error = read_sizes("time,status\n1,2").unwrap_err().to_string();
+    let begins = "line 1: none of the columns \"time,status\" is a size; rename the column of sizes \
+                  to \"bytes\" (also known: ";
+    let ends = "), or write one number per line and nothing else";
+    assert!(error.starts_with(begins) && error.ends_with(ends), "{error}");
 }
 
 #[test]

@@ -202,3 +202,18 @@ fn tables_can_be_read_back() {
         fs::read_to_string(at.join("c/rank.json")).unwrap().trim()
     );
 }
+
+/// A mistake in a list of controllers is placed in that list, not in a key that nobody wrote.
+#[test]
+fn mistakes_in_lists_of_controllers_are_placed_there() {
+    let folder = folder_with("small.toml", SMALL);
+    for (line, place, marked) in [
+        ("rank small.toml --cc nosuch,bbr", "--cc:1:1\n", "nosuch"),
+        ("rank small.toml --cc bbr --against nosuch", "--against:1:1\n", "nosuch"),
+        ("rank small.toml --cc {name=\"bbr\",nosuch=1}", "--cc:1:13\n", "nosuch=1"),
+    ] {
+        let said = complaint(folder.path(), line, 2);
+        assert!(said.contains(place) && said.contains(marked), "{said}");
+        assert!(!said.contains("flow.") && !said.contains("--set"), "{said}");
+    }
+}
