@@ -264,3 +264,67 @@ fn of_both(
 fn shown_path(directory: &Path, name: &str) -> String {
     directory.join(name).display().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_lab::scenario::Scenario;
+    use knee_lab::{Ended, Ground, GroundError, Grounds, Lab, Output, Pace, Simulator};
+    use knee_present::Layout;
+    use knee_record::Control;
+
+    /// The simulator under the name of a ground that it is compared with.
+    #[derive(Debug, Default)]
+    struct Twin(Simulator);
+
+    impl Ground for Twin {
+        fn name(&self) -> &str {
+            "kernel"
+        }
+
+        fn summary(&self) -> &str {
+            "A second simulator"
+        }
+
+        fn pace(&self) -> Pace {
+            Pace::Virtual
+        }
+
+        fn check(&self, scenario: &Scenario) -> Result<(), GroundError> {
+            self.0.check(scenario)
+        }
+
+        fn run(
+            &self,
+            scenario: &Scenario,
+            control: &Control,
+            output: Output<'_>,
+        ) -> Result<Ended, GroundError> {
+            self.0.run(scenario, control, output)
+        }
+    }
+
+    /// The timeout of 220 ms is doubled up to 120 s: ten of them pass after some five minutes.
+    #[test]
+    fn a_stall_is_told_with_its_ground() {
+        let text = "duration = \"400 s\"\n[link.wire]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
+                    down = [{ from = \"10 s\", until = \"400 s\" }]\n\
+                    [path.main]\nforward = [\"wire\"]\nreverse_delay = \"10 ms\"\n\
+                    [[flow]]\nname = \"f\"\ncc = \"reno\"\n";
+        let folder = tempfile::tempdir().unwrap();
+        let lab = Lab::new(Grounds::new().with(Simulator::default()).with(Twin::default()));
+        let [sim, twin] = ["sim", "kernel"].map(|name| lab.grounds.get(name).unwrap());
+        let settings = ExperimentSettings { on: vec![sim, twin], ..ExperimentSettings::on(sim) };
+        let text = ScenarioText::new("dead.toml", text);
+        let experiment = Experiment::new(text, settings, folder.path().join("out")).unwrap();
+        let mut experiments = [experiment];
+        let outcomes = lab.carry_out(&mut experiments).unwrap();
+        let fidelity = outcomes[0].fidelity.as_ref().unwrap();
+        let said = of_both(&experiments[0], &outcomes[0], fidelity)
+            .text(Layout { width: 120, colour: false });
+        for ground in ["sim", "kernel"] {
+            let warning = format!("warning  on {ground}: flow f[0] sent for 1");
+            assert_eq!(said.matches(&warning).count(), 1, "{said}");
+        }
+    }
+}

@@ -1,11 +1,11 @@
 //! Advice over paths that the test knows and the advice does not.
 
 use crate::dying::with_dying;
-use knee_advise::{Class, Reason, Verdict};
+use knee_advise::{Class, Gain, Prediction, Reason, Verdict};
 use knee_lab::record::{ConnectionFile, ConnectionRecord, DEFAULT_CONTROLLER};
 use knee_lab::{
-    AdviseError, AdviseSettings, Advised, Candidates, Error, Grounds, Job, Lab, Observed,
-    ObservedGroup, ScenarioText, Seen, Simulator, advice_says,
+    AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Grounds, Job, Lab,
+    Observed, ObservedGroup, ScenarioText, Seen, Simulator, advice_says,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -143,6 +143,56 @@ fn without_enough_to_go_by_it_says_so() {
     let empty = tempfile::tempdir().unwrap();
     let error = Observed::default().read(empty.path()).unwrap_err();
     assert!(matches!(error, Error::Advise(AdviseError::NoFiles(_))), "{error}");
+}
+
+/// A controller steers all sizes of a group: what the others lose stands in the same sentence, and
+/// decides whether the experiment is one for the whole group.
+#[test]
+fn an_experiment_names_the_sizes_that_lose() {
+    let class = |class, gain: f64, bytes_share, verdict| AdvisedClass {
+        candidate: "cubic".to_string(),
+        class,
+        connections: 500,
+        bytes_share,
+        rule: None,
+        retransmitted_now: Some(0.19),
+        prediction: Some(Prediction {
+            gain: Gain { mean: gain, low: gain - 0.05, high: gain + 0.05 },
+            retransmitted: [0.152, 0.063],
+            unfinished: [0.0, 0.0],
+        }),
+        verdict,
+    };
+    let group = |large: f64| Advised {
+        name: "clients-bbr".to_string(),
+        in_use: "bbr".to_string(),
+        in_kernel: "bbr".to_string(),
+        prefixes: Vec::new(),
+        port: None,
+        connections: 1000,
+        seen: Seen { all: 1000, unseen: 0, assumed: None },
+        misfitting: Vec::new(),
+        fits: Vec::new(),
+        classes: vec![
+            class(Class::Small, 1.37_f64.ln(), 1.0 - large, Verdict::Try),
+            class(Class::Large, 0.48_f64.ln(), large, Verdict::Keep),
+        ],
+    };
+    // 0.19 * 0.063 / 0.152: what was observed times the ratio of the two simulations.
+    let gains = "cubic in place of bbr for objects below 3 MB of clients-bbr: +37 % expected, with \
+                 7.9 % retransmitted in place of 19.0 %; but -52 % for objects of 3 MB and more, ";
+    let said = advice_says(&[group(0.75)]);
+    assert_eq!(said[0], "No experiment promises a gain.");
+    assert!(said[1].starts_with("Not for all of a group"), "{said:?}");
+    assert!(said[1].ends_with(&format!("{gains}75 % of its bytes.")), "{said:?}");
+    let said = advice_says(&[group(0.10)]);
+    assert_eq!(
+        said,
+        [
+            "Experiments worth making, in this order:".to_string(),
+            format!("1. Try {gains}10 % of its bytes."),
+        ]
+    );
 }
 
 /// Of a host without BPF programs most connections have no controller: they get the host's default,
