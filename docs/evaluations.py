@@ -25,9 +25,10 @@ HEAD = """\
 
 Results of [`knee evaluate NAME --quick`](evaluate.md) for each built-in controller: a row for
 each criterion, and in each cell three signs, against Reno, CUBIC and BBR. The scenarios are few and
-simulated, the seeds five; a sign shows that there is a difference, not how much it matters, and
-there is no overall score. `docs/evaluations.py` makes this page; it is the same from run to run,
-and CI checks three of its columns.
+simulated, the seeds five, or ten where a controller would be worse than all three. A sign shows that
+there is a difference, not how much it matters, and there is no overall score.
+`docs/evaluations.py` makes this page; it is the same from run to run, and CI checks three of its
+columns.
 
 | sign | meaning |
 | --- | --- |

@@ -1,8 +1,8 @@
 //! Numbers and lists in words.
 
-use knee_record::{Unit, grouped};
+use knee_record::Unit;
 
-pub use knee_record::{capitalised, listed, with_interval};
+pub use knee_record::{capitalised, count, listed, with_interval};
 
 /// Stands for a missing value.
 pub const NONE: &str = "–";
@@ -46,11 +46,6 @@ pub fn bytes(bytes: Option<f64>) -> String {
         Some((size, unit)) => format!("{} {unit}", Unit::Number.show(bytes / size)),
         None => format!("{bytes:.0} B"),
     }
-}
-
-/// Formats a count in groups of three digits.
-pub fn count(value: u64) -> String {
-    grouped(&value.to_string())
 }
 
 /// Formats a small number as a word.

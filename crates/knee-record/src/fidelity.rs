@@ -4,6 +4,9 @@
 //! The real ground is the reference: a difference is the simulator's value minus the kernel's, and
 //! a relative difference is divided by the kernel's value. For other grounds, "the kernel" means
 //! that ground, because the keys are those of version 1.
+//!
+//! An agreement is no [`Judgement`](crate::Judgement): neither ground is better, and a difference
+//! counts by its size alone, in either direction.
 
 use crate::health::ProbeRecord;
 use crate::measures::{JUDGED, judged, measure};

@@ -101,7 +101,7 @@ pub use observed::{
 pub use offered::{OfferedLoad, OfferedSpan, offered_in_words, offered_load};
 pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
 pub use part::{PART, Part};
-pub use print::{Unit, grouped};
+pub use print::{Unit, count};
 pub use rank::{
     Company, RankEntry, RankFigure, RankFigures, RankPlace, RankRun, RankScenario, RankSummary,
     RankTrace, RankWorst, Ranking, read_rank, write_rank,

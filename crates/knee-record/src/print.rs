@@ -74,9 +74,14 @@ impl Unit {
     }
 }
 
+/// Formats a count in groups of three digits.
+pub fn count(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
 /// Separates the digits before the point into groups of three by narrow spaces that do not break
 /// (ISO 80000-1, section 7.3.1). `text` begins with a number.
-pub fn grouped(text: &str) -> String {
+fn grouped(text: &str) -> String {
     let whole = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
     let mut groups = String::with_capacity(text.len());
     for (at, digit) in text[..whole].char_indices() {

@@ -212,11 +212,10 @@ pub fn evaluation_says(evaluation: &Evaluation) -> String {
     let Some(first) = worst.first() else {
         let none = match lines - failed {
             0 => return format!("{candidate} could not be tried."),
-            1 => "the one line".to_string(),
-            tried => format!("none of {tried} lines"),
+            1 => "The one line does not show".to_string(),
+            tried => format!("None of {tried} lines shows"),
         };
-        let not = if lines - failed == 1 { " not" } else { "" };
-        return format!("{candidate} is{not} worse than {all} in {none}, beyond chance.{untried}");
+        return format!("{none} {candidate} worse than {all}.{untried}");
     };
     let more = match worst.len() - 1 {
         0 => String::new(),

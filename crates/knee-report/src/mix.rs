@@ -185,12 +185,17 @@ fn comparison(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) ->
 
 /// Draws the ratios of an answer by size class; `None` if there are none.
 pub(crate) fn of_answer(answer: &MixAnswer) -> Option<Drawing> {
+    let is_one = answer.pairs.len() == 1;
     let rows = answer.classes.iter().filter_map(|class| {
         let compared = &class.compared;
         let ratio = compared.estimate.filter(|_| compared.scale == PairedScale::Ratio)?;
         let (low, high) = compared.low.zip(compared.high)?;
-        let what = if class.throughput { "throughput" } else { "time" };
-        let label = shortened(&format!("{}: {}, {what}", class.pair, class.sizes), 44);
+        let what = if class.throughput { "rate" } else { "time" };
+        let whose = match is_one {
+            true => String::new(),
+            false => format!("{}: ", shortened(&class.pair, 10)),
+        };
+        let label = format!("{whose}{}, {what}", class.sizes);
         Some(Row { label, faint: false, interval: RatioInterval { ratio, low, high } })
     });
     let rows: Vec<Row> = rows.collect();
@@ -257,7 +262,10 @@ fn values(flow: &FlowView<'_>, class: SizeClass, value: TransferValue) -> Vec<f6
 }
 
 fn draw_comparison(rows: &[Row]) -> Drawing {
-    let (left, top, height) = (290.0, 10.0, 20.0);
+    let longest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    // Letters are largest on a small screen.
+    let left = (14.0 + 10.4 * longest as f64).clamp(150.0, 340.0);
+    let (top, height) = (10.0, 20.0);
     let bottom = top + height * rows.len() as f64;
     let lows = rows.iter().map(|row| row.interval.low);
     let highs = rows.iter().map(|row| row.interval.high);

@@ -4,6 +4,7 @@ use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::print::Print;
+use crate::screen;
 use knee_advise::Verdict;
 use knee_lab::command::quoted;
 use knee_lab::directory::{ADVISED_POLICY, REPORT};
@@ -12,6 +13,7 @@ use knee_lab::{
     advice_says, advised_paths, change_words, retransmitted_words,
 };
 use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_record::read_summary;
 
 /// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
@@ -30,6 +32,14 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
             return Err(crate::report::unfinished(path));
         }
         observed.read(path)?;
+        let shares = read_summary(path).is_ok_and(|summary| summary.is_half_and_half());
+        if shares {
+            screen::say(&format!(
+                "In {} two controllers share a path, half and half: its records show who takes \
+                 from whom. Which of the two is better, the answer of knee run says.",
+                path.display()
+            ));
+        }
     }
     let groups = observed.groups();
     if groups.is_empty() {
@@ -121,8 +131,8 @@ fn document(advised: &[Advised], left: usize) -> Document {
         "Of the paths that explain the connections, the best one is shown; the interval includes \
          the spread over the others. Misfit: about 0.5 is what chance alone leaves; above 1.5 \
          there is no advice. Speed: bytes over the time that they took, geometric mean. \
-         Retransmitted: as observed, and as expected by the ratio of the two in the simulator. This \
-         tells you which experiment to run first; only the experiment decides (knee steer).",
+         Retransmitted: as observed, and as expected by the ratio of the two in the simulator. Rule \
+         of thumb: by the size alone, without a simulation. This tells you which experiment to run first; only the experiment decides (knee steer).",
     );
     match left {
         0 => document,

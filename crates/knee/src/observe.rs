@@ -11,6 +11,7 @@ use knee_lab::Handle;
 use knee_live::{
     Group, Groups, LOST_MAX, LiveError, Observed, Observer, Reports, Settings, Stored,
 };
+use knee_present::words::{count, time_us};
 use knee_present::{Cell, Document, Table, number};
 use knee_record::{Error as RecordError, MANIFEST, Unit, size_classes};
 use knee_units::{Bytes, Time};
@@ -179,21 +180,21 @@ fn document(observed: &Observed, stored: &Option<Stored>) -> Document {
     }
     let silent = observed.cells.iter().filter(|(kind, _)| kind.class.is_none());
     let silent: u64 = silent.map(|(_, cell)| cell.connections).sum();
-    let time = knee_present::words::time_us(Some(observed.seconds * 1e6));
+    let time = time_us(Some(observed.seconds * 1e6));
     let payload = match silent {
         0 => "all with payload".to_string(),
         silent => format!("{silent} of them without payload"),
     };
     let mut words = format!(
         "\nended    {} connections in {time}; {payload}\nrows     {}\n",
-        observed.connections(),
-        observed.rows,
+        count(observed.connections()),
+        count(observed.rows),
     );
     let lost = Unit::Fraction.show(observed.lost_ratio());
-    words += &format!("lost     {} reports, {lost} of all\n", observed.lost);
+    words += &format!("lost     {} reports, {lost} of all\n", count(observed.lost));
     if observed.unreported > 0 {
-        words +=
-            &format!("unseen   {} connections that were open at the start\n", observed.unreported);
+        let unreported = count(observed.unreported);
+        words += &format!("unseen   {unreported} connections that were open at the start\n");
     }
     for file in &observed.written.files {
         words += &format!("file     {}\n", file.display());

@@ -77,7 +77,9 @@ impl AdvisedClass {
 const RATIO_MIN: f64 = 1e-4;
 
 /// A change of the speed in words.
-pub fn change_words([mean, low, high]: [f64; 3]) -> String {
+pub fn change_words(change: [f64; 3]) -> String {
+    // Adding zero turns -0 to 0.
+    let [mean, low, high] = change.map(|by| by.round() + 0.0);
     format!("{mean:+.0} % ({low:+.0} to {high:+.0})")
 }
 

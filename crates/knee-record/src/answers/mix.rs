@@ -8,7 +8,7 @@ use super::{judged, repeats_in_words};
 use crate::measures::TransferValue;
 use crate::sections::{SizeClass, size_classes};
 use crate::view::{RunView, Window};
-use crate::{OfferedLoad, TransferRecord, Unit, capitalised, listed, offered_in_words};
+use crate::{OfferedLoad, TransferRecord, Unit, capitalised, count, listed, offered_in_words};
 use knee_scenario::Statistic;
 use knee_statistics::{Advice, Better, Judgement, Paired, WORTH_NAMING, simultaneous};
 use knee_units::Time;
@@ -451,7 +451,7 @@ impl MixAnswer {
             rest += &format!(" {}.", capitalised(&repeats));
         }
         let cut_off: String = rows.iter().map(|row| row.cut_off_words(pair)).collect();
-        let transfers: u64 = rows.iter().map(|row| row.number()).sum();
+        let transfers = count(rows.iter().map(|row| row.number()).sum());
         format!(
             "{}: {what}.{rest}{cut_off}{} This is based on {seeds} seeds, all {test} \
              against all {control} with the same arrivals and sizes: {transfers} transfers on \
@@ -627,7 +627,7 @@ fn means(pairs: &[(f64, f64)]) -> [f64; 2] {
     [pairs.iter().map(|pair| pair.0).collect(), pairs.iter().map(|pair| pair.1).collect()].map(side)
 }
 
-/// Describes a size range: `under 100 kB`, `0.1 to 1 MB`, `30 MB and more`.
+/// Describes a size range: `under 100 kB`, `100 kB to 1 MB`, `1 to 3 MB`, `30 MB and more`.
 fn size_words(at_least: u64, below: Option<u64>) -> String {
     let show = |size: u64| Unit::Bytes.show(size as f64);
     match (at_least, below) {
@@ -635,11 +635,13 @@ fn size_words(at_least: u64, below: Option<u64>) -> String {
         (0, Some(below)) => format!("under {}", show(below)),
         (at_least, None) => format!("{} and more", show(at_least)),
         (at_least, Some(below)) => {
-            let to = show(below);
-            let unit = to.rsplit_once(' ').map_or("", |(_, unit)| unit);
-            let size = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
-            let size = size.into_iter().find(|(name, _)| *name == unit).map_or(1.0, |(_, s)| s);
-            format!("{} to {to}", Unit::Number.show(at_least as f64 / size))
+            let (from, to) = (show(at_least), show(below));
+            match (from.split_once(' '), to.split_once(' ')) {
+                (Some((number, unit)), Some((_, same))) if unit == same => {
+                    format!("{number} to {to}")
+                }
+                _ => format!("{from} to {to}"),
+            }
         }
     }
 }

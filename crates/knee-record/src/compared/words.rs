@@ -85,7 +85,11 @@ impl SideAgainst {
         let compared = &self.compared;
         let Some(estimate) = compared.estimate else {
             let (more, less, pairs) = (compared.more, compared.less, compared.pairs);
-            return format!("more in {more} and less in {less} of {pairs} runs");
+            let [higher, lower] = match unit {
+                Unit::Seconds => ["longer", "shorter"],
+                _ => ["higher", "lower"],
+            };
+            return format!("{higher} in {more} and {lower} in {less} of {pairs} runs");
         };
         let ratio = compared.scale == PairedScale::Ratio;
         let show = |value: f64| match ratio {

@@ -112,7 +112,8 @@ fn value(place: &RankPlace, what: RankFigure, rival: Option<usize>) -> Option<f6
 }
 
 impl RankWorst {
-    /// Describes it: `It is worst in what it retransmits, alone: 24.9 %, the others 1.2 % (median)`.
+    /// Describes it: `Worst is its share beside cubic: 4.05 %, against 40.9 % for the others
+    /// (median)`.
     pub fn words(&self, ranking: &Ranking) -> String {
         let part = |value: f64| Unit::Fraction.show(value);
         let times = |value: f64| format!("{value:.2} times");
@@ -120,13 +121,15 @@ impl RankWorst {
         let both = |show: &dyn Fn(f64) -> String| (show(self.value), show(self.others));
         let rival = self.rival.map_or("", |rival| ranking.rivals[rival].as_str());
         let (what, (value, others)) = match self.what {
-            RankFigure::Used => ("use of the path, alone".to_string(), both(&part)),
+            RankFigure::Used => ("its use of the path, alone".to_string(), both(&part)),
             RankFigure::Delay => {
-                ("mean RTT over the empty path's, alone".to_string(), both(&times))
+                ("its mean RTT over the empty path's, alone".to_string(), both(&times))
             }
-            RankFigure::Retransmitted => ("bytes retransmitted, alone".to_string(), both(&part)),
+            RankFigure::Retransmitted => {
+                ("its bytes retransmitted, alone".to_string(), both(&part))
+            }
             RankFigure::Jain => {
-                ("fairness beside itself (Jain's index)".to_string(), both(&number))
+                ("its fairness beside itself (Jain's index)".to_string(), both(&number))
             }
             RankFigure::Share => (format!("its share beside {rival}"), both(&part)),
             RankFigure::Left => (format!("what it leaves to {rival}"), both(&part)),
@@ -135,7 +138,7 @@ impl RankWorst {
             1 => String::new(),
             _ => format!(", in {}", ranking.scenarios[self.scenario].file),
         };
-        format!("Worst: {what}{place}: {value}, the others {others} (median)")
+        format!("Worst is {what}{place}: {value}, against {others} for the others (median)")
     }
 }
 

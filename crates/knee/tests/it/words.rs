@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What is not to appear, and what to write instead. A letter or digit beside it makes it another
 /// word.
-const AVOIDED: [(&str, &str); 20] = [
+const AVOIDED: [(&str, &str); 25] = [
     ("sent again", "retransmitted"),
     ("send again", "retransmit"),
     ("sends again", "retransmits"),
@@ -24,6 +24,11 @@ const AVOIDED: [(&str, &str); 20] = [
     ("To repeat it", "Again"),
     ("expected at most as much", "expected at most 1 times"),
     ("modprobe tcp_bbr3", "there is no such module"),
+    ("more completion time", "takes … longer"),
+    ("less completion time", "takes … less time"),
+    ("all transfers under the first", "all transfers under one against all under the other"),
+    ("is the best that chance allows", "is what chance alone leaves"),
+    ("to order experiments", "tells you which experiment to run first"),
     ("expected u8", "the range, and what is counted"),
     ("expected u16", "the range, and what is counted"),
     ("expected u32", "the range, and what is counted"),

@@ -2,7 +2,7 @@
 
 use super::super::{change, judged, per_cent, range};
 use super::{MANY_CUT_OFF, MixClass, MixPair};
-use crate::Unit;
+use crate::{Unit, count};
 use knee_statistics::{Better, Judgement, Paired, PairedScale};
 
 impl MixClass {
@@ -43,8 +43,8 @@ impl MixClass {
 
     /// Returns how many transfers were cut off, if they are many or one side clearly finishes more.
     pub(super) fn cut_off_words(&self, MixPair { test, control, .. }: &MixPair) -> String {
-        let [ours, theirs] = self.cut_off;
-        let most = ours.max(theirs) as f64;
+        let [ours, theirs] = self.cut_off.map(count);
+        let most = self.cut_off.into_iter().max().unwrap_or(0) as f64;
         let many = most >= MANY_CUT_OFF * (self.transfers as f64 + most);
         if self.finished.is_none() && !many {
             return String::new();
@@ -122,8 +122,11 @@ impl MixClass {
     /// Returns the number of transfers: `1204`, or `1204, cut off 3 / 5`.
     pub fn counted(&self) -> String {
         match self.cut_off {
-            [0, 0] => self.number().to_string(),
-            [ours, theirs] => format!("{}, cut off {ours} / {theirs}", self.number()),
+            [0, 0] => count(self.number()),
+            [ours, theirs] => {
+                let [ours, theirs] = [ours, theirs].map(count);
+                format!("{}, cut off {ours} / {theirs}", count(self.number()))
+            }
         }
     }
 
