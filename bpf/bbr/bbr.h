@@ -69,7 +69,7 @@ part bool probe_is_over(const struct bbr *b, bool full_length, u64 inside, const
 	u32 bw = b->best[0].value;
 	u64 target, burst = (u64)b->burst_packets * b->mss;
 
-	if (!full_length && !config.probe_exit_early)
+	if (!full_length && !config.probe_up_exit_early)
 		return false;
 	if (full_length && b->ceiling < bw)
 		return true;
@@ -194,7 +194,7 @@ part void hold_probe_rtt(struct bbr *b, const struct connection *c)
 		if (b->probe_rtt_round_done)
 			check_probe_rtt_done(b, c);
 	} else if (c->in_flight <= probe_rtt_window(b, bw_of(b))) {
-		b->probe_rtt_done_ns = c->now_ns + (config.probe_exit_early ? 0 : PROBE_RTT_NS);
+		b->probe_rtt_done_ns = c->now_ns + (config.probe_rtt_exit_early ? 0 : PROBE_RTT_NS);
 		b->probe_rtt_round_done = false;
 		b->round_end = c->delivered;
 	}

@@ -33,7 +33,7 @@ struct bbr_config {
 	u32 gain_up, gain_down;	  /* probe_gains */
 	u32 window_gain;
 	u8 drain_to_target;
-	u8 probe_exit_early;
+	u8 probe_up_exit_early;
 	u8 shrink_window;
 	u8 keep_bw_over_probe_rtt;
 	u8 detect_policers;
@@ -43,6 +43,7 @@ struct bbr_config {
 	u32 bandwidth_window;	  /* rounds */
 	u32 probe_loss_gain;
 	u32 probe_rtt_gain;	  /* 0: four packets */
+	u32 probe_rtt_exit_early;
 };
 
 /* Values of the preset "bbr-low-delay"; a loader may overwrite them. */
@@ -54,7 +55,7 @@ const volatile struct bbr_config config = {
 	.gain_down = 205,
 	.window_gain = UNIT,
 	.drain_to_target = 1,
-	.probe_exit_early = 1,
+	.probe_up_exit_early = 1,
 	.shrink_window = 1,
 	.keep_bw_over_probe_rtt = 1,
 	.detect_policers = 1,
@@ -63,6 +64,7 @@ const volatile struct bbr_config config = {
 	.probe_rtt = 1,
 	.bandwidth_window = 10,
 	.probe_loss_gain = UNIT,
+	.probe_rtt_exit_early = 1,
 };
 
 #define NO_RTT U64_MAX

@@ -238,6 +238,8 @@ pub struct State {
     pub slow_start_threshold: Option<u64>,
     /// Current pacing gain.
     pub pacing_gain: Option<f64>,
+    /// Bytes that BBR's `shrink_window` has removed from the window; `None` if it is off.
+    pub shrink: Option<u64>,
     /// Estimate of the fraction of bytes that the path marks (DCTCP's alpha).
     pub marked_share: Option<f64>,
 }

@@ -97,8 +97,11 @@ pub fn controllers() -> &'static [Entry] {
 pub fn not_in_kernel(selection: &Selection) -> Option<&'static str> {
     let settings = settings(selection).ok()?;
     let (entry, _) = BUILT_IN.resolve(selection).ok()?;
-    let mut only_here = bbr::ONLY_HERE.into_iter();
-    only_here.find(|name| entry.name == bbr::ENTRY.name && settings.switch(name))
+    if entry.name != bbr::ENTRY.name {
+        return None;
+    }
+    let literal = settings.word("shrink_window").map(|_| bbr::LITERAL_WINDOW);
+    literal.or_else(|| bbr::ONLY_HERE.into_iter().find(|name| !settings.is_default(name)))
 }
 
 /// [`Registry::build`] with the controllers of this crate.

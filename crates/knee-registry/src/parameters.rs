@@ -22,6 +22,8 @@ pub struct Parameter {
 pub enum Kind {
     /// `true` or `false`.
     Switch,
+    /// `true`, `false`, or one of these words: a named form of what the switch turns on.
+    SwitchOrWord(&'static [&'static str]),
     /// A dimensionless number in the range, bounds included.
     Number {
         /// Smallest value.
@@ -83,6 +85,10 @@ impl Kind {
     pub fn describe(&self) -> String {
         match *self {
             Kind::Switch => "true or false".to_owned(),
+            Kind::SwitchOrWord(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                format!("true, false or {}", words.join(" or "))
+            }
             Kind::Number { min, max } => format!("a number from {min} to {max}"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::DurationOrOff => {
@@ -108,7 +114,10 @@ impl Kind {
 
     fn read(&self, value: &Value) -> Option<Setting> {
         match (*self, value) {
-            (Kind::Switch, Value::Switch(on)) => Some(Setting::Switch(*on)),
+            (Kind::Switch | Kind::SwitchOrWord(_), Value::Switch(on)) => Some(Setting::Switch(*on)),
+            (Kind::SwitchOrWord(words), Value::Text(text)) => {
+                words.iter().find(|word| *word == text).map(|word| Setting::Word(word))
+            }
             (Kind::Number { min, max }, Value::Number(n)) => {
                 (min..=max).contains(n).then_some(Setting::Number(*n))
             }
@@ -173,9 +182,10 @@ fn read_window(text: &str) -> Option<Setting> {
     possible.then_some(Setting::Window(size))
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Setting {
     Switch(bool),
+    Word(&'static str),
     Number(f64),
     Duration(Option<Time>),
     Window(BufferSize),
@@ -200,11 +210,7 @@ pub struct Settings {
 impl Settings {
     /// Returns all parameters with their defaults.
     pub fn defaults(parameters: &[Parameter]) -> Settings {
-        let read = |p: &Parameter| match p.default {
-            "" => (*p, Setting::Unset),
-            default => (*p, read_declared(p, default)),
-        };
-        Settings { values: parameters.iter().map(read).collect() }
+        Settings { values: parameters.iter().map(|p| (*p, declared_default(p))).collect() }
     }
 
     /// Sets a value that a preset declares.
@@ -252,12 +258,29 @@ impl Settings {
         &found.expect("algorithms read only what they declare").1
     }
 
-    /// Returns a [`Kind::Switch`].
+    /// Returns a [`Kind::Switch`], or whether a [`Kind::SwitchOrWord`] is on in any form.
     pub fn switch(&self, name: &str) -> bool {
         match self.get(name) {
             Setting::Switch(on) => *on,
+            Setting::Word(_) => true,
             other => unreachable!("{name} is declared as {other:?}"),
         }
+    }
+
+    /// Returns the word of a [`Kind::SwitchOrWord`]; `None` if it is `true` or `false`.
+    pub fn word(&self, name: &str) -> Option<&'static str> {
+        match self.get(name) {
+            Setting::Switch(_) => None,
+            Setting::Word(word) => Some(word),
+            other => unreachable!("{name} is declared as {other:?}"),
+        }
+    }
+
+    /// Returns whether a parameter has the default of its declaration.
+    pub fn is_default(&self, name: &str) -> bool {
+        let found = self.values.iter().find(|(p, _)| p.name == name);
+        let (parameter, setting) = found.expect("algorithms read only what they declare");
+        *setting == declared_default(parameter)
     }
 
     /// Returns a [`Kind::Number`].
@@ -287,6 +310,7 @@ impl Settings {
         self.values.iter().filter_map(|(parameter, setting)| {
             let value = match setting {
                 Setting::Switch(on) => Value::Switch(*on),
+                Setting::Word(word) => Value::Text((*word).to_owned()),
                 Setting::Number(n) => Value::Number(*n),
                 Setting::Duration(Some(time)) => Value::Text(time.to_string()),
                 Setting::Duration(None) => Value::Text("off".to_owned()),
@@ -377,11 +401,21 @@ impl Settings {
     }
 }
 
+fn declared_default(parameter: &Parameter) -> Setting {
+    match parameter.default {
+        "" => Setting::Unset,
+        default => read_declared(parameter, default),
+    }
+}
+
 /// Parses a default or a preset's value, in a scenario's notation.
 fn read_declared(parameter: &Parameter, text: &str) -> Setting {
     let numbers = || text.split(',').map(|n| n.trim().parse()).collect::<Result<Vec<f64>, _>>();
     let value = match parameter.kind {
         Kind::Switch => Value::Switch(text == "true"),
+        Kind::SwitchOrWord(_) => {
+            text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Switch)
+        }
         Kind::Number { .. } | Kind::Count { .. } => Value::Number(text.parse().unwrap_or(f64::NAN)),
         Kind::DurationOrOff
         | Kind::Window

@@ -45,7 +45,7 @@ fn a_controller_may_have_parameters() {
     assert_ne!(read("tuning = { controller = \"bbr\" }").controller, usual.controller);
     for controller in [
         "\"bbr\"",
-        "{ name = \"bbr\", probe_exit_early = true }",
+        "{ name = \"bbr\", probe_up_exit_early = true }",
         "{ name = \"bbr\", max_cruise = \"400 ms\", probe_gains = [1.2, 0.8], cwnd_pace = 20 }",
     ] {
         let once = read(&format!("tuning = {{ controller = {controller} }}")).controller;

@@ -1,5 +1,6 @@
 //! Parameters of BBR, and the preset that combines the five changes.
 
+use super::low_delay::{LITERAL, OWN};
 use super::{Gain, UNIT};
 use crate::registry::{Build, Entry};
 use knee_registry::{Kind, Parameter, Preset, SelectionError, Settings};
@@ -15,7 +16,8 @@ pub(crate) const ENTRY: Entry = Entry {
         summary: "bbr with its five published changes and a window of one BDP",
         parameters: &[
             ("drain_to_target", "true"),
-            ("probe_exit_early", "true"),
+            ("probe_up_exit_early", "true"),
+            ("probe_rtt_exit_early", "true"),
             ("shrink_window", "true"),
             ("keep_bw_over_probe_rtt", "true"),
             ("max_cruise", "400 ms"),
@@ -34,17 +36,37 @@ const PARAMETERS: &[Parameter] = &[
         summary: "the phase below gain 1 lasts until in flight is down to one BDP",
     },
     Parameter {
-        name: "probe_exit_early",
+        name: "probe_up_exit_early",
         kind: Kind::Switch,
         default: "false",
-        summary: "probes end with their target reached: the upward one without waiting for a \
-                  full min_rtt, PROBE_RTT without waiting for 200 ms",
+        summary: "the upward probe ends with its target reached, without waiting for a full \
+                  min_rtt",
+    },
+    Parameter {
+        name: "probe_rtt_exit_early",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "PROBE_RTT ends after probe_rtt_rounds, without waiting for 200 ms",
+    },
+    Parameter {
+        name: "probe_rtt_rounds",
+        kind: Kind::Count { min: 1, max: 1000 },
+        default: "1",
+        summary: "round trips that PROBE_RTT lasts at least, once its window is reached",
+    },
+    Parameter {
+        name: "probe_rtt_join",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "enter PROBE_RTT when the RTT suddenly falls, as it does when other flows have \
+                  entered it, if min_rtt is at least five seconds old",
     },
     Parameter {
         name: "shrink_window",
-        kind: Kind::Switch,
+        kind: Kind::SwitchOrWord(&[LITERAL]),
         default: "false",
-        summary: "gradually remove packets that only queue from the window",
+        summary: "gradually remove packets that only queue from the window; \"literal\": by the \
+                  published rule alone, without Knee's additions to it",
     },
     Parameter {
         name: "keep_bw_over_probe_rtt",
@@ -69,6 +91,82 @@ const PARAMETERS: &[Parameter] = &[
         kind: Kind::Count { min: 1, max: 1000 },
         default: "30",
         summary: "round trips over which shrink_window removes an excess",
+    },
+    Parameter {
+        name: "shrink_decay",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "what shrink_window has removed decays over cwnd_pace round trips",
+    },
+    Parameter {
+        name: "shrink_return",
+        kind: Kind::Count { min: 0, max: 1000 },
+        default: "4",
+        summary: "packets that shrink_window gives back over cwnd_pace round trips while the \
+                  queueing delay is within delay_lower_bound",
+    },
+    Parameter {
+        name: "shrink_return_empty",
+        kind: Kind::Count { min: 1, max: 100 },
+        default: "4",
+        summary: "factor on shrink_return while the queueing delay is below half of \
+                  delay_lower_bound",
+    },
+    Parameter {
+        name: "shrink_excess_only",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "shrink_window counts only the packets queued beyond delay_lower_bound, not all",
+    },
+    Parameter {
+        name: "shrink_allowance",
+        kind: Kind::Count { min: 0, max: 1000 },
+        default: "4",
+        summary: "packets above the BDP that shrink_window allows, or two bursts or the ACK \
+                  aggregation if they are more; 0: none of these",
+    },
+    Parameter {
+        name: "shrink_probe_window",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "the window of shrink_window has the gain of the upward probe and room for bursts",
+    },
+    Parameter {
+        name: "shrink_probe_ends",
+        kind: Kind::Switch,
+        default: "true",
+        summary: "the upward probe ends once the window of shrink_window is in use",
+    },
+    Parameter {
+        name: "shrink_limit",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        default: "0.5",
+        summary: "most that shrink_window removes, in BDP",
+    },
+    Parameter {
+        name: "shrink_steady",
+        kind: Kind::Number { min: 0.0, max: 1000.0 },
+        default: "0.3",
+        summary: "spread of the RTT over its mean up to which shrink_window judges the queue",
+    },
+    Parameter {
+        name: "shrink_by_variance",
+        kind: Kind::Switch,
+        default: "false",
+        summary: "the spread is the variance, of RTTs in milliseconds, not the mean deviation",
+    },
+    Parameter {
+        name: "shrink_settling_rounds",
+        kind: Kind::Count { min: 0, max: 1000 },
+        default: "8",
+        summary: "round trips after DRAIN or PROBE_RTT in which shrink_window does not change \
+                  what it removes",
+    },
+    Parameter {
+        name: "shrink_before_probe_rtt",
+        kind: Kind::Time { min: Time::ZERO, max: Time::from_secs(10) },
+        default: "500 ms",
+        summary: "time before PROBE_RTT in which shrink_window does not change what it removes",
     },
     Parameter {
         name: "probe_gains",
@@ -164,7 +262,21 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// Changes that BBR in BPF does not implement; grounds that use it refuse them.
-pub(crate) const ONLY_HERE: [&str; 6] = [
+pub(crate) const ONLY_HERE: [&str; 20] = [
+    "probe_rtt_rounds",
+    "probe_rtt_join",
+    "shrink_decay",
+    "shrink_return",
+    "shrink_return_empty",
+    "shrink_excess_only",
+    "shrink_allowance",
+    "shrink_probe_window",
+    "shrink_probe_ends",
+    "shrink_limit",
+    "shrink_steady",
+    "shrink_by_variance",
+    "shrink_settling_rounds",
+    "shrink_before_probe_rtt",
     "gamma_gains",
     "inverse_gains",
     "delay_aware_window",
@@ -172,6 +284,9 @@ pub(crate) const ONLY_HERE: [&str; 6] = [
     "tobit_filter",
     "window_machine",
 ];
+
+/// The form of `shrink_window` that BBR in BPF does not implement.
+pub(crate) const LITERAL_WINDOW: &str = "shrink_window = \"literal\"";
 
 /// Switches that control the same thing: at most one of each group may be on.
 const RIVALS: [&[&str]; 2] =
@@ -189,7 +304,17 @@ fn check(settings: &Settings) -> Result<(), SelectionError> {
             });
         }
     }
-    let switches = PARAMETERS.iter().filter(|one| matches!(one.kind, Kind::Switch));
+    if settings.word("shrink_window") == Some(LITERAL)
+        && let Some(name) = OWN.into_iter().find(|name| !settings.is_default(name))
+    {
+        return Err(SelectionError {
+            parameter: Some(name.to_owned()),
+            problem: format!("shrink_window = \"{LITERAL}\" has no {name}"),
+            advice: format!("remove {name}, or write shrink_window = true"),
+        });
+    }
+    let switches =
+        PARAMETERS.iter().filter(|one| matches!(one.kind, Kind::Switch | Kind::SwitchOrWord(_)));
     let mut others = switches.filter(|one| one.name != "window_machine");
     match others.find(|one| settings.switch(one.name) != (one.default == "true")) {
         Some(Parameter { name, .. }) if settings.switch("window_machine") => Err(SelectionError {
@@ -208,15 +333,13 @@ pub(super) const NO_PROBE_RTT: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Config {
     pub(super) drain_to_target: bool,
-    pub(super) probe_exit_early: bool,
-    pub(super) shrink_window: bool,
+    pub(super) probe_up_exit_early: bool,
+    pub(super) probe_rtt_exit_early: bool,
+    pub(super) probe_rtt_join: bool,
     pub(super) keep_bw_over_probe_rtt: bool,
     /// [`Time::MAX`]: no limit.
     pub(super) max_cruise: Time,
-    /// In microseconds.
-    pub(super) delay_lower_bound_us: u32,
-    /// Round trips (`cwnd_pace`).
-    pub(super) shrink_rounds: u16,
+    pub(super) probe_rtt_rounds: u16,
     pub(super) gain_up: Gain,
     pub(super) gain_down: Gain,
     pub(super) window_gain: Gain,
@@ -234,15 +357,14 @@ pub(super) struct Config {
 impl Config {
     pub(super) fn read(settings: &Settings) -> Config {
         let gains = settings.numbers("probe_gains");
-        let bound = settings.duration("delay_lower_bound").unwrap_or_default();
         Config {
             drain_to_target: settings.switch("drain_to_target"),
-            probe_exit_early: settings.switch("probe_exit_early"),
-            shrink_window: settings.switch("shrink_window"),
+            probe_up_exit_early: settings.switch("probe_up_exit_early"),
+            probe_rtt_exit_early: settings.switch("probe_rtt_exit_early"),
+            probe_rtt_join: settings.switch("probe_rtt_join"),
             keep_bw_over_probe_rtt: settings.switch("keep_bw_over_probe_rtt"),
             max_cruise: settings.duration("max_cruise").unwrap_or(Time::MAX),
-            delay_lower_bound_us: bound.as_micros().min(u64::from(u32::MAX)) as u32,
-            shrink_rounds: settings.count("cwnd_pace") as u16,
+            probe_rtt_rounds: settings.count("probe_rtt_rounds") as u16,
             gain_up: in_units(gains[0]),
             gain_down: in_units(gains[1]),
             window_gain: in_units(settings.number("window_gain")),
@@ -260,6 +382,7 @@ impl Config {
     }
 }
 
-fn in_units(gain: f64) -> Gain {
+/// Returns a gain in units of 1/256.
+pub(super) fn in_units(gain: f64) -> Gain {
     (gain * f64::from(UNIT)).round() as Gain
 }

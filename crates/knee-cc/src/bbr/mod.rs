@@ -72,7 +72,7 @@ use startup::FullPipe;
 use window_machine::WindowMachine;
 
 use config::Config;
-pub(crate) use config::{ENTRY, ONLY_HERE};
+pub(crate) use config::{ENTRY, LITERAL_WINDOW, ONLY_HERE};
 
 /// Gain in units of 1/256, as in Linux (`BBR_UNIT`).
 type Gain = u16;
@@ -115,7 +115,8 @@ struct Bbr {
     cycle: Cycle,
     min_rtt: MinRtt,
     pacing: Pacing,
-    low_delay: LowDelay,
+    /// The change `shrink_window`, if it is on.
+    low_delay: Option<Box<LowDelay>>,
     /// State of the changes from other papers, if one is on.
     changes: Option<Box<Changes>>,
     /// Window in bytes.
@@ -138,7 +139,9 @@ fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
     if settings.switch("window_machine") {
         return Box::new(WindowMachine::new(&init));
     }
-    Box::new(Bbr::new(Config::read(settings), Changes::read(settings), init))
+    let mut bbr = Bbr::new(Config::read(settings), Changes::read(settings), init);
+    bbr.low_delay = LowDelay::read(settings);
+    Box::new(bbr)
 }
 
 impl Bbr {
@@ -158,7 +161,7 @@ impl Bbr {
             cycle: Cycle::new(init.rng.next_u64(), &config),
             min_rtt: MinRtt::default(),
             pacing: Pacing::default(),
-            low_delay: LowDelay::default(),
+            low_delay: None,
             changes,
             window,
             prior_window: 0,
@@ -331,6 +334,7 @@ impl Controller for Bbr {
             min_rtt: self.min_rtt.known(),
             slow_start_threshold: (self.threshold != u64::MAX).then_some(self.threshold),
             pacing_gain: Some(f64::from(self.pacing_gain) / f64::from(UNIT)),
+            shrink: self.low_delay.as_ref().map(|change| change.shrink()),
             ..State::default()
         }
     }

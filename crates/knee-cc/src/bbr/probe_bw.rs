@@ -5,7 +5,7 @@
 //! - `drain_to_target`: the phase below gain 1 lasts until in flight is down to
 //!   one BDP, however long that takes; a full min_rtt does not end it. Beside a
 //!   flow that keeps the queue full (CUBIC, 4 BDP) it lasts until PROBE_RTT.
-//! - `probe_exit_early`: the phase above gain 1 ends as soon as in flight
+//! - `probe_up_exit_early`: the phase above gain 1 ends as soon as in flight
 //!   reaches its target; a full min_rtt is no longer required.
 //! - `max_cruise`: after a phase at gain 1 the next probe begins if these
 //!   phases have lasted this long in total, so that flows with a long RTT probe
@@ -157,7 +157,9 @@ impl Bbr {
         if first == UP {
             self.begin_probe(delivered);
         }
-        self.low_delay.settle(self.bandwidth.rounds);
+        if let Some(low_delay) = &mut self.low_delay {
+            low_delay.settle(self.bandwidth.rounds);
+        }
     }
 
     #[inline]
@@ -252,7 +254,7 @@ impl Bbr {
     /// even if that takes longer than a min_rtt; it stops when packets are
     /// lost, because the buffer may not hold that much.
     fn probe_is_over(&self, full_length: bool, in_network: u64, sample: &Sample) -> bool {
-        if !full_length && !self.config.probe_exit_early {
+        if !full_length && !self.config.probe_up_exit_early {
             return false;
         }
         let bw = self.bandwidth.max();
@@ -260,10 +262,10 @@ impl Bbr {
             return true;
         }
         let mut target = self.in_flight_target(bw, self.pacing_gain);
-        if self.config.shrink_window {
+        if let Some(low_delay) = self.low_delay.as_ref().filter(|change| change.ends_probes()) {
             // The window may be smaller, and its last burst may not fit.
             let burst = u64::from(self.pacing.burst_packets * self.mss);
-            target = target.min(self.shrunk_window(bw).saturating_sub(burst));
+            target = target.min(self.shrunk_window(low_delay, bw).saturating_sub(burst));
         }
         in_network >= target || (full_length && sample.newly_lost > 0)
     }

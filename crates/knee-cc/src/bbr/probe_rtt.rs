@@ -2,8 +2,14 @@
 //! shrink to four packets, so that the queue empties and each flow can measure
 //! the path without it.
 //!
-//! Change `probe_exit_early`: PROBE_RTT ends with the first full round at its
-//! window, when it has its sample, instead of after 200 ms. Change
+//! Change `probe_rtt_exit_early`: PROBE_RTT ends with the first full round at its
+//! window, when it has its sample, instead of after 200 ms; with `probe_rtt_rounds` after
+//! as many rounds, three in the alternative that the study of the low-delay change names. Change
+//! `probe_rtt_join`: a flow whose RTT falls by an eighth below the least of the last half to whole
+//! second, as it does when others have entered PROBE_RTT, enters it too if its min_rtt is at least
+//! five seconds old. Without it, a flow alone in PROBE_RTT measures the queue of the others.
+//! The study says that flows with a very short RTT have to enter together, not how: this is
+//! Knee's way. Change
 //! `keep_bw_over_probe_rtt`: see [`Bandwidth::restore`]. A value kept across
 //! one PROBE_RTT and not measured since is not kept across the next, or an
 //! estimate would never fall if ten rounds last longer than the ten seconds
@@ -28,6 +34,38 @@ pub(super) const WINDOW: Time = Time::from_secs(10);
 /// flows with different RTTs overlap, short enough to cost only 2 %.
 const DURATION: Time = Time::from_millis(200);
 
+/// Age of the minimum RTT from which a flow joins others in PROBE_RTT.
+const JOINING_AGE: Time = Time::from_secs(5);
+
+/// Time over which the least RTT is taken that a fall is compared with, and the part of it below
+/// which an RTT has fallen: 7/8.
+const JOINING_SPAN: Time = Time::from_millis(500);
+const FALLEN: (u64, u64) = (7, 8);
+
+/// The least RTT of the last half to whole second, for [`JOINING_AGE`].
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    /// Of the span before this one, and of this one, in microseconds.
+    least_us: [u32; 2],
+    /// End of this one.
+    end: Time,
+}
+
+impl Recent {
+    /// Takes a sample; returns whether it is far below those before it.
+    fn take(&mut self, rtt: Time, now: Time) -> bool {
+        if now >= self.end {
+            let gap = now >= self.end + JOINING_SPAN;
+            self.least_us = [if gap { 0 } else { self.least_us[1] }, u32::MAX];
+            self.end = now + JOINING_SPAN;
+        }
+        let us = micros(rtt);
+        let least = u64::from(self.least_us[0].min(self.least_us[1]));
+        self.least_us[1] = self.least_us[1].min(us);
+        u64::from(us) * FALLEN.1 < least * FALLEN.0
+    }
+}
+
 /// The minimum RTT and the state of its renewal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
@@ -38,8 +76,10 @@ pub(super) struct MinRtt {
     /// End of PROBE_RTT, once in flight has fallen to its window;
     /// [`Time::MAX`] before that.
     done_at: Time,
-    /// Whether a round has passed at that window.
-    round_done: bool,
+    /// Rounds that must still pass at that window.
+    rounds_left: u16,
+    /// For `probe_rtt_join`.
+    recent: Recent,
     /// Whether the last acknowledgement came in PROBE_RTT: samples of data sent
     /// then are worth no more than application-limited ones.
     pub(super) holds_back: bool,
@@ -51,7 +91,8 @@ impl Default for MinRtt {
             us: u32::MAX,
             stamp: Time::ZERO,
             done_at: Time::MAX,
-            round_done: false,
+            rounds_left: 0,
+            recent: Recent { least_us: [0; 2], end: Time::ZERO },
             holds_back: false,
         }
     }
@@ -80,8 +121,13 @@ impl Bbr {
     #[inline]
     pub(super) fn update_min_rtt(&mut self, sample: &Sample, connection: &Connection) {
         let now = connection.now;
-        let expired = now > self.min_rtt.stamp + WINDOW;
+        let mut expired = now > self.min_rtt.stamp + WINDOW;
         if let Some(rtt) = sample.rtt {
+            if self.config.probe_rtt_join {
+                let old = now >= self.min_rtt.stamp + JOINING_AGE;
+                let falls = self.min_rtt.recent.take(rtt, now);
+                expired |= falls && old && self.mode == Mode::ProbeBw;
+            }
             // A sample equal to the minimum does not postpone PROBE_RTT (Linux 5.11). It
             // is equal if its whole microseconds are.
             let lower = rtt < Time::from_micros(u64::from(self.min_rtt.us));
@@ -117,20 +163,22 @@ impl Bbr {
         self.bandwidth.keep();
     }
 
-    /// Waits for the window of PROBE_RTT to be what is in flight, then for the time and one round.
+    /// Waits for the window of PROBE_RTT to be what is in flight, then for the time and the rounds.
     #[inline(never)]
     fn hold_probe_rtt(&mut self, connection: &Connection) {
         if self.min_rtt.done_at == Time::MAX {
             if connection.in_flight <= self.probe_rtt_window(self.bw()) {
-                let duration = if self.config.probe_exit_early { Time::ZERO } else { DURATION };
+                let early = self.config.probe_rtt_exit_early;
+                let duration = if early { Time::ZERO } else { DURATION };
                 self.min_rtt.done_at = connection.now + duration;
-                self.min_rtt.round_done = false;
+                self.min_rtt.rounds_left = self.config.probe_rtt_rounds;
                 self.bandwidth.round_end = connection.delivered;
             }
             return;
         }
-        self.min_rtt.round_done |= self.bandwidth.round_start;
-        if self.min_rtt.round_done {
+        let round = u16::from(self.bandwidth.round_start);
+        self.min_rtt.rounds_left = self.min_rtt.rounds_left.saturating_sub(round);
+        if self.min_rtt.rounds_left == 0 {
             self.check_probe_rtt_done(connection);
         }
     }

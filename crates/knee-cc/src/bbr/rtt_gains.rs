@@ -27,7 +27,7 @@
 //! two, `(up - 1) x RTT` is nearly the same for RTTs below and above the
 //! queueing delay; the lower bounds keep a flow probing that sees no queue.
 //! BBR-GC also ends its upward phase at 1.25 BDP or on loss, which is
-//! `probe_exit_early`, a switch of its own.
+//! `probe_up_exit_early`, a switch of its own.
 
 use super::changes::Changes;
 use super::{Gain, UNIT};

@@ -74,8 +74,12 @@ impl Bbr {
 
     fn target_window(&mut self, bw: PacketRate, sample: &Sample, connection: &Connection) -> u64 {
         let mss = u64::from(self.mss);
-        if self.config.shrink_window && self.full_pipe.reached {
-            return self.low_delay_window(bw, sample, connection);
+        if self.full_pipe.reached
+            && let Some(mut low_delay) = self.low_delay.take()
+        {
+            let window = self.low_delay_window(&mut low_delay, bw, sample, connection.now);
+            self.low_delay = Some(low_delay);
+            return window;
         }
         let extra = self.aggregation_packets(bw);
         self.with_quantisation(self.bdp_packets(bw, self.window_gain) + extra) * mss

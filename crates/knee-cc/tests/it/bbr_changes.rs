@@ -188,6 +188,12 @@ fn switches_that_decide_the_same_are_refused() {
     assert!(error.contains("gamma_gains and inverse_gains are mutually exclusive"), "{error}");
     assert!(refused("scale_window", "delay_aware_window").is_some());
     assert!(refused("scale_window", "shrink_window").is_some());
+    let literal = with("shrink_window", Value::Text("literal".to_owned()));
+    let with_decay = literal.with("shrink_decay", Value::Switch(false));
+    let error = build(&with_decay, crate::pipe::init(1)).err().unwrap().to_string();
+    assert!(error.contains("shrink_window = \"literal\" has no shrink_decay"), "{error}");
+    let error = refused("window_machine", "shrink_window").unwrap();
+    assert!(error.contains("window_machine has no shrink_window"), "{error}");
     let error = refused("window_machine", "tobit_filter").unwrap();
     assert!(error.contains("window_machine has no tobit_filter"), "{error}");
     assert!(refused("gamma_gains", "scale_window").is_none());
@@ -203,6 +209,10 @@ fn the_kernel_is_told_what_it_lacks() {
     }
     assert_eq!(not_in_kernel(&on("tobit_filter")), Some("tobit_filter"));
     assert_eq!(not_in_kernel(&on("window_machine")), Some("window_machine"));
+    let literal = with("shrink_window", Value::Text("literal".to_owned()));
+    assert_eq!(not_in_kernel(&literal), Some("shrink_window = \"literal\""));
+    let limited = Selection::named("bbr-low-delay").with("shrink_limit", Value::Number(0.25));
+    assert_eq!(not_in_kernel(&limited), Some("shrink_limit"));
     assert_eq!(not_in_kernel(&on("drain_to_target")), None);
     assert_eq!(not_in_kernel(&Selection::named("bbr-low-delay")), None);
     assert_eq!(not_in_kernel(&Selection::named("cubic")), None);

@@ -22,7 +22,7 @@ fn draining_to_the_target_shortens_the_queue() {
     let drain = with("drain_to_target", Value::Switch(true));
     let drained = mean_queue_ms(&several(&drain, path, 2, 30), path);
     assert!(drained < 0.6 * plain, "{drained:.1} of {plain:.1} ms");
-    let early = drain.with("probe_exit_early", Value::Switch(true));
+    let early = drain.with("probe_up_exit_early", Value::Switch(true));
     let exited = mean_queue_ms(&several(&early, path, 2, 30), path);
     assert!(exited < drained, "{exited:.1} of {drained:.1} ms");
 }
@@ -37,9 +37,50 @@ fn early_exit_shortens_probe_rtt() {
         rows.map(|w| (w[1].now - w[0].now).as_secs_f64()).sum::<f64>()
     };
     let plain = time_in(&Selection::named("bbr"));
-    let early = time_in(&with("probe_exit_early", Value::Switch(true)));
+    let early = with("probe_rtt_exit_early", Value::Switch(true));
+    let one = time_in(&early);
     assert!(plain > 0.6, "{plain:.2} s");
-    assert!(early < 0.6 * plain, "{early:.2} of {plain:.2} s");
+    assert!(one < 0.6 * plain, "{one:.2} of {plain:.2} s");
+    // The exit of the upward probe is another switch.
+    let up = time_in(&with("probe_up_exit_early", Value::Switch(true)));
+    assert!((0.9 * plain..1.1 * plain).contains(&up), "{up:.2} of {plain:.2} s");
+    // Three round trips are two more, each of four times in which both flows are in PROBE_RTT
+    // together: with four packets of each they take what the path takes, and little more.
+    let three = time_in(&early.with("probe_rtt_rounds", Value::Number(3.0)));
+    let probes = 4.0;
+    let round = path.rtt.as_secs_f64();
+    let more = (three - one) / probes / round;
+    assert!((1.8..3.5).contains(&more), "{more:.2} round trips more");
+}
+
+/// Six flows that come at different times to a path of 4 ms: alone in PROBE_RTT, each measures the
+/// queue of the others; a flow that joins the others when the queue falls measures the empty path.
+#[test]
+fn joining_brings_flows_into_probe_rtt_together() {
+    let path = Path::new(10_000_000, 4);
+    let median = |join: bool| {
+        let selection = Selection::named("bbr-low-delay")
+            .with("probe_rtt_exit_early", Value::Switch(false))
+            .with("probe_rtt_join", Value::Switch(join));
+        let mut net = Net::new(path);
+        for (seed, start) in [0, 3, 6, 10, 14, 25].into_iter().enumerate() {
+            let flow = build(&selection, crate::pipe::init(seed as u64)).unwrap();
+            net.add(flow, Time::from_secs(start), Time::MAX);
+        }
+        // While it is renewed, an estimate is briefly what the queue shows then.
+        let mut estimates = Vec::new();
+        net.run(Time::from_secs(70), |seen| {
+            if seen.now > Time::from_secs(40) {
+                estimates.extend(seen.state.min_rtt);
+            }
+        });
+        estimates.sort();
+        estimates[estimates.len() / 2]
+    };
+    let (alone, joined) = (median(false), median(true));
+    // Four packets of each of six flows take 28.8 ms at the link's rate.
+    assert!(joined < Time::from_millis(30), "{joined:?}, alone {alone:?}");
+    assert!(alone > joined.scale(1.3), "{alone:?}, joined {joined:?}");
 }
 
 /// draft-ietf-ccwg-bbr-06, BBRProbeRTTCwndGain: with half a BDP in flight a probe of 200 ms and

@@ -14,6 +14,13 @@ fn selections() -> Vec<Selection> {
             let other = Value::Switch(switch.default != "true");
             all.push(Selection::named(entry.name).with(switch.name, other));
         }
+        for parameter in entry.parameters {
+            let Kind::SwitchOrWord(words) = parameter.kind else { continue };
+            for word in words {
+                let value = Value::Text((*word).to_owned());
+                all.push(Selection::named(entry.name).with(parameter.name, value));
+            }
+        }
     }
     all
 }

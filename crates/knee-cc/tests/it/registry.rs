@@ -95,7 +95,7 @@ fn values_of_the_wrong_kind_are_told_the_right_one() {
         ("cwnd_pace", Value::Number(0.0), "write a whole number from 1 to 1000"),
         ("window_gain", Value::Number(f64::NAN), "write a number from 0.5 to 3.9"),
         ("probe_gains", Value::Numbers(vec![1.25]), "write a list of 2 numbers from 0.1 to 3.9"),
-        ("shrink_window", text("yes"), "write true or false"),
+        ("shrink_window", text("yes"), "write true, false or \"literal\""),
     ];
     for (name, value, advice) in cases {
         let error = refused(Selection::named("bbr-low-delay").with(name, value.clone()));

@@ -19,7 +19,7 @@ pub(super) const ALGORITHM: &str = "bbr";
 const UNIT: f64 = 256.0;
 
 /// Bytes of `struct bbr_config`.
-pub(super) const BYTES: usize = 52;
+pub(super) const BYTES: usize = 56;
 
 /// Returns the selection of a kernel controller with some of its parameters changed, in the form in
 /// which they are typed: `drain_to_target` and `false`, `max_cruise` and `off`.
@@ -41,7 +41,7 @@ fn value(algorithm: &str, name: &str, text: &str) -> Value {
     let numbers =
         || text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<Vec<_>>>();
     let read = match kind {
-        Some(Kind::Switch) => text.parse().ok().map(Value::Switch),
+        Some(Kind::Switch | Kind::SwitchOrWord(_)) => text.parse().ok().map(Value::Switch),
         Some(Kind::Number { .. } | Kind::Count { .. }) => text.parse().ok().map(Value::Number),
         Some(Kind::Numbers { .. }) => numbers().map(Value::Numbers),
         // Everything else is text: quantities with their unit.
@@ -133,7 +133,7 @@ fn lay_out(settings: &Settings) -> [u8; BYTES] {
     }
     let switches = [
         "drain_to_target",
-        "probe_exit_early",
+        "probe_up_exit_early",
         "shrink_window",
         "keep_bw_over_probe_rtt",
         "detect_policers",
@@ -147,6 +147,8 @@ fn lay_out(settings: &Settings) -> [u8; BYTES] {
     bytes[40..44].copy_from_slice(&settings.count("bandwidth_window").to_ne_bytes());
     bytes[44..48].copy_from_slice(&gain(settings.number("probe_loss_gain")).to_ne_bytes());
     bytes[48..52].copy_from_slice(&gain(settings.number("probe_rtt_gain")).to_ne_bytes());
+    let early = u32::from(settings.switch("probe_rtt_exit_early"));
+    bytes[52..56].copy_from_slice(&early.to_ne_bytes());
     bytes
 }
 
@@ -167,6 +169,8 @@ mod tests {
             (0..BYTES).filter(|at| bytes[*at] != preset[*at]).collect::<Vec<_>>()
         };
         assert_eq!(changed("drain_to_target", "false"), [32]);
+        assert_eq!(changed("probe_up_exit_early", "false"), [33]);
+        assert_eq!(changed("probe_rtt_exit_early", "false"), [52]);
         assert_eq!(changed("keep_bw_over_probe_rtt", "false"), [35]);
         assert_eq!(changed("detect_policers", "false"), [36]);
         assert_eq!(changed("probe_rtt", "false"), [39]);
@@ -267,6 +271,10 @@ mod tests {
         assert!(error.to_string().contains("write true or false"), "{error}");
         let error = change("window_machine", "true").unwrap_err();
         assert!(error.to_string().contains("window_machine"), "{error}");
+        let error = change("shrink_window", "literal").unwrap_err();
+        assert!(error.to_string().contains("shrink_window = \"literal\""), "{error}");
+        let error = change("shrink_limit", "0.25").unwrap_err();
+        assert!(error.to_string().contains("shrink_limit"), "{error}");
         for name in ["tobit_filter", "gamma_gains", "inverse_gains"] {
             let error = change(name, "true").unwrap_err();
             assert!(error.to_string().contains(&format!("BBR has no {name} in BPF")), "{error}");

@@ -123,9 +123,11 @@ fn read_parameter(
         Kind::Count { .. } => knee_registry::Value::Number(u64::read(node, reading)? as f64),
         Kind::Number { .. } => knee_registry::Value::Number(f64::read(node, reading)?),
         Kind::Switch => knee_registry::Value::Switch(bool::read(node, reading)?),
-        Kind::DurationOrOff | Kind::Window | Kind::Numbers { .. } | Kind::File => {
-            Value::read(node, reading)?
-        }
+        Kind::SwitchOrWord(_)
+        | Kind::DurationOrOff
+        | Kind::Window
+        | Kind::Numbers { .. }
+        | Kind::File => Value::read(node, reading)?,
     };
     Some(At { value, span: node.span })
 }

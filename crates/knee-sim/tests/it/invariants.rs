@@ -112,6 +112,13 @@ fn every_controller() -> Vec<Selection> {
             let other = Value::Switch(parameter.default != "true");
             all.push(Selection::named(entry.name).with(parameter.name, other));
         }
+        for parameter in entry.parameters {
+            let Kind::SwitchOrWord(words) = parameter.kind else { continue };
+            for word in words {
+                let value = Value::Text((*word).to_owned());
+                all.push(Selection::named(entry.name).with(parameter.name, value));
+            }
+        }
     }
     all
 }

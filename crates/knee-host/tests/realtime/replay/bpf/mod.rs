@@ -161,7 +161,8 @@ pub fn kernel_and_simulator_decide_the_same() -> Result<(), Skipped> {
     let _alone = alone(Pauses::Any);
     let none = [
         ("drain_to_target", Value::Switch(false)),
-        ("probe_exit_early", Value::Switch(false)),
+        ("probe_up_exit_early", Value::Switch(false)),
+        ("probe_rtt_exit_early", Value::Switch(false)),
         ("shrink_window", Value::Switch(false)),
         ("keep_bw_over_probe_rtt", Value::Switch(false)),
         ("max_cruise", Value::Text("off".to_owned())),
