@@ -98,7 +98,7 @@ impl Recording {
         fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
         remove_if_there(&dir.join(run::MANIFEST))?;
         Ok(Recording {
-            samples: Table::create(&dir.join(run::SAMPLES), tables::samples())?,
+            samples: Table::create(&dir.join(run::SAMPLES), tables::samples_of(&names))?,
             path_samples: None,
             classes: None,
             links: Table::create(&dir.join(run::LINKS), tables::links())?,
@@ -170,7 +170,7 @@ impl SampleSink for Recording {
             Some(table) => table,
             none => {
                 let path = self.dir.join(run::PATH_SAMPLES);
-                none.insert(Table::create(&path, tables::path_samples())?)
+                none.insert(Table::create(&path, tables::path_samples_of(&self.names))?)
             }
         };
         table.push(&self.names, row)

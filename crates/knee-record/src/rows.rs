@@ -37,6 +37,9 @@ pub struct FlowSample {
     pub min_rtt_estimate_ns: u64,
     /// Slow-start threshold; zero if not set.
     pub slow_start_threshold_bytes: u64,
+    /// Bytes that the controller has removed from the window because they only queue (BBR's
+    /// `shrink_window`); `None` with other controllers, and on grounds that do not know.
+    pub shrink_bytes: Option<u64>,
     /// Payload bytes that the receiver holds because preceding data is missing on another path; for
     /// connections over several paths.
     pub reassembly_bytes: u64,
@@ -70,6 +73,9 @@ impl FlowSample {
         change(&mut self.bandwidth_estimate_bps, other.bandwidth_estimate_bps);
         change(&mut self.slow_start_threshold_bytes, other.slow_start_threshold_bytes);
         change(&mut self.reassembly_bytes, other.reassembly_bytes);
+        if let Some(bytes) = other.shrink_bytes {
+            change(self.shrink_bytes.get_or_insert(0), bytes);
+        }
     }
 
     /// Copies the values that have no sum: RTTs and the phase.
@@ -97,6 +103,10 @@ impl FlowSample {
             bandwidth_estimate_bps: self.bandwidth_estimate_bps + later.bandwidth_estimate_bps,
             slow_start_threshold_bytes: self.slow_start_threshold_bytes
                 + later.slow_start_threshold_bytes,
+            shrink_bytes: [self.shrink_bytes, later.shrink_bytes]
+                .into_iter()
+                .flatten()
+                .reduce(u64::saturating_add),
             ..later
         }
     }

@@ -137,7 +137,9 @@ pub(crate) fn flow_columns(nullable: bool) -> Vec<Column<FlowRecord>> {
     columns
 }
 
-pub(crate) fn sample_columns() -> Vec<Column<FlowSample>> {
+/// Columns of `samples.parquet`; `shrinks`: whether a controller may remove bytes from its window
+/// that only queue. Other runs lack the column.
+pub(crate) fn sample_columns(shrinks: bool) -> Vec<Column<FlowSample>> {
     let mut columns = integers!(FlowSample:
         flow, path, time_ns, delivered_bytes, sent_bytes, retransmitted_bytes, sent_packets,
         lost_bytes, in_flight_bytes, window_bytes;
@@ -154,6 +156,9 @@ pub(crate) fn sample_columns() -> Vec<Column<FlowSample>> {
     });
     let added = integers!(FlowSample: reassembly_bytes; or_null:);
     columns.extend(added.into_iter().map(Column::added));
+    if shrinks {
+        columns.extend(optional_integers!(FlowSample: shrink_bytes).map(Column::added));
+    }
     columns
 }
 
@@ -266,6 +271,8 @@ pub(crate) struct Names {
     flows: Vec<(u32, String)>,
     paths: BTreeMap<(u32, u16), String>,
     links: Vec<String>,
+    /// Whether a flow's controller may remove bytes from its window that only queue.
+    shrinks: bool,
 }
 
 impl Names {
@@ -276,6 +283,11 @@ impl Names {
             flows: ascending(records.flows.iter().map(|flow| (flow.flow, flow.label()))),
             paths: paths.map(|row| ((row.flow, row.path), row.name.clone())).collect(),
             links: records.link_names.clone(),
+            shrinks: records
+                .samples
+                .iter()
+                .chain(records.path_samples.iter())
+                .any(|row| row.shrink_bytes.is_some()),
         }
     }
 
@@ -294,6 +306,7 @@ impl Names {
                 flows.map(|(flow, number)| (number, label(&flow.name, flow.index as u32))),
             ),
             links: scenario.links.iter().map(|link| link.name.clone()).collect(),
+            shrinks: scenario.flows.iter().any(|flow| shrinks(&flow.controller)),
         }
     }
 
@@ -313,6 +326,15 @@ impl Names {
     fn link(&self, link: u32) -> &str {
         self.links.get(link as usize).map_or("", String::as_str)
     }
+}
+
+/// Whether a controller removes bytes from its window that only queue.
+fn shrinks(controller: &knee_cc::Selection) -> bool {
+    knee_cc::settings(controller).is_ok_and(|settings| {
+        let mut written = settings.written();
+        let of = written.find(|(parameter, _)| parameter.name == "shrink_window");
+        of.is_some_and(|(_, value)| value != knee_cc::Value::Switch(false))
+    })
 }
 
 /// Sorts names by their numbers; of several with one number, the last stays.
@@ -342,13 +364,33 @@ pub(crate) fn flows_of(rows: &[FlowRecord]) -> Layout<FlowRecord> {
     Layout::new(FLOWS, flow_columns(!rows.iter().all(is_known)), Vec::new())
 }
 
+/// For reading.
 pub(crate) fn samples() -> Layout<FlowSample> {
-    Layout::new(SAMPLES, sample_columns(), vec![flow_name!(FlowSample)])
+    samples_with(true)
 }
 
+/// For writing rows of what `names` name.
+pub(crate) fn samples_of(names: &Names) -> Layout<FlowSample> {
+    samples_with(names.shrinks)
+}
+
+fn samples_with(shrinks: bool) -> Layout<FlowSample> {
+    Layout::new(SAMPLES, sample_columns(shrinks), vec![flow_name!(FlowSample)])
+}
+
+/// For reading.
 pub(crate) fn path_samples() -> Layout<FlowSample> {
+    path_samples_with(true)
+}
+
+/// For writing rows of what `names` name.
+pub(crate) fn path_samples_of(names: &Names) -> Layout<FlowSample> {
+    path_samples_with(names.shrinks)
+}
+
+fn path_samples_with(shrinks: bool) -> Layout<FlowSample> {
     let path = Derived { name: "path_name", get: |names, row| names.path(row) };
-    Layout::new(SAMPLES, sample_columns(), vec![flow_name!(FlowSample), path])
+    Layout::new(SAMPLES, sample_columns(shrinks), vec![flow_name!(FlowSample), path])
 }
 
 pub(crate) fn links() -> Layout<LinkSample> {
@@ -429,7 +471,7 @@ mod tests {
         }
         [
             ("## flows.parquet", names(&flow_columns(true))),
-            ("## samples.parquet", names(&sample_columns())),
+            ("## samples.parquet", names(&sample_columns(true))),
             ("## links.parquet", names(&link_columns())),
             ("## classes.parquet", names(&class_columns())),
             ("## paths.parquet", names(&path_columns())),

@@ -60,7 +60,8 @@ const fn places<const N: usize>() -> [usize; N] {
 /// sooner one comes, the quicker it is read.
 macro_rules! timed {
     ($row:ident, $fields:ident, $width:literal, $of:expr;
-     $($field:ident),+; narrow: $($narrow:ident),+; text: $($text:ident)?) => {
+     $($field:ident),+; optional: $($optional:ident),*; narrow: $($narrow:ident),+;
+     text: $($text:ident)?) => {
         #[doc = concat!("The fields of [`", stringify!($row), "`] that can be read alone.")]
         #[derive(Clone, Copy, Debug)]
         #[allow(missing_docs, reason = "they are those of the row")]
@@ -98,9 +99,12 @@ macro_rules! timed {
             #[inline]
             #[allow(unused_variables, reason = "most rows have no text")]
             fn take_apart(&self, values: &mut [u64], texts: &mut Vec<&'static str>) {
-                let $row { $($field,)+ $($narrow,)+ $($text)? } = *self;
+                let $row { $($field,)+ $($optional,)* $($narrow,)+ $($text)? } = *self;
                 if let Some(values) = values.first_chunk_mut::<$width>() {
-                    *values = [$($field,)+ $(number_of($text, texts),)? $($narrow.into()),+];
+                    // One more than a value that is known, and zero for one that is not.
+                    $(let $optional = $optional.map_or(0, |known: u64| known.saturating_add(1));)*
+                    *values = [$($field,)+ $(number_of($text, texts),)? $($optional,)*
+                        $($narrow.into()),+];
                 }
             }
 
@@ -115,32 +119,34 @@ macro_rules! timed {
 
             #[allow(unused_variables, reason = "most rows have no text")]
             fn put_together(values: &[u64], texts: &[&'static str]) -> $row {
-                let Some(&[$($field,)+ $($text,)? $($narrow),+]) = values.first_chunk::<$width>()
+                let Some(&[$($field,)+ $($text,)? $($optional,)* $($narrow),+]) =
+                    values.first_chunk::<$width>()
                 else {
                     return $row::default();
                 };
                 $(let $text = texts.get($text as usize).copied().unwrap_or_default();)?
-                $row { $($field,)+ $($text,)? $($narrow: $narrow as _),+ }
+                $(let $optional = $optional.checked_sub(1);)*
+                $row { $($field,)+ $($text,)? $($optional,)* $($narrow: $narrow as _),+ }
             }
         }
     };
 }
 
-timed!(FlowSample, FlowFields, 18, |row| (row.flow, row.path);
+timed!(FlowSample, FlowFields, 19, |row| (row.flow, row.path);
     time_ns, rtt_ns, srtt_ns, min_rtt_estimate_ns, delivered_bytes, in_flight_bytes, window_bytes,
     sent_bytes, sent_packets, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes,
     retransmitted_bytes, slow_start_threshold_bytes, reassembly_bytes;
-    narrow: flow, path; text: phase);
+    optional: shrink_bytes; narrow: flow, path; text: phase);
 
 timed!(LinkSample, LinkFields, 12, |row| (row.link, 0);
     time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, used_bytes,
     entered_packets, capacity_bytes, dropped_packets, lost_packets, marked_packets;
-    narrow: link; text:);
+    optional:; narrow: link; text:);
 
 timed!(ClassSample, ClassFields, 10, |row| (row.link, row.class);
     time_ns, queue_bytes, queue_packets, queue_delay_ns, departed_bytes, dropped_packets,
     marked_packets;
-    narrow: link, class; text: name);
+    optional:; narrow: link, class; text: name);
 
 /// Returns the number of a text in `texts`, to which it is added if it is new.
 #[inline]

@@ -320,6 +320,9 @@ fn add_sender(row: &mut FlowSample, sender: &Sender) {
     row.bandwidth_estimate_bps += state.bandwidth.map_or(0, |rate| rate.as_bits_per_second());
     row.min_rtt_estimate_ns = state.min_rtt.map_or(0, |time| time.as_nanos());
     row.slow_start_threshold_bytes += state.slow_start_threshold.unwrap_or(0);
+    if let Some(bytes) = state.shrink {
+        *row.shrink_bytes.get_or_insert(0) += bytes;
+    }
     row.phase = if state.phase.is_empty() { UNNAMED } else { state.phase };
 }
 

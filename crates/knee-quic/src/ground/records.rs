@@ -120,6 +120,7 @@ fn sample(
         bandwidth_estimate_bps: bits(seen.state.bandwidth),
         min_rtt_estimate_ns: seen.state.min_rtt.map_or(0, Time::as_nanos),
         slow_start_threshold_bytes: seen.state.slow_start_threshold.unwrap_or(0),
+        shrink_bytes: seen.state.shrink,
         phase: if seen.state.phase.is_empty() { "idle" } else { seen.state.phase },
         ..FlowSample::default()
     }

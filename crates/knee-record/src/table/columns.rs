@@ -223,10 +223,11 @@ pub struct InMemory {
 impl InMemory {
     /// Creates the tables for a run of this scenario.
     pub fn of(scenario: &Scenario) -> InMemory {
+        let names = Names::of_scenario(scenario);
         InMemory {
-            names: Names::of_scenario(scenario),
-            samples: Growing::new(tables::samples()),
-            path_samples: Growing::new(tables::path_samples()),
+            samples: Growing::new(tables::samples_of(&names)),
+            path_samples: Growing::new(tables::path_samples_of(&names)),
+            names,
             links: Growing::new(tables::links()),
             classes: Growing::new(tables::classes()),
             connections: Growing::new(tables::connections()),

@@ -149,6 +149,7 @@ fn every_field_comes_back() {
         bandwidth_estimate_bps: 14,
         min_rtt_estimate_ns: 15,
         slow_start_threshold_bytes: 16,
+        shrink_bytes: Some(0),
         reassembly_bytes: u64::MAX,
         phase: "drain",
     };

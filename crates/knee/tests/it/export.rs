@@ -309,3 +309,21 @@ fn tables_are_written_for_latex() {
     let escaped = text.replace("\\%", "").replace("\\_", "").replace("\\,", "");
     assert!(!escaped.contains('%') && !escaped.contains('_') && text.is_ascii(), "{text}");
 }
+
+/// What a controller has removed from its window is a column of runs with such a controller, null
+/// for the flows of others, and the measure is its distribution.
+#[test]
+fn what_is_removed_from_the_window_is_a_column() {
+    let folder = folder_with("a.toml", SMALL);
+    let at = folder.path();
+    expect(at, "run a.toml --out plain", 0);
+    let plain = Read::csv(&expect(at, "export csv plain", 0));
+    assert!(!plain.heads.iter().any(|head| head == "shrink_bytes"), "{:?}", plain.heads);
+    expect(at, "run a.toml --set flow.bbr.cc=bbr-low-delay --out low", 0);
+    let low = Read::csv(&expect(at, "export csv low", 0));
+    let (name, shrink) = (low.column("flow_name"), low.column("shrink_bytes"));
+    for row in &low.rows {
+        assert_eq!(row[name] == "bbr[0]", !row[shrink].is_empty(), "{row:?}");
+    }
+    assert!(low.rows.iter().any(|row| row[shrink] == "0"));
+}

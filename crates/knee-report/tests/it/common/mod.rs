@@ -228,6 +228,7 @@ fn sample(index: u32, flow: &Flow, time_ns: u64, now: u64, rtt: f64) -> FlowSamp
         bandwidth_estimate_bps: (flow.bandwidth * 8000.0) as u64,
         min_rtt_estimate_ns: (flow.min_rtt_ms * 1e6) as u64,
         slow_start_threshold_bytes: 0,
+        shrink_bytes: None,
         reassembly_bytes: 0,
         phase,
     }
