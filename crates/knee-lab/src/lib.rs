@@ -75,6 +75,7 @@ pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
 pub use lab::{Classes, Lab};
 pub use load::{Load, Written};
+pub use models::{Converged, Probing, TOLERANCE, draw_starts};
 pub use origin::{KeptFile, KeptScenario, Origin, OriginSettings};
 pub use packet_log::PacketLogError;
 pub use page::{Saved, rewrite_page, saved, saved_answers};

@@ -1,8 +1,111 @@
-//! Claims about a study's models: values that are computed, not measured.
+//! The model of alternate probing: values for claims of studies, and for `knee model`.
 
-use knee_cc::model::{rounds_to_converge, two_flows};
+use knee_cc::model::{AlternateProbing, Round, fixed_point, rounds_to_converge};
+use knee_random::exponential;
 use knee_record::{ClaimOutcome, NotMeasurable, outcome_of};
-use knee_scenario::{Claim, Measure, Model, ModelKind};
+use knee_report::{Probed, ProbingPicture};
+use knee_scenario::{Claim, Measure, Model, ModelKind, Starts};
+use knee_statistics::Distribution;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// Largest distance from the fixed point that counts as converged: three digits of a share.
+pub const TOLERANCE: f64 = 0.001;
+
+/// Starts whose paths a picture shows.
+const PATHS_SHOWN: usize = 12;
+
+/// BBR flows that probe in turn, from one or more starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probing {
+    /// Pacing gain while probing.
+    pub gain: f64,
+    /// Starts: the initial estimate of each flow, as multiples of the link; of as many flows each.
+    pub starts: Vec<Vec<f64>>,
+    /// Maximum number of rounds.
+    pub rounds: usize,
+    /// Largest distance from the fixed point that counts as converged.
+    pub tolerance: f64,
+}
+
+/// Where flows from one start end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Converged {
+    /// Initial estimates.
+    pub start: Vec<f64>,
+    /// First round from which every share and estimate stays within the tolerance of the fixed
+    /// point; `None` if that is not within the rounds.
+    pub rounds: Option<usize>,
+    /// Smallest and largest share of a flow in the last round.
+    pub shares: [f64; 2],
+    /// Estimates after the last round.
+    pub estimates: Vec<f64>,
+}
+
+/// Draws starts at which the flows together have exactly the link, each such division as likely as
+/// any other.
+pub fn draw_starts(flows: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut draw = || {
+        let parts: Vec<f64> = (0..flows).map(|_| exponential(&mut random)).collect();
+        let whole: f64 = parts.iter().sum();
+        parts.into_iter().map(|part| part / whole).collect()
+    };
+    (0..count).map(|_| draw()).collect()
+}
+
+impl Probing {
+    /// Number of flows.
+    pub fn flows(&self) -> usize {
+        self.starts.first().map_or(0, Vec::len)
+    }
+
+    /// Returns the share of the prober at the fixed point, which all estimates have there.
+    pub fn fixed_point(&self) -> f64 {
+        fixed_point(self.flows(), self.gain)
+    }
+
+    /// Computes where the flows end, from each start.
+    pub fn converge(&self) -> Vec<Converged> {
+        self.starts.iter().map(|start| self.from(start)).collect()
+    }
+
+    fn from(&self, start: &[f64]) -> Converged {
+        let mut last = None;
+        let rounds = AlternateProbing::new(start, self.gain).take(self.rounds);
+        let distances = rounds.map(|round| last.insert(round).distance(self.gain));
+        let rounds = rounds_to_converge(distances, self.tolerance);
+        let (shares, estimates) = last.map_or(([0.0; 2], start.to_vec()), |round: Round| {
+            let all = || round.shares.iter().flatten().copied();
+            let ends = [all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max)];
+            (ends, round.estimates.last().cloned().unwrap_or_default())
+        });
+        Converged { start: start.to_vec(), rounds, shares, estimates }
+    }
+
+    /// Builds the picture: the paths from the first starts until they have converged.
+    pub fn picture(&self) -> ProbingPicture {
+        let path = |start: &Vec<f64>| {
+            let length = self.from(start).rounds.unwrap_or(self.rounds);
+            let rounds: Vec<Round> =
+                AlternateProbing::new(start, self.gain).take(length.max(1)).collect();
+            let flat = |of: fn(&Round) -> &Vec<Vec<f64>>| {
+                rounds.iter().flat_map(|round| of(round).iter().cloned()).collect()
+            };
+            Probed {
+                start: start.clone(),
+                shares: flat(|round| &round.shares),
+                estimates: flat(|round| &round.estimates),
+            }
+        };
+        ProbingPicture {
+            gain: self.gain,
+            fixed_point: self.fixed_point(),
+            paths: self.starts.iter().take(PATHS_SHOWN).map(path).collect(),
+            starts: self.starts.len(),
+        }
+    }
+}
 
 /// Checks a claim about a model's measure; `None` for other claims.
 pub fn evaluate(claim: &Claim, models: &[Model]) -> Option<ClaimOutcome> {
@@ -16,17 +119,28 @@ pub fn evaluate(claim: &Claim, models: &[Model]) -> Option<ClaimOutcome> {
 }
 
 fn value(model: &Model, what: &str) -> Option<f64> {
-    let ModelKind::AlternateProbing { gain, start, rounds } = model.kind;
-    let rounds = two_flows(start, gain, usize::try_from(rounds).ok()?);
-    let last = rounds.last()?;
-    let [a, b] = last.first_probes;
+    let ModelKind::AlternateProbing { gain, starts, rounds } = &model.kind;
+    let starts = match starts {
+        Starts::At(start) => vec![start.clone()],
+        Starts::Drawn { flows, count, seed } => draw_starts(*flows, *count, *seed),
+    };
+    let rounds = usize::try_from(*rounds).ok()?;
+    let ends = Probing { gain: *gain, starts, rounds, tolerance: TOLERANCE }.converge();
+    let over = |value: fn(&Converged) -> f64, pick: fn(f64, f64) -> f64| {
+        ends.iter().map(value).reduce(pick)
+    };
+    let part = |part: f64| {
+        let rounds = ends.iter().map(|end| end.rounds.map_or(f64::INFINITY, |n| n as f64));
+        let rounds = Distribution::new(rounds.map(|rounds| (rounds, 1.0)).collect())?;
+        Some(rounds.percentile(part))
+    };
     match what {
-        "share_low" => Some(a.min(b)),
-        "share_high" => Some(a.max(b)),
-        "filter" => Some(last.estimates[0].max(last.estimates[1])),
-        "rounds_to_converge" => {
-            Some(rounds_to_converge(&rounds, gain).map_or(f64::INFINITY, |round| round as f64))
-        }
+        "share_low" => over(|end| end.shares[0], f64::min),
+        "share_high" => over(|end| end.shares[1], f64::max),
+        "filter" => over(|end| end.estimates.iter().copied().fold(0.0, f64::max), f64::max),
+        "rounds_to_converge" => part(0.5),
+        "rounds_to_converge_p5" => part(0.05),
+        "rounds_to_converge_p95" => part(0.95),
         _ => None,
     }
 }
@@ -36,7 +150,8 @@ mod tests {
     use super::*;
 
     fn model(rounds: u64) -> Model {
-        let kind = ModelKind::AlternateProbing { gain: 1.25, start: [0.9, 0.1], rounds };
+        let kind =
+            ModelKind::AlternateProbing { gain: 1.25, starts: Starts::At(vec![0.9, 0.1]), rounds };
         Model { name: "probing".to_string(), kind }
     }
 
@@ -53,8 +168,7 @@ mod tests {
     /// Two rounds are too few to converge: the value exceeds any bound of a claim.
     #[test]
     fn a_model_that_does_not_converge_takes_forever() {
-        let round = value(&model(100), "rounds_to_converge").unwrap();
-        assert!((3.0..60.0).contains(&round), "{round}");
+        assert_eq!(value(&model(100), "rounds_to_converge"), Some(45.0));
         assert_eq!(value(&model(2), "rounds_to_converge"), Some(f64::INFINITY));
     }
 }

@@ -31,6 +31,7 @@ mod page;
 mod phases;
 mod plane;
 mod plot;
+mod probing;
 mod rank;
 mod ratio_scale;
 mod read_log;
@@ -56,6 +57,7 @@ pub use observed::{
 };
 pub use page::{run_page, study_report};
 pub use plot::{Figure, Mark, MarkError, Plot, PlotError, plot_svg};
+pub use probing::{Probed, ProbingPicture, probing_svg};
 pub use rank::{rank_data, rank_page, rank_plane_svg, rank_table};
 pub use read_log::ReadLog;
 pub use sweep::{sweep_page, sweep_svg};

@@ -30,7 +30,7 @@ pub use knee_workload::Workload;
 pub use measure::{Measure, SizeRange};
 pub use model::{
     Claim, Flow, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path, Reverse,
-    Scenario, Study, StudyRun,
+    Scenario, Starts, Study, StudyRun,
 };
 pub use overrides::{Override, OverrideError};
 pub use source::{

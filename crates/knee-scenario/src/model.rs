@@ -245,16 +245,32 @@ pub struct Model {
 }
 
 /// A kind of model.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ModelKind {
-    /// Two flows take turns probing for the bandwidth of one link of capacity 1, as
+    /// Flows take turns probing for the bandwidth of one link of capacity 1, as
     /// `knee_cc::model` computes it.
     AlternateProbing {
         /// Pacing gain while probing, above 1.
         gain: f64,
-        /// Initial values of the two bandwidth filters, each above 0.
-        start: [f64; 2],
+        /// Where they start.
+        starts: Starts,
         /// Rounds, at least one.
         rounds: u64,
+    },
+}
+
+/// Where the flows of a model start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Starts {
+    /// Initial values of the bandwidth filters, each above 0; at least two.
+    At(Vec<f64>),
+    /// Starts that are drawn, with each division of the link as likely as any other.
+    Drawn {
+        /// Number of flows, at least two.
+        flows: usize,
+        /// Number of starts, at least one.
+        count: usize,
+        /// Seed.
+        seed: u64,
     },
 }

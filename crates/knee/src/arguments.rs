@@ -7,6 +7,7 @@ mod cc;
 mod drops;
 mod evaluate;
 mod export;
+mod model;
 mod observed;
 mod output;
 mod rank;
@@ -23,6 +24,7 @@ pub use cc::CcAction;
 pub use drops::Drops;
 pub use evaluate::Evaluate;
 pub use export::{Export, Exported};
+pub use model::Model;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
@@ -98,6 +100,9 @@ pub enum Command {
     /// Draw a path's curve: RTT and delivery rate against bytes in flight
     #[command(after_help = CURVE)]
     Curve(Curve),
+    /// Compute how BBR flows that probe in turn come to share a link: table and picture
+    #[command(after_help = model::HELP)]
+    Model(Model),
     /// Run a fixed grid on the simulator and on the kernel, and compare the
     /// results
     #[command(after_help = FIDELITY)]

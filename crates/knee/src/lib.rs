@@ -36,10 +36,12 @@ mod init;
 mod interrupt;
 mod laboratory;
 mod list;
+mod model;
 mod observe;
 mod observed;
 mod out_file;
 mod panic;
+mod picture;
 mod plot;
 mod policy;
 mod print;
@@ -125,6 +127,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Evaluate(arguments) => evaluate::evaluate(arguments),
         Command::Train(arguments) => train::train(arguments),
         Command::Curve(arguments) => curve::curve(arguments),
+        Command::Model(arguments) => model::model(arguments),
         Command::Fidelity(arguments) => fidelity::fidelity(arguments),
         Command::Compare(arguments) => compare::compare(arguments),
         Command::Rerun(arguments) => rerun::rerun(arguments),

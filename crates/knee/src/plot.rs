@@ -2,6 +2,7 @@
 
 use crate::failure::{Ending, Failure};
 use crate::out_file::OutFile;
+use crate::picture::Picture;
 use crate::screen;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
@@ -51,7 +52,7 @@ pub struct Arguments {
     mark: Vec<String>,
     /// Format of the file. Default: from the extension of --out; without --out, svg
     #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    format: Option<Picture>,
     /// Width in pixels; the height follows
     #[arg(long, value_name = "PIXELS", default_value_t = 720,
         value_parser = clap::value_parser!(u16).range(100..=20_000))]
@@ -123,44 +124,12 @@ impl ValueEnum for What {
     }
 }
 
-/// Format of a picture.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Format {
-    /// Scalable Vector Graphics
-    Svg,
-    /// Portable Document Format, with the host's fonts
-    Pdf,
-    /// Portable Network Graphics
-    Png,
-}
-
-impl Format {
-    /// Returns the extension of such a file.
-    fn ending(self) -> &'static str {
-        match self {
-            Format::Svg => "svg",
-            Format::Pdf => "pdf",
-            Format::Png => "png",
-        }
-    }
-
-    /// Returns the format that the name of a file says.
-    fn of_file(path: &Path) -> Result<Format, Failure> {
-        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-        let says = |format: &&Format| ending.as_deref() == Some(format.ending());
-        Format::value_variants().iter().find(says).copied().ok_or_else(|| {
-            let what = format!("{} does not end in .svg, .pdf or .png", path.display());
-            Failure::Usage(what, "change the name, or write --format svg, pdf or png".to_string())
-        })
-    }
-}
-
 /// Draws one figure of a run, a ranking or a comparison into a file.
 pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
     let format = match (arguments.format, &arguments.out) {
         (Some(format), _) => format,
-        (None, Some(out)) => Format::of_file(out)?,
-        (None, None) => Format::Svg,
+        (None, Some(out)) => Picture::of_file(out)?,
+        (None, None) => Picture::Svg,
     };
     let by_what = || PathBuf::from(format!("{}.{}", arguments.what.name(), format.ending()));
     let out = arguments.out.clone().unwrap_or_else(by_what);
@@ -184,12 +153,7 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
         What::Against => of_comparison(arguments)?,
         What::Values => of_sweep(arguments)?,
     };
-    let bytes = match format {
-        Format::Svg => svg.into_bytes(),
-        Format::Pdf => pdf(&svg)?,
-        Format::Png => png(&svg)?,
-    };
-    file.write_bytes(&bytes)?;
+    file.write_bytes(&format.encode(svg)?)?;
     screen::print(&format!("picture  {}\n", out.display()))?;
     Ok(Ending::Done)
 }
@@ -286,60 +250,4 @@ fn of_sweep(arguments: &Arguments) -> Result<String, Failure> {
 fn not_of(directory: &Path, holds: &str, wanted: &str, instead: &str) -> Failure {
     let what = format!("{} contains {holds}: there is no {wanted} to draw", directory.display());
     Failure::Usage(what, format!("write --what {instead}"))
-}
-
-/// Converts a picture to a PDF, with the host's fonts.
-#[cfg(feature = "pdf")]
-fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
-    use svg2pdf::{ConversionOptions, PageOptions, usvg};
-    let internal = |what: String| Failure::Internal(format!("cannot write the PDF: {what}"));
-    let mut options = usvg::Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    let family = fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
-    fonts.set_sans_serif_family(family.ok_or_else(|| no_fonts("PDF"))?);
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| internal(error.to_string()))?;
-    // Its pixels are those of CSS, 96 to an inch.
-    let page = PageOptions { dpi: 96.0 };
-    svg2pdf::to_pdf(&tree, ConversionOptions::default(), page)
-        .map_err(|error| internal(error.to_string()))
-}
-
-#[cfg(not(feature = "pdf"))]
-fn pdf(_: &str) -> Result<Vec<u8>, Failure> {
-    let what = "this program was built without PDF".to_string();
-    let advice = format!("write --format svg, or: {}", crate::build::with("pdf"));
-    Err(Failure::Usage(what, advice))
-}
-
-#[cfg(any(feature = "pdf", feature = "png"))]
-fn no_fonts(format: &str) -> Failure {
-    let what = format!("this host has no fonts to write a {format} with");
-    Failure::Host(what, "install some, or write --format svg".to_string())
-}
-
-/// Renders a picture to pixels, with the host's fonts.
-#[cfg(feature = "png")]
-fn png(svg: &str) -> Result<Vec<u8>, Failure> {
-    use resvg::{tiny_skia, usvg};
-    let internal = |what: String| Failure::Internal(format!("cannot draw the picture: {what}"));
-    let mut options = usvg::Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    let family = fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
-    // Fallback if none of the style's font families exists.
-    fonts.set_sans_serif_family(family.ok_or_else(|| no_fonts("PNG"))?);
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| internal(error.to_string()))?;
-    let size = tree.size().to_int_size();
-    let pixels = tiny_skia::Pixmap::new(size.width(), size.height());
-    let mut pixels = pixels.ok_or_else(|| internal("it has no size".to_string()))?;
-    resvg::render(&tree, tiny_skia::Transform::default(), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| internal(error.to_string()))
-}
-
-#[cfg(not(feature = "png"))]
-fn png(_: &str) -> Result<Vec<u8>, Failure> {
-    let what = "this program was built without PNG".to_string();
-    let advice = format!("write --format svg, or: {}", crate::build::with("png"));
-    Err(Failure::Usage(what, advice))
 }

@@ -17,6 +17,12 @@ impl Flows<'_, '_> {
         self.bytes_over_time("slow-start threshold", statistic, threshold)
     }
 
+    /// Bytes that BBR has removed from the window. Rows of other controllers do not count.
+    pub(crate) fn shrink(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        let removed = |row: &FlowSample| row.shrink_bytes.map(|bytes| bytes as f64);
+        self.bytes_over_time("controller that removes bytes from its window", statistic, removed)
+    }
+
     /// Payload in flight, bytes, including rows with none.
     pub(crate) fn in_flight(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
         self.bytes_over_time("samples", statistic, |row| Some(row.in_flight_bytes as f64))

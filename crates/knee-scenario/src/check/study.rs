@@ -4,7 +4,7 @@ use super::claims::{self, Names};
 use super::{check_name, in_range, parse_document, scenario};
 use crate::file::{ModelFile, ModelWord, RunFile, ScenarioFile, StudyFile};
 use crate::measure::Subject;
-use crate::model::{Model, ModelKind, Scenario, Study, StudyRun};
+use crate::model::{Model, ModelKind, Scenario, Starts, Study, StudyRun};
 use crate::overrides::{self, Change};
 use crate::read::{At, Value, key};
 use crate::source::{Reading, beside, folder_of};
@@ -156,17 +156,41 @@ fn model(file: &ModelFile, taken: &mut Vec<String>, reading: &mut Reading<'_>) -
     in_range(&file.gain.0, "the gain", 1.001, 10.0, reading);
     in_range(&file.rounds.0, "the number of rounds", 1, 1_000_000, reading);
     let ModelWord::AlternateProbing = file.model.get()?;
-    let start = file.start.at()?;
-    let share = |value: &f64| *value > 0.0 && *value <= 10.0;
-    let [a, b] = start.value[..] else {
-        reading.problem(start.span, "start needs two values", "write start = [0.9, 0.1]");
-        return None;
+    let starts = starts(file, name, reading)?;
+    let (gain, rounds) = (*file.gain.get()?, *file.rounds.get()?);
+    let kind = ModelKind::AlternateProbing { gain, starts, rounds };
+    Some(Model { name: name.value.clone(), kind })
+}
+
+/// Most flows of a model.
+const MODEL_FLOWS_MAX: u64 = 50;
+
+fn starts(file: &ModelFile, name: &At<String>, reading: &mut Reading<'_>) -> Option<Starts> {
+    let drawn = [&file.starts, &file.flows, &file.seed].into_iter().find_map(|key| key.at());
+    let Some(start) = file.start.at() else {
+        in_range(&file.starts, "the number of starts", 1, 10_000, reading);
+        in_range(&file.flows, "the number of flows", 2, MODEL_FLOWS_MAX, reading);
+        let Some(count) = file.starts.get() else {
+            let message = format!("model \"{}\" has no start", name.value);
+            reading.problem(name.span, message, "add start = [0.9, 0.1], or starts = 1000");
+            return None;
+        };
+        let flows = file.flows.get().copied().unwrap_or(2) as usize;
+        let seed = file.seed.get().copied().unwrap_or(1);
+        return Some(Starts::Drawn { flows, count: *count as usize, seed });
     };
-    if !(share(&a) && share(&b)) {
+    if let Some(drawn) = drawn {
+        let message = "starts that are drawn, beside a start that is given";
+        reading.problem(drawn.span, message, "remove start, or starts, flows and seed");
+    }
+    let enough = (2..=MODEL_FLOWS_MAX).contains(&(start.value.len() as u64));
+    if !enough {
+        let message = format!("start needs two to {MODEL_FLOWS_MAX} values, one for each flow");
+        reading.problem(start.span, message, "write start = [0.9, 0.1]");
+    }
+    if start.value.iter().any(|value| !(*value > 0.0 && *value <= 10.0)) {
         let message = "a filter value is a multiple of the link's capacity, above 0 and at most 10";
         reading.problem(start.span, message, "write start = [0.9, 0.1]");
     }
-    let (gain, rounds) = (*file.gain.get()?, *file.rounds.get()?);
-    let kind = ModelKind::AlternateProbing { gain, start: [a, b], rounds };
-    Some(Model { name: name.value.clone(), kind })
+    enough.then(|| Starts::At(start.value.clone()))
 }

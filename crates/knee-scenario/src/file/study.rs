@@ -100,9 +100,17 @@ table! {
         model: Required<ModelWord>,
         /// Pacing gain while probing.
         gain: Required<f64>,
-        /// Initial values of the two bandwidth filters, as fractions of the
+        /// Initial values of the bandwidth filters, one for each flow, as fractions of the
         /// link's capacity.
-        start: Required<Vec<f64>>,
+        start: Optional<Vec<f64>>,
+        /// Number of starts to draw in place of `start`, each division of the link as likely as
+        /// any other. Measures are then over all starts: the smallest and the largest share, and
+        /// the median of rounds.
+        starts: Optional<u64>,
+        /// Number of flows of the starts that are drawn; default 2.
+        flows: Optional<u64>,
+        /// Seed of the starts that are drawn; default 1.
+        seed: Optional<u64>,
         /// Maximum number of rounds of alternate probing.
         rounds: Required<u64>,
     }
@@ -111,7 +119,7 @@ table! {
 words! {
     /// A model by name.
     "model" ModelWord {
-        /// Two flows that probe for bandwidth in turn on one link.
+        /// Flows that probe for bandwidth in turn on one link.
         AlternateProbing = "alternate-probing",
     }
 }

@@ -247,6 +247,12 @@ macro_rules! measures {
                     Balance, "slow-start threshold" => {
                     of Flows |flows| flows.slow_start_threshold(*statistic);
                 }
+                /// bytes that `shrink_window` of BBR has removed from the window, payload,
+                /// distribution over time; not measurable with other controllers
+                Shrink(statistic: Statistic) = "shrink", Bytes, Neither, Balance,
+                    "bytes that BBR has removed from the window" => {
+                    of Flows |flows| flows.shrink(*statistic);
+                }
                 /// payload sent and neither acknowledged nor found lost, distribution over time
                 InFlight(statistic: Statistic) = "in_flight", Bytes, Neither, Balance,
                     "bytes in flight" => {
@@ -436,16 +442,21 @@ macro_rules! measures {
                 }
             }
             models {
-                /// the smaller of the two flows' shares of the link at the end of the model
+                /// the smallest of the flows' shares of the link at the end of the model
                 /// of alternate probing
-                "model.share_low", "the smaller share of the link";
-                /// the larger of the two shares
-                "model.share_high", "the larger share of the link";
+                "model.share_low", "the smallest share of the link";
+                /// the largest of the shares
+                "model.share_high", "the largest share of the link";
                 /// final value of the bandwidth filters, as a fraction of the link's
                 /// capacity
                 "model.filter", "final value of the bandwidth filters";
-                /// rounds until the shares reach their final values
+                /// rounds until all shares stay within 0.001 of their final values; the
+                /// median over the starts, if several are drawn
                 "model.rounds_to_converge", "rounds until the shares are final";
+                /// the 5th percentile of the same over the starts
+                "model.rounds_to_converge_p5", "rounds until the shares are final, 5th percentile";
+                /// the 95th percentile
+                "model.rounds_to_converge_p95", "rounds until the shares are final, 95th percentile";
             }
         }
     };

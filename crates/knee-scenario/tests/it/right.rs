@@ -4,7 +4,7 @@ use crate::common::{FILES, FULL, again, assert_resolves_to_itself, read, with_fi
 use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, RateModel, Steps};
 use knee_scenario::{
     Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Source,
-    Statistic, Workload, load_study, parse, read_study, template,
+    Starts, Statistic, Workload, load_study, parse, read_study, template,
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Packed, Rate, Time};
@@ -490,7 +490,8 @@ fn assert_is_the_study(study: &knee_scenario::Study) {
     assert_eq!(fast.scenario.flows[0].controller.name, "bbr");
     assert!(matches!(fast.scenario.links[0].config.rate, RateModel::Trace(_)));
     assert_resolves_to_itself(&fast.scenario);
-    let kind = ModelKind::AlternateProbing { gain: 1.25, start: [0.9, 0.1], rounds: 40 };
+    let starts = Starts::At(vec![0.9, 0.1]);
+    let kind = ModelKind::AlternateProbing { gain: 1.25, starts, rounds: 40 };
     assert_eq!(study.models[0].kind, kind);
     assert_eq!(study.claims[0].relative_to.as_deref(), Some("plain/*"));
     assert_eq!(study.claims[1].measure, Measure::Model("share_low".to_string()));

@@ -125,6 +125,7 @@ within = 0.001
 "#;
     let schema = study_json_schema();
     assert!(accepts(&schema, study));
+    assert!(accepts(&schema, &study.replace("start = [0.9, 0.1]", "starts = 100\nflows = 3")));
     assert!(!accepts(&schema, &study.replace("on =", "no =")));
     assert!(!accepts(&schema, &study.replace("file = \"a.toml\"\n", "")));
 }

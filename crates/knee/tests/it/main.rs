@@ -17,6 +17,7 @@ mod force;
 mod host;
 mod inputs;
 mod interrupt;
+mod model;
 mod net;
 mod numbers;
 mod plot;

@@ -1,0 +1,120 @@
+//! The model of alternate probing as a picture: the paths of two flows in the plane of their shares,
+//! and the estimates of all flows, round by round.
+
+use crate::drawing::{Axis, Drawing};
+
+/// Height of the picture, in the units of [`Drawing`].
+const HEIGHT: f64 = 430.0;
+/// Left, top, right and bottom of the plane, and of the frame of the rounds.
+const PLANE: [f64; 4] = [52.0, 74.0, 352.0, 374.0];
+const ROUNDS: [f64; 4] = [440.0, 74.0, 750.0, 374.0];
+/// Flows whose estimates are drawn: as many as there are colours.
+const FLOWS_SHOWN: usize = 8;
+
+/// What the picture shows.
+#[derive(Clone, Debug)]
+pub struct ProbingPicture {
+    /// Pacing gain while probing.
+    pub gain: f64,
+    /// Share of the prober at the fixed point, which all estimates have there.
+    pub fixed_point: f64,
+    /// The paths drawn.
+    pub paths: Vec<Probed>,
+    /// Number of starts in all, of which these are the first.
+    pub starts: usize,
+}
+
+/// The path from one start. Shares and estimates are multiples of the link.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// Initial estimates of the flows.
+    pub start: Vec<f64>,
+    /// After each probe: the shares of the flows during it.
+    pub shares: Vec<Vec<f64>>,
+    /// After each probe: the estimates of the flows.
+    pub estimates: Vec<Vec<f64>>,
+}
+
+/// Returns the picture as an SVG file, `pixels` wide.
+pub fn probing_svg(picture: &ProbingPicture, pixels: f64) -> String {
+    let mut drawing =
+        Drawing::new(HEIGHT, "shares and bandwidth estimates of flows that probe in turn");
+    let flows = picture.paths.first().map_or(0, |path| path.start.len());
+    let title = format!("{flows} flows probe in turn with a gain of {}", picture.gain);
+    drawing.words("title", "start", (4.0, 18.0), title);
+    plane(&mut drawing, picture);
+    rounds(&mut drawing, picture);
+    drawing.file(pixels)
+}
+
+/// Draws what two flows get, and what they estimate, against each other.
+fn plane(drawing: &mut Drawing, picture: &ProbingPicture) {
+    let [left, top, right, bottom] = PLANE;
+    let numbers = picture.paths.iter().flat_map(|path| {
+        let starts = std::iter::once(&path.start);
+        starts.chain(&path.estimates).flat_map(|all| all.iter().take(2))
+    });
+    let end = numbers.copied().fold(1.0, f64::max);
+    let (x, y) = (Axis::between((0.0, end), left, right), Axis::between((0.0, end), bottom, top));
+    drawing.levels(&y, left, right, "second flow, part of the link");
+    drawing.axis(&x, top, bottom, "first flow, part of the link");
+    let at = |pair: &[f64]| (x.at(pair[0]), y.at(pair[1]));
+    drawing.line("edge", &[at(&[0.0, 1.0]), at(&[1.0, 0.0])]);
+    for path in picture.paths.iter().filter(|path| path.start.len() > 1) {
+        for (class, pairs) in [("k0", &path.shares), ("k1", &path.estimates)] {
+            for (number, pair) in pairs.iter().enumerate() {
+                let (across, up) = at(pair);
+                let title = format!("probe {}: {:.4}, {:.4}", number + 1, pair[0], pair[1]);
+                drawing.dot(class, across, up, title);
+            }
+        }
+        let (across, up) = at(&path.start);
+        let title = format!("start: {:.4}, {:.4}", path.start[0], path.start[1]);
+        drawing.dot("k2", across, up, title);
+    }
+    let shown = picture.paths.len();
+    let of = if shown < picture.starts {
+        format!(", {shown} of {}", picture.starts)
+    } else {
+        String::new()
+    };
+    let words = ["share during a probe", "estimate after it"].map(String::from);
+    let words = words.into_iter().chain([format!("start{of}")]);
+    for (number, words) in words.enumerate() {
+        let across = left + [0.0, 142.0, 256.0][number];
+        drawing.dot(format!("k{number}"), across + 4.0, 46.0, String::new());
+        drawing.words("quiet", "start", (across + 12.0, 50.0), words);
+    }
+}
+
+/// Draws the estimates of the flows from the first start, round by round.
+fn rounds(drawing: &mut Drawing, picture: &ProbingPicture) {
+    let Some(path) = picture.paths.first() else { return };
+    let [left, top, right, bottom] = ROUNDS;
+    let flows = path.start.len().max(1);
+    let ends: Vec<&Vec<f64>> = std::iter::once(&path.start)
+        .chain(path.estimates.chunks(flows).filter_map(<[_]>::last))
+        .collect();
+    let largest = ends.iter().flat_map(|round| round.iter()).copied().fold(0.0, f64::max);
+    let x = Axis::from_zero(ends.len().saturating_sub(1).max(1) as f64, left, right);
+    let y = Axis::from_zero(1.08 * largest.max(picture.fixed_point), bottom, top);
+    drawing.levels_at(
+        &y,
+        [left, right],
+        left - 36.0,
+        "estimate from the first start, part of the link",
+    );
+    drawing.axis(&x, top, bottom, "round");
+    let level = y.at(picture.fixed_point);
+    drawing.line("edge", &[(left, level), (right, level)]);
+    for flow in 0..flows.min(FLOWS_SHOWN) {
+        let place = |(round, all): (usize, &&Vec<f64>)| (x.at(round as f64), y.at(all[flow]));
+        let points: Vec<(f64, f64)> = ends.iter().enumerate().map(place).collect();
+        drawing.line(format!("c{flow}"), &points);
+    }
+    let of =
+        if flows > FLOWS_SHOWN { format!("{FLOWS_SHOWN} of {flows}: ") } else { String::new() };
+    let together = picture.fixed_point * flows as f64;
+    let words = format!("{of}each ends at {:.4}, together {together:.4}", picture.fixed_point);
+    drawing.words("quiet", "start", (left - 36.0, 50.0), words);
+}
