@@ -93,8 +93,9 @@ PAGES = [
             Item(
                 "Figures 5 and 6: two flows that probe in turn",
                 "The study's program of two flows, without packets: where the shares and the filters "
-                "end, and after how many rounds.",
-                "A2*",
+                "end, and after how many rounds. `knee model --out model.svg` draws the paths from any "
+                "start, for any number of flows.",
+                "A2 A2[!0-9]*",
             ),
             Item(
                 "Figure 7: a short path, RTT 8 ms",
@@ -113,8 +114,9 @@ PAGES = [
             Item(
                 "Algorithm 1, and how it is set",
                 "Gains of 6/5 and 4/5, a window of one BDP less what a standing queue takes: what the "
-                "lower bound, the pace and an ACK for every four packets do.",
-                "A12* A13*",
+                "lower bound, the pace and an ACK for every four packets do; as printed "
+                "(`shrink_window = \"literal\"`), and with what Knee decides beside it.",
+                "A12* A13* A17* A18* A19*",
             ),
             Item(
                 "Figure 8: the network of the tests",
@@ -124,7 +126,7 @@ PAGES = [
             Item(
                 "Figure 9: two flows",
                 "Plain BBR, BBR with the two changes that the study adopts from others "
-                "(`drain_to_target`, `probe_exit_early`), and the improved one.",
+                "(`drain_to_target` and both early exits), and the improved one.",
                 "A3*",
                 [
                     Picture(
@@ -169,8 +171,9 @@ PAGES = [
             Item(
                 "Figure 12: a short path, RTT 4 ms",
                 "As in figure 7, and which of the changes keeps the rate. Flows that enter PROBE_RTT "
-                "together are the study's wish for such paths.",
-                "A6b A11* A16*",
+                "together are the study's wish for such paths, a PROBE_RTT of three round trips its "
+                "alternative.",
+                "A6b A11* A16* A20*",
                 [
                     Picture(
                         "4-ms-ns3-sampler",
