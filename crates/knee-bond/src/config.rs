@@ -25,7 +25,7 @@ const DNS: u16 = 53;
 /// Largest configuration or state, bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of links of a client.
-pub const LINKS_MAX: usize = knee_sched::PATHS_MAX;
+pub const LINKS_MAX: usize = knee_bundle::PATHS_MAX;
 /// Largest number that a limit may be; a larger one is a mistake.
 const COUNT_MAX: u64 = 1_000_000;
 /// Maximum number of pins of a peer: the current key and the next one.

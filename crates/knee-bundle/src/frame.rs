@@ -24,9 +24,9 @@
 //! A STREAM without a length extends to the end of the datagram. Whatever a sender must not send is
 //! refused as [`Malformed`], without exception, because the peer is our own code.
 
+use crate::PATHS_MAX;
 use crate::varint::{Reader, VARINT_MAX, put_varint, varint_len};
 use bytes::BufMut;
-use knee_sched::PATHS_MAX;
 use knee_units::Time;
 
 /// Maximum number of ranges of an ACK.

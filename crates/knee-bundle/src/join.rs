@@ -11,10 +11,10 @@
 //! A length byte precedes each message. The peer is identified by its key, which the connection
 //! below has checked.
 
+use crate::PATHS_MAX;
 use crate::frame::{Malformed, REASON_MAX};
 use crate::varint::{Reader, VARINT_MAX, put_varint};
 use bytes::BufMut;
-use knee_sched::PATHS_MAX;
 use knee_units::Time;
 
 /// Version of the protocol that this crate speaks.

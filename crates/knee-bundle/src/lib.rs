@@ -39,3 +39,9 @@ pub use stream::{
     CLASSES, Class, Inserted, Piece, Pool, ReceiveStream, SendStream, StreamId, Streams,
 };
 pub use varint::{Reader, VARINT_MAX, put_varint, varint_len};
+
+/// Largest number of paths of a bundle; on the wire no path has this number or a larger one. Fewer
+/// than a scheduler could serve, as every datagram may carry ACKs for each of them.
+pub const PATHS_MAX: usize = 8;
+
+const _: () = assert!(PATHS_MAX <= knee_sched::PATHS_MAX);

@@ -12,8 +12,8 @@ use crate::window::Window;
 use crate::{Connection, Peer};
 use std::fmt::Debug;
 
-/// Largest number of paths of a connection; further ones are ignored.
-const PATHS_MAX: usize = 8;
+/// Largest number of paths of a connection; further ones are ignored. As in knee-sched.
+const PATHS_MAX: usize = 32;
 
 /// A path as the couplings see it.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Paths {
     }
 
     fn show(&mut self, peers: &[Peer], own: usize, mss: u32) {
-        *self = Paths::alone();
+        (self.paths[0], self.count) = (Path::ALONE, 1);
         let known = |peer: &Peer| peer.srtt.as_nanos() > 0;
         if !peers.get(own).is_some_and(known) {
             return;

@@ -21,8 +21,8 @@ const IPPROTO_MPTCP: i32 = 262;
 const MPTCP_INFO: i32 = 1;
 const MPTCP_TCPINFO: i32 = 2;
 const MPTCP_SUBFLOW_ADDRS: i32 = 3;
-/// The kernel's limit of subflows is eight.
-const SUBFLOWS_MAX: usize = 8;
+/// The kernel's limit of the subflows of a connection (`MPTCP_PM_ADDR_MAX`, net/mptcp/protocol.h).
+pub const SUBFLOWS_MAX: usize = 8;
 /// Bytes of `struct mptcp_subflow_data` and of an address.
 const HEADER_BYTES: usize = 16;
 const ADDRESS_BYTES: usize = 128;

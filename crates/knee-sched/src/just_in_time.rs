@@ -62,13 +62,16 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
-    Ok(Box::new(JustInTime { growth: settings.switch(GROWTH), ahead: settings.switch(AHEAD) }))
+    let (growth, ahead) = (settings.switch(GROWTH), settings.switch(AHEAD));
+    Ok(Box::new(JustInTime { forecast: Forecast { growth }, ahead, order: Order::default() }))
 }
 
 #[derive(Debug)]
 struct JustInTime {
-    growth: bool,
+    forecast: Forecast,
     ahead: bool,
+    /// Of the current decision; kept because to clear it costs more than to fill it.
+    order: Order,
 }
 
 impl Scheduler for JustInTime {
@@ -80,7 +83,8 @@ impl Scheduler for JustInTime {
         if let Some(path) = quickest(view, eligible).filter(|path| takes_head(&view.paths[*path])) {
             return Decision::Send(path, Place::Head);
         }
-        let order = Order::of(view, eligible);
+        let JustInTime { forecast, ahead, order } = self;
+        order.fill(view, eligible);
         let mut first_ready = None;
         for (rank, candidate) in order.iter().enumerate() {
             let path = candidate.path;
@@ -89,14 +93,14 @@ impl Scheduler for JustInTime {
             }
             let quicker = &order.as_slice()[..rank];
             // Data that arrives before it, and data acknowledged before it.
-            let before = self.brought(view, quicker, |other| candidate.arrival + other.back);
-            let meanwhile = self.brought(view, quicker, |_| candidate.due).max(before);
+            let before = forecast.brought(view, quicker, |other| candidate.arrival + other.back);
+            let meanwhile = forecast.brought(view, quicker, |_| candidate.due).max(before);
             let reach = meanwhile.saturating_add(view.mss);
             // A window that will soon be full moves with the acknowledgements.
             let is_tight = view.window_left < meanwhile.saturating_mul(TIGHT);
             let lead = if is_tight { meanwhile } else { before };
             if meanwhile == 0 || meanwhile < view.unsent && reach <= view.window_left {
-                let place = if self.ahead && lead > 0 { Place::Ahead(lead) } else { Place::Head };
+                let place = if *ahead && lead > 0 { Place::Ahead(lead) } else { Place::Head };
                 return Decision::Send(path, place);
             }
             first_ready.get_or_insert(path);
@@ -113,7 +117,13 @@ impl Scheduler for JustInTime {
     }
 }
 
-impl JustInTime {
+/// What paths will have delivered.
+#[derive(Debug)]
+struct Forecast {
+    growth: bool,
+}
+
+impl Forecast {
     /// Returns the bytes that the `quicker` paths deliver, each acknowledged by
     /// its own time, in whole packets.
     fn brought(
@@ -190,26 +200,26 @@ impl Candidate {
 }
 
 /// The paths that count, ordered by (A, index).
+#[derive(Debug, Default)]
 struct Order {
     candidates: [Candidate; PATHS_MAX],
     count: usize,
 }
 
 impl Order {
-    fn of(view: &View<'_>, among: PathSet) -> Order {
-        let mut order = Order { candidates: [Candidate::default(); PATHS_MAX], count: 0 };
+    fn fill(&mut self, view: &View<'_>, among: PathSet) {
+        self.count = 0;
         for path in among.iter() {
             let candidate = Candidate::of(view, path);
             // Insertion sort: there are few, and they are usually in order.
-            let mut at = order.count;
-            while at > 0 && order.candidates[at - 1].arrival > candidate.arrival {
-                order.candidates[at] = order.candidates[at - 1];
+            let mut at = self.count;
+            while at > 0 && self.candidates[at - 1].arrival > candidate.arrival {
+                self.candidates[at] = self.candidates[at - 1];
                 at -= 1;
             }
-            order.candidates[at] = candidate;
-            order.count += 1;
+            self.candidates[at] = candidate;
+            self.count += 1;
         }
-        order
     }
 
     /// Whether the path's capacity is unknown, another is in use, and the path

@@ -11,7 +11,7 @@
 use knee_units::{NANOS_PER_SECOND, Rate, Time};
 
 /// Largest number of paths of one connection.
-pub const PATHS_MAX: usize = 8;
+pub const PATHS_MAX: usize = 32;
 
 /// Status of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,9 +82,21 @@ impl Path {
 
 /// Set of paths, as bits by index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathSet(pub u8);
+pub struct PathSet(pub u32);
+
+const _: () = assert!(PATHS_MAX == u32::BITS as usize);
 
 impl PathSet {
+    /// Returns the set of the paths before `count`.
+    #[inline]
+    pub fn first_of(count: usize) -> PathSet {
+        PathSet(1_u32.checked_shl(count as u32).unwrap_or(0).wrapping_sub(1))
+    }
+    /// Adds a path if `is_in`; without a branch.
+    #[inline]
+    pub fn insert_if(&mut self, path: usize, is_in: bool) {
+        self.0 |= u32::from(is_in) << path;
+    }
     /// Adds a path.
     #[inline]
     pub fn insert(&mut self, path: usize) {

@@ -12,6 +12,7 @@ mod overflow;
 mod receive;
 mod send;
 
+use crate::PATHS_MAX;
 use crate::control::{Control, Controls};
 use crate::frame::Malformed;
 use crate::message::Messages;
@@ -22,7 +23,7 @@ use crate::stream::{
 };
 use bytes::Bytes;
 use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
-use knee_sched::{PATHS_MAX, Path, Scheduler};
+use knee_sched::{Path, Scheduler};
 use knee_units::Time;
 use overflow::Overflow;
 use receive::is_needed;

@@ -3,7 +3,8 @@
 //! that help already are full as well.
 
 use super::{PathState, PathUse};
-use knee_sched::{PATHS_MAX, Path, Status};
+use crate::PATHS_MAX;
+use knee_sched::{Path, Status};
 use knee_units::{Rate, Time};
 
 /// How long the cheaper paths must have been full. A request of some hundred kilobytes fills a path

@@ -4,6 +4,7 @@
 use super::{HEADER_V4, HEADER_V6, TIMESTAMPS, path_settings, tcp_header};
 use crate::KernelError;
 use knee_cc::RecoveryPeriod;
+use knee_host::mptcp::SUBFLOWS_MAX;
 use knee_scenario::{Flow, Multipath, Path, Scenario};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::Time;
@@ -94,6 +95,10 @@ fn check_multipath(
             "over several paths, only bulk and file run on this ground",
             advice,
         );
+    }
+    if flow.paths.len() > SUBFLOWS_MAX {
+        let problem = format!("the kernel's MPTCP has at most {SUBFLOWS_MAX} paths");
+        return refuse("paths", &problem, "name fewer, or run on sim");
     }
     if scheduler.name != "blest" || !scheduler.parameters.is_empty() {
         let advice = "write scheduler = \"blest\", which is similar to the kernel's, or run on sim";

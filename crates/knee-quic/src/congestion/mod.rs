@@ -30,13 +30,12 @@ use self::adaptor::Adaptor;
 use self::detect::Undo;
 use crate::recovery::{Change, Episode};
 use crate::ring::{Ring, Taken};
-use knee_bundle::LossRule;
+use knee_bundle::{LossRule, PATHS_MAX};
 use knee_cc::{
     Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, RecoveryPeriod, Sample,
     Selection, SelectionError, Transmission,
 };
 use knee_multipath::CapacityMeter;
-use knee_sched::PATHS_MAX;
 use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent};
 use knee_units::Time;
 use noq_proto::congestion;

@@ -3,10 +3,9 @@
 
 use super::QuicError;
 use crate::{CongestionSettings, ConnectionSettings, HostSettings, check_controller};
-use knee_bundle::Limits;
+use knee_bundle::{Limits, PATHS_MAX};
 use knee_cc::Selection;
 use knee_scenario::{Flow, Multipath, Path, Scenario};
-use knee_sched::PATHS_MAX;
 use knee_testbed::PathSettings;
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
@@ -81,7 +80,12 @@ fn flow_settings(scenario: &Scenario, flow: &Flow) -> Result<FlowSettings, QuicE
     })?;
     if paths.len() > PATHS_MAX {
         let problem = format!("it has {} paths", paths.len());
-        return Err(unsupported(flow, "paths", problem, format!("name at most {PATHS_MAX}")));
+        return Err(unsupported(
+            flow,
+            "paths",
+            problem,
+            format!("name at most {PATHS_MAX}, or run on sim"),
+        ));
     }
     paths.iter().try_for_each(|path| check_path(flow, &scenario.paths[*path]))?;
     let (scheduler, reinjection, costs) = match multipath {

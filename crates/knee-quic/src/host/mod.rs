@@ -24,9 +24,9 @@ use crate::congestion::Coupling;
 use crate::keys::{CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID};
 use crate::link::{Controls, Factory, Link, Member};
 use bytes::BytesMut;
-use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PathUse, Violation};
+use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PATHS_MAX, PathUse, Violation};
 use knee_cc::SelectionError;
-use knee_sched::{PATHS_MAX, Path, Status};
+use knee_sched::{Path, Status};
 use knee_units::Time;
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,

@@ -107,7 +107,11 @@ fn several(
     let count = list.value.len();
     if count == 0 || count > PATHS_MAX {
         let message = format!("a flow needs 1 to {PATHS_MAX} paths, found {count}");
-        reading.problem(list.span, message, "write paths = [\"name\", \"name\"]");
+        let advice = match count {
+            0 => "write paths = [\"name\", \"name\"]".to_owned(),
+            _ => format!("name at most {PATHS_MAX}, or share the traffic among several flows"),
+        };
+        reading.problem(list.span, message, advice);
         return None;
     }
     let paths = positions(&list.value, &names(ways), "path", unknown, reading);

@@ -23,7 +23,7 @@ table! {
         /// Name of the path. Default: the only one.
         path: Optional<PathName>,
         /// Instead of `path`: names of the paths of a multipath connection,
-        /// at most eight.
+        /// at most 32.
         paths: Optional<Vec<At<String>>>,
         /// With `paths`: scheduler or preset, alone or with parameters:
         /// "sctc", { name = "ecf", beta = 0.25 }. Default: "minrtt".

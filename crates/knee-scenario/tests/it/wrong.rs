@@ -451,9 +451,11 @@ const SEVERAL_CASES: &[(&str, &str, &str)] = &[
     ("unknown path", "\"wifi\", \"lte\"", "\"wifi\", \"let\""),
     ("a path twice", "\"wifi\", \"lte\"", "\"wifi\", \"lte\", \"wifi\""),
     (
-        "nine paths",
+        "33 paths",
         "\"wifi\", \"lte\"",
-        "\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\"",
+        "\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\", \"m\", \
+         \"n\", \"o\", \"p\", \"q\", \"r\", \"s\", \"t\", \"u\", \"v\", \"w\", \"x\", \"y\", \"z\", \
+         \"aa\", \"ab\", \"ac\", \"ad\", \"ae\", \"af\", \"ag\"",
     ),
     ("unknown scheduler", "\"sctc\"", "\"minrrt\""),
     ("unknown parameter of a scheduler", "\"sctc\"", "{ name = \"ecf\", betta = 0.5 }"),

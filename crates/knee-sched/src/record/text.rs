@@ -152,7 +152,7 @@ impl Trace {
         let paths = start..self.paths.len();
         if paths.is_empty() || paths.len() > PATHS_MAX {
             let problem = format!("{} paths", paths.len());
-            return Err(Fault { problem, advice: "end the line with from 1 to 8 paths" });
+            return Err(Fault { problem, advice: "end the line with from 1 to 32 paths" });
         }
         if let RowKind::Asked { shown, decision } = &kind {
             check_indices(shown, *decision, paths.len())?;

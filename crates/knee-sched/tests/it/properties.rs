@@ -42,14 +42,14 @@ struct Rest {
     unsent: u64,
     window_left: u64,
     outstanding: u64,
-    oldest: Option<(usize, u8)>,
-    can_repeat: u8,
+    oldest: Option<(usize, u32)>,
+    can_repeat: u32,
 }
 
 fn any_rest() -> impl Strategy<Value = Rest> {
     let amount = || prop_oneof![Just(0_u64), 1..3000_u64, 1..20_000_000_u64];
-    let oldest = proptest::option::of((0..PATHS_MAX, any::<u8>()));
-    (0..100_000_u64, amount(), amount(), amount(), oldest, any::<u8>()).prop_map(
+    let oldest = proptest::option::of((0..PATHS_MAX, any::<u32>()));
+    (0..100_000_u64, amount(), amount(), amount(), oldest, any::<u32>()).prop_map(
         |(now, unsent, window_left, outstanding, oldest, can_repeat)| Rest {
             now: Time::from_millis(now),
             unsent,
@@ -62,7 +62,7 @@ fn any_rest() -> impl Strategy<Value = Rest> {
 }
 
 fn view<'p>(rest: &Rest, paths: &'p [Path]) -> View<'p> {
-    let all = ((1_u16 << paths.len()) - 1) as u8;
+    let all = PathSet::first_of(paths.len()).0;
     let oldest = rest.oldest.map(|(holder, on)| {
         let holder = holder % paths.len();
         Oldest { holder, sent_on: PathSet(on & all | 1 << holder) }

@@ -74,7 +74,7 @@ fn broken_texts_are_refused_with_place_and_advice() {
         ("1000", "-4", "cannot read \"-4\": write a whole number in range"),
         ("1000", "0", "write the payload of a full packet, in bytes"),
         ("active ready", "active maybe", "write status, ready or busy"),
-        (",active ready 1 0 1 10 5 - 0 - -", "", "0 paths: end the line with from 1 to 8 paths"),
+        (",active ready 1 0 1 10 5 - 0 - -", "", "0 paths: end the line with from 1 to 32 paths"),
         (
             "10,0,-,0,wait,active ready 1 0 1 10 5 - 0 - -",
             "10",

@@ -53,6 +53,8 @@ pub struct MultipathSender {
     pub(super) sent: PathSet,
     config: Config,
     coupled: bool,
+    /// What coupled controllers see of the paths.
+    peers: Vec<Peer>,
     established: bool,
     /// Whether the scheduler needs the paths' capacity.
     pub(super) looks_ahead: bool,
@@ -86,6 +88,7 @@ impl MultipathSender {
             sent: PathSet::default(),
             config: Config { receive_window: ReceiveWindow::Unlimited, ..*config },
             coupled: false,
+            peers: vec![Peer::default(); paths],
             established: false,
             looks_ahead,
         }
@@ -184,7 +187,8 @@ impl MultipathSender {
     /// before decisions; what the peer has acknowledged by then costs nothing.
     #[inline]
     pub(super) fn settle(&mut self) {
-        for subflow in self.subflows.iter_mut().flatten() {
+        let count = self.path_count();
+        for subflow in self.subflows[..count].iter_mut().flatten() {
             subflow.mappings.acknowledge(subflow.sender.first(), |chunks, end| {
                 self.sending.on_delivered_run(chunks, end);
             });
@@ -198,15 +202,11 @@ impl MultipathSender {
     }
 
     fn show_peers(&mut self, path: usize) {
-        let mut peers = [Peer::default(); PATHS_MAX];
-        for (peer, subflow) in peers.iter_mut().zip(&self.subflows) {
-            if let Some(subflow) = subflow {
-                *peer = subflow.sender.peer();
-            }
+        for (peer, subflow) in self.peers.iter_mut().zip(&self.subflows) {
+            *peer = subflow.as_ref().map_or(Peer::default(), |subflow| subflow.sender.peer());
         }
-        let count = self.path_count();
         if let Some(subflow) = &mut self.subflows[path] {
-            subflow.sender.on_peers(&peers[..count], path);
+            subflow.sender.on_peers(&self.peers, path);
         }
     }
 
@@ -279,7 +279,8 @@ impl MultipathSender {
 
     /// Returns the largest smoothed RTT of the paths that are up.
     pub fn slowest_rtt(&self) -> Time {
-        let all = self.subflows.iter().flatten().map(|subflow| subflow.sender.rtt().smoothed());
+        let subflows = self.subflows[..self.path_count()].iter().flatten();
+        let all = subflows.map(|subflow| subflow.sender.rtt().smoothed());
         all.max().unwrap_or(Time::ZERO)
     }
 

@@ -144,7 +144,7 @@ impl MultipathSender {
         };
         views.changed |= view.status != before;
         views.active.remove(path);
-        views.active.0 |= u8::from(view.status == Status::Active) << path;
+        views.active.insert_if(path, view.status == Status::Active);
         views.show_room(now, path, subflow);
         views.show_measured(path, subflow, self.looks_ahead);
     }

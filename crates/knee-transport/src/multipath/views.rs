@@ -46,14 +46,14 @@ impl Views {
 
     /// Marks every path as stale.
     pub fn doubt_all(&mut self) {
-        self.stale = PathSet(u8::MAX >> (PATHS_MAX - self.paths.len()));
+        self.stale = PathSet::first_of(self.paths.len());
     }
 
     /// Marks the paths as stale that pacing may let send.
     #[inline]
     pub fn doubt_paced(&mut self, now: Time) {
         for (path, until) in self.paced_until.iter().enumerate().take(self.paths.len()) {
-            self.stale.0 |= u8::from(*until <= now) << path;
+            self.stale.insert_if(path, *until <= now);
         }
     }
 
@@ -111,7 +111,7 @@ impl Views {
             self.paced_until[path] = at;
         }
         self.ready.remove(path);
-        self.ready.0 |= u8::from(room == Room::Now) << path;
+        self.ready.insert_if(path, room == Room::Now);
     }
 
     /// Updates what sending changes: in addition the window, which restarts after an

@@ -52,7 +52,7 @@ pub fn view(paths: &[Path]) -> View<'_> {
 
 /// A full send window whose oldest packet is held by `holder` alone.
 pub fn blocked_by(holder: usize, paths: &[Path]) -> View<'_> {
-    let can_repeat = PathSet(((1 << paths.len()) - 1) as u8 & !(1 << holder));
+    let can_repeat = PathSet(PathSet::first_of(paths.len()).0 & !(1 << holder));
     let oldest = Some(Oldest { holder, sent_on: PathSet(1 << holder) });
     View { window_left: 0, oldest, can_repeat, ..view(paths) }
 }
@@ -75,7 +75,14 @@ pub fn names() -> Vec<&'static str> {
     schedulers().iter().flat_map(|e| std::iter::once(e.name).chain(presets(e))).collect()
 }
 
-/// All schedulers and presets, and each scheduler with one of its switches inverted.
+/// SCTC in cycles of a send buffer: two switches.
+pub fn buffered_cycle() -> Selection {
+    let on = || Value::Switch(true);
+    Selection::named("sctc").with("cycle", on()).with("send_buffer", on())
+}
+
+/// All schedulers and presets, each scheduler with one of its switches inverted, and the only one
+/// with a switch that needs another.
 pub fn selections() -> Vec<Selection> {
     let turned = schedulers().iter().flat_map(|entry| {
         let switches = entry.parameters.iter().filter(|it| matches!(it.kind, Kind::Switch));
@@ -85,7 +92,8 @@ pub fn selections() -> Vec<Selection> {
         })
     });
     let plain = names().into_iter().map(Selection::named);
-    plain.chain(turned.filter(|selection| build(selection).is_ok())).collect()
+    let chosen = plain.chain(turned.filter(|selection| build(selection).is_ok()));
+    chosen.chain([buffered_cycle()]).collect()
 }
 
 /// A path of the toy ground: `window` packets per `rtt`, without loss.
