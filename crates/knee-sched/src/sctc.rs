@@ -9,14 +9,38 @@
 //! R1 = packets not yet sent, R2 = free windows of all paths, in packets
 //! R1 >= R2   every window fills anyway: the highest rate cwnd_i / rtt_i
 //! R1 <  R2   the tail: the path that finishes first, smallest t'_i + rtt_i,
-//!            with t'_i = floor(held_i / cwnd_i) rtt_i for what it holds
+//!            with t'_i = floor(s_i / cwnd_i) rtt_i for its whole windows
 //! ```
 //!
-//! A path with room holds less than a window, so its t'_i is zero and the tail
-//! goes to the lowest RTT; t'_i is above zero only on a path that is ready
-//! although its window has just shrunk below what it holds.
+//! The paper leaves open what s_i is, and for how long R1, cwnd_i and rtt_i
+//! hold. Three readings, none of which takes all of its text:
 //!
-//! With `plan = true` the integer problem itself is solved at each decision,
+//! | reading | takes | leaves out |
+//! | --- | --- | --- |
+//! | packet by packet, the default | the listing: R1, R2 and both rules anew for each packet, over the paths with room; s_i is what path i holds | cycles; that cwnd_i is the window still free (only R2 is) |
+//! | `cycle` | the model: what is unsent when a cycle begins is its task, cwnd_i (all of it free then) and rtt_i hold until it has arrived, what is written meanwhile waits; s_i is what path i is given in the cycle | R1 and R2 anew for each packet |
+//! | `plan` | the goal alone: no path takes a packet that would end later than all the others | both rules; it may leave a path with room idle |
+//!
+//! *Packet by packet*: a path with room holds less than a window, so its t'_i is
+//! zero and the tail goes to the lowest RTT; t'_i is above zero only on a path
+//! that is ready although its window has just shrunk below what it holds.
+//!
+//! *In cycles* (`cycle = true`): shares in proportion to the rates, in whole
+//! windows, leave n' = n - sum of floor(s_i / cwnd_i) cwnd_i packets, each of which
+//! goes to the smallest t'_i + rtt_i. Whole windows so given end by T', the others
+//! in the order of their ends, so that the shares are those of the least T with
+//!
+//! ```text
+//! sum of floor(T / rtt_i) cwnd_i >= n
+//! ```
+//!
+//! A path without an RTT sample has no share. The task has arrived when nothing is in
+//! flight on the paths that count. A path that comes or goes ends the cycle early; what the
+//! others hold then is the beginning of their shares. The paper's task is its
+//! send buffer; with `send_buffer = true` a task is at most two windows of all paths,
+//! otherwise it is all that the application has written, a whole file.
+//!
+//! *Planned* (`plan = true`): the integer problem is solved at each decision,
 //! where the data that each path holds is the beginning of its share:
 //!
 //! ```text
@@ -28,12 +52,17 @@
 //! without a share would finish later than all the others, and waits. This
 //! interpretation is our own; the paper gives the model and the greedy rules.
 
+mod cycle;
+
 use crate::registry::{Build, Entry, Make};
-use crate::{Decision, Path, PathSet, Place, Scheduler, View};
+use crate::{Decision, PathSet, Place, Scheduler, View};
+use cycle::Cycle;
 use knee_registry::{Kind, Parameter, SelectionError, Settings};
 use std::cmp::Ordering;
 
 const PLAN: &str = "plan";
+const CYCLE: &str = "cycle";
+const SEND_BUFFER: &str = "send_buffer";
 
 /// Largest number of windows that a plan looks ahead. Beyond that, a path
 /// without a share is slower than the others by this factor.
@@ -43,23 +72,56 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "sctc",
     summary: "the paths finish their shares of what is queued at the same time",
     source: "synchronous-completion study, scheduling rules (studies/synchronous-completion)",
-    parameters: &[Parameter {
-        name: PLAN,
-        kind: Kind::Switch,
-        default: "false",
-        summary: "solves the model at each decision, and waits for a path that has no share",
-    }],
+    parameters: &[
+        Parameter {
+            name: PLAN,
+            kind: Kind::Switch,
+            default: "false",
+            summary: "solves the model at each decision, and waits for a path that has no share",
+        },
+        Parameter {
+            name: CYCLE,
+            kind: Kind::Switch,
+            default: "false",
+            summary: "divides what is unsent at once, and nothing more until it has arrived",
+        },
+        Parameter {
+            name: SEND_BUFFER,
+            kind: Kind::Switch,
+            default: "false",
+            summary: "a cycle divides at most two windows of all paths, as Linux buffers them",
+        },
+    ],
     presets: &[],
     build: Build { make: Make::BuiltIn(build), exact_paths: None },
 };
 
 fn build(settings: &Settings) -> Result<Box<dyn Scheduler>, SelectionError> {
-    Ok(Box::new(Sctc { plan: settings.switch(PLAN) }))
+    let [plan, cycle, buffer] = [PLAN, CYCLE, SEND_BUFFER].map(|name| settings.switch(name));
+    let refused = |parameter: &str, problem, advice| {
+        Err(SelectionError { parameter: Some(parameter.to_owned()), problem, advice })
+    };
+    if plan && cycle {
+        let problem = format!("{PLAN} and {CYCLE} of sctc are two readings");
+        return refused(CYCLE, problem, format!("remove {PLAN} or {CYCLE}"));
+    }
+    if buffer && !cycle {
+        let problem = format!("{SEND_BUFFER} of sctc needs {CYCLE}");
+        return refused(SEND_BUFFER, problem, format!("write {CYCLE} = true as well"));
+    }
+    Ok(Box::new(match (plan, cycle) {
+        (true, _) => Sctc::Planned,
+        (_, true) => Sctc::InCycles(Box::new(Cycle::new(buffer))),
+        _ => Sctc::ByPacket,
+    }))
 }
 
+/// The reading.
 #[derive(Debug)]
-struct Sctc {
-    plan: bool,
+enum Sctc {
+    ByPacket,
+    InCycles(Box<Cycle>),
+    Planned,
 }
 
 impl Scheduler for Sctc {
@@ -67,13 +129,18 @@ impl Scheduler for Sctc {
         if !view.has_new() {
             return Decision::Wait;
         }
-        if self.plan {
-            return planned(view);
+        match self {
+            Sctc::ByPacket => by_packet(view),
+            Sctc::InCycles(cycle) => cycle.schedule(view),
+            Sctc::Planned => planned(view),
         }
-        let is_tail = unsent(view) < free(view);
-        let path = if is_tail { first_done(view) } else { highest_rate(view, view.ready()) };
-        path.map_or(Decision::Wait, |path| Decision::Send(path, Place::Head))
     }
+}
+
+fn by_packet(view: &View<'_>) -> Decision {
+    let is_tail = unsent(view) < free(view);
+    let path = if is_tail { first_done(view) } else { highest_rate(view, view.ready()) };
+    path.map_or(Decision::Wait, |path| Decision::Send(path, Place::Head))
 }
 
 /// Returns R1; the last, short packet counts as one.
@@ -88,20 +155,20 @@ fn free(view: &View<'_>) -> u64 {
 }
 
 fn highest_rate(view: &View<'_>, among: PathSet) -> Option<usize> {
+    let rate = |path: usize| (view.paths[path].window, view.paths[path].srtt.as_nanos());
     // The last of equal maxima would win; the rule is the lowest index.
-    let by_rate = |a: &usize, b: &usize| compare_rates(&view.paths[*b], &view.paths[*a]);
-    among.iter().min_by(by_rate)
+    among.iter().min_by(|a, b| faster(rate(*a), rate(*b)))
 }
 
-/// Compares cwnd / rtt by cross-multiplication, which is exact. A path without
-/// an RTT sample has no rate and is last.
-fn compare_rates(a: &Path, b: &Path) -> Ordering {
-    let product = |window: u64, srtt: u64| u128::from(window) * u128::from(srtt);
-    match (a.srtt.as_nanos(), b.srtt.as_nanos()) {
-        (0, 0) => a.window.cmp(&b.window),
-        (0, _) => Ordering::Less,
-        (_, 0) => Ordering::Greater,
-        (rtt_a, rtt_b) => product(a.window, rtt_b).cmp(&product(b.window, rtt_a)),
+/// Orders two paths by window / RTT, the higher rate first; by cross-multiplication, which is
+/// exact. A path without an RTT sample has no rate and is last.
+fn faster((window_a, rtt_a): (u64, u64), (window_b, rtt_b): (u64, u64)) -> Ordering {
+    let product = |window: u64, rtt: u64| u128::from(window) * u128::from(rtt);
+    match (rtt_a, rtt_b) {
+        (0, 0) => window_b.cmp(&window_a),
+        (0, _) => Ordering::Greater,
+        (_, 0) => Ordering::Less,
+        _ => product(window_b, rtt_a).cmp(&product(window_a, rtt_b)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Schedulers that divide data, checked against decisions computed by hand.
 use crate::common::{Ground, Line, names};
-use crate::common::{MSS, blocked_by, busy, head, line, path, scheduler, scheduler_with, view};
-use knee_sched::{Decision, Path, PathSet, Scheduler, Value, View};
+use crate::common::{
+    MSS, blocked_by, buffered_cycle, busy, head, line, path, scheduler, scheduler_with, view,
+};
+use knee_sched::{Decision, Path, PathSet, Scheduler, Status, Value, View, build};
 use knee_units::Rate;
 use proptest::prelude::*;
 
@@ -121,6 +123,109 @@ proptest! {
             _ => prop_assert_eq!(with_a_share, 0, "{:?}", paths),
         }
     }
+}
+
+/// Divides `packets` among the paths by the paper's equations (3) to (6) and its greedy rule, packet
+/// by packet, with RTTs in ms: shares in proportion to the rates, in whole windows; then each of the
+/// remaining n' to the smallest t'_i + rtt_i.
+fn by_the_paper(lines: &[(u64, u64)], packets: u64) -> Vec<u64> {
+    // T' = n / sum of cwnd_i / rtt_i, as a fraction.
+    let product: u64 = lines.iter().map(|(rtt, _)| rtt).product();
+    let rates: u64 = lines.iter().map(|(rtt, window)| window * (product / rtt)).sum();
+    let whole = |(rtt, window): &(u64, u64)| packets * product / (rates * rtt) * window;
+    let mut shares: Vec<u64> = lines.iter().map(whole).collect();
+    let rest = packets - shares.iter().sum::<u64>();
+    assert!(rest < lines.iter().map(|(_, window)| window).sum(), "equation (6)");
+    for _ in 0..rest {
+        let ends = |path: &usize| (shares[*path] / lines[*path].1 + 1) * lines[*path].0;
+        let first = (0..lines.len()).min_by_key(ends).unwrap();
+        shares[first] += 1;
+    }
+    shares
+}
+
+/// Returns what each path is given of a task before the scheduler waits, with paths that always have
+/// room, and what the views show after the first packet changed by `later`.
+fn cycle(
+    scheduler: &mut dyn Scheduler,
+    paths: &[Path],
+    packets: u64,
+    later: impl Fn(&mut Path),
+) -> Vec<u64> {
+    let mut shares = vec![0; paths.len()];
+    let mut paths = paths.to_vec();
+    let mut unsent = packets;
+    while let Decision::Send(path, _) =
+        scheduler.schedule(&View { unsent: unsent * MSS, ..view(&paths) })
+    {
+        if shares.iter().sum::<u64>() == 0 {
+            paths.iter_mut().for_each(&later);
+            // New requests, which wait.
+            unsent += 1000;
+        }
+        paths[path].in_flight = MSS;
+        (shares[path], unsent) = (shares[path] + 1, unsent - 1);
+    }
+    shares
+}
+
+fn in_cycles() -> Box<dyn Scheduler> {
+    scheduler_with("sctc", "cycle", Value::Switch(true))
+}
+
+proptest! {
+    /// A cycle divides its task as the equations do, whatever happens to windows and RTTs meanwhile;
+    /// no division ends earlier, and what comes later waits.
+    #[test]
+    fn a_cycle_of_sctc_divides_as_the_equations_do(
+        lines in proptest::collection::vec((1..60_u64, 1..6_u64), 1..=3),
+        packets in 1..14_u64,
+        (rtt, window) in (1..60_u64, 1..6_u64),
+    ) {
+        let paths: Vec<Path> = lines.iter().map(|(rtt, window)| path(*rtt, *window, 0)).collect();
+        let shares = cycle(&mut *in_cycles(), &paths, packets, |path| {
+            (path.srtt, path.window) = (crate::common::ms(rtt), window * MSS);
+        });
+        prop_assert_eq!(&shares, &by_the_paper(&lines, packets), "{:?}", lines);
+        let ends = lines.iter().zip(&shares).map(|((rtt, window), share)| {
+            share.div_ceil(*window) * rtt * 1_000_000
+        });
+        let soonest = divisions(&paths, packets).iter().map(|(done, _)| *done).min();
+        prop_assert_eq!(ends.max(), soonest);
+    }
+}
+
+/// 10 packets per 40 ms and 20 per 100 ms: of 60 packets, 40 by 160 ms on the first, 20 by 100 ms on
+/// the second. The next task begins when both have arrived.
+#[test]
+fn a_cycle_of_sctc_ends_when_its_task_has_arrived() {
+    let mut sctc = in_cycles();
+    let paths = [path(40, 10, 0), path(100, 20, 0)];
+    assert_eq!(cycle(&mut *sctc, &paths, 60, |_| ()), [40, 20]);
+    let under_way = [path(40, 10, 0), path(100, 20, 1)];
+    assert_eq!(sctc.schedule(&view(&under_way)), WAIT);
+    assert_eq!(sctc.schedule(&view(&paths)), head(0), "a new cycle: 0.25 against 0.2 per ms");
+    let mut buffered = build(&buffered_cycle()).unwrap();
+    let shares = cycle(&mut *buffered, &paths, 900, |_| ());
+    assert_eq!(shares, [40, 20], "twice 10 + 20 packets");
+}
+
+/// A path that dies leaves its part to the others, and does not hold up the next cycle.
+#[test]
+fn a_cycle_of_sctc_goes_on_without_a_dead_path() {
+    let mut sctc = in_cycles();
+    let (near, far) = (path(40, 10, 5), path(100, 20, 5));
+    let dead = |path: Path| Path { status: Status::Suspect, ready: false, ..path };
+    let mut ask =
+        |paths: &[Path], unsent: u64| sctc.schedule(&View { unsent: unsent * MSS, ..view(paths) });
+    assert_eq!(ask(&[path(40, 10, 0), path(100, 20, 0)], 30), head(0));
+    let full = path(40, 10, 10);
+    assert_eq!(ask(&[full, far], 29), head(1), "its part of the task");
+    assert_eq!(ask(&[full, dead(far)], 28), WAIT, "the others have no room");
+    for unsent in (1..=28).rev() {
+        assert_eq!(ask(&[near, dead(far)], unsent), head(0));
+    }
+    assert_eq!(ask(&[path(40, 10, 0), dead(far)], 7), head(0), "what the dead path holds");
 }
 
 #[test]

@@ -49,6 +49,18 @@ fn wrong_names_and_parameters_are_told_the_right_ones() {
         "penalisation of minrtt needs opportunistic_retransmission: \
          write opportunistic_retransmission = true as well"
     );
+    let sctc = |names: [&str; 2]| {
+        let on = |chosen: Selection, name: &str| chosen.with(name, Value::Switch(true));
+        refused(&names.into_iter().fold(Selection::named("sctc"), on))
+    };
+    assert_eq!(
+        sctc(["plan", "cycle"]),
+        "plan and cycle of sctc are two readings: remove plan or cycle"
+    );
+    assert_eq!(
+        sctc(["plan", "send_buffer"]),
+        "send_buffer of sctc needs cycle: write cycle = true as well"
+    );
 }
 
 #[test]
@@ -61,7 +73,7 @@ fn the_number_of_paths_must_fit() {
          name 2 paths, or write another scheduler, such as \"minrtt\""
     );
     assert!(answer("dems", 1).is_err());
-    assert_eq!(answer("sctc", 8), Ok(()));
-    let too_many = answer("sctc", 9).unwrap_err().to_string();
-    assert_eq!(too_many, "sctc cannot serve 9 paths: name from 1 to 8 paths");
+    assert_eq!(answer("sctc", 32), Ok(()));
+    let too_many = answer("sctc", 33).unwrap_err().to_string();
+    assert_eq!(too_many, "sctc cannot serve 33 paths: name from 1 to 32 paths");
 }

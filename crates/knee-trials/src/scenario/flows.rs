@@ -17,6 +17,13 @@ const SCHEDULERS: [&str; 11] = [
     "daps",
     "dems",
 ];
+/// Its readings.
+const SCTC: [&str; 4] = [
+    "\"sctc\"",
+    "{ name = \"sctc\", plan = true }",
+    "{ name = \"sctc\", cycle = true }",
+    "{ name = \"sctc\", cycle = true, send_buffer = true }",
+];
 const CONTROLLERS: [&str; 20] = [
     "reno",
     "reno",
@@ -87,7 +94,10 @@ fn way(island: &Island, prefix: &str, paths: u32, draw: &mut Draw) -> String {
     let names: Vec<String> = (0..taken).map(name).collect();
     let schedulers = if taken == 2 { &SCHEDULERS[..] } else { &SCHEDULERS[..9] };
     let mut text = format!("paths = [{}]\n", names.join(", "));
-    text += &format!("scheduler = \"{}\"\n", draw.of(schedulers));
+    text += &match draw.of(schedulers) {
+        "sctc" => format!("scheduler = {}\n", draw.of(&SCTC)),
+        name => format!("scheduler = \"{name}\"\n"),
+    };
     if draw.one_in(2) {
         text += &format!("reinjection = {}\n", draw.one_in(2));
     }
