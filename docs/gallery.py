@@ -20,7 +20,7 @@ FOLDER = DOCS / "gallery"
 HEAD = """\
 # Gallery
 
-Eight pictures, each with the scenario that it comes from and the command that
+Nine pictures, each with the scenario that it comes from and the command that
 makes it. The scenarios are in `docs/gallery`, and the commands run there.
 `docs/gallery.py` makes all pictures and this page; they are the same from run to
 run, and CI checks that they are up to date.
@@ -79,6 +79,14 @@ PICTURES = [
         "One connection over two links. The Wi-Fi is away from 8 to 13 s; the connection goes "
         "on over LTE alone and takes the Wi-Fi up again. Data that arrives ahead of a gap on "
         "the other path is delivered late and all at once, hence the peaks.",
+    ),
+    (
+        "finish",
+        "finish",
+        "256 kB over 1 and 5 Mbit/s, each connection on links of its own. With minRTT, with turns and "
+        "with SCTC read packet by packet the two paths finish nearly together. SCTC in cycles divides "
+        "the file by the first windows, ten packets each, and the slow path has its half long after "
+        "the fast one; with a send buffer it divides in smaller tasks.",
     ),
 ]
 

@@ -17,6 +17,7 @@ use page::SideSeries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sides::Found;
+pub use sides::with_rates;
 pub(crate) use sides::{PointOf, Source};
 use std::path::{Path, PathBuf};
 

@@ -52,7 +52,7 @@ pub use advise::{
     Seen, advice_says, advised_paths, advised_policy, change_words, retransmitted_words,
 };
 pub use answers::{ANSWER_SEEDS, Questions};
-pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs};
+pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs, with_rates};
 pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use drops::{DropKind, DropLine, RunDrops, TIMELINE_SPANS, drops};
 pub use error::Error;

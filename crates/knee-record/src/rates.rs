@@ -134,6 +134,13 @@ impl PathRate {
         links.min_by(f64::total_cmp)
     }
 
+    /// Returns the IP bytes that the path allows between two times, nanoseconds; infinite if
+    /// unlimited.
+    pub(crate) fn allowed_bytes(&self, from_ns: u64, until_ns: u64) -> f64 {
+        let [from, until] = [from_ns, until_ns].map(Time::from_nanos);
+        self.bytes(from, until).unwrap_or(f64::INFINITY)
+    }
+
     /// Returns the IP bytes that the path allows between two moments, interpolated as counters are;
     /// `None` if unlimited.
     pub(crate) fn bytes_between(&self, begin: Moment, end: Moment) -> Option<f64> {

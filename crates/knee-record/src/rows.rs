@@ -310,6 +310,9 @@ pub struct PathRecord {
     pub one_way_delay_ns: u64,
     /// Mean rate that it allowed during the flow, limited by its slowest link; zero if unlimited.
     pub rate_bps: u64,
+    /// When payload sent on it was last acknowledged, since the start of the run; `None` if none
+    /// was, or if the ground did not note it.
+    pub finished_ns: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast recoveries.

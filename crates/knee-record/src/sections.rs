@@ -34,6 +34,10 @@ pub struct PathSummary {
     /// Mean rate that it allowed while the flow lasted, that of its slowest
     /// link; null if unlimited.
     pub rate_bps: Option<f64>,
+    /// Time from the flow's start until it had delivered its part: until payload sent on it was last
+    /// acknowledged; null if it delivered nothing.
+    #[serde(default)]
+    pub finish_us: Option<f64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast recoveries.
@@ -168,6 +172,7 @@ pub(crate) fn paths(this: &Flows<'_, '_>, flow: &FlowView<'_>) -> Option<Vec<Pat
             rtt_max_us: rtt(record.rtt_max_ns),
             one_way_delay_us: micros(record.one_way_delay_ns),
             rate_bps: (record.rate_bps > 0).then_some(record.rate_bps as f64),
+            finish_us: flow.finish_time(path).map(seconds_to_us),
             timeouts: record.timeouts,
             recoveries: record.recoveries,
         }

@@ -194,6 +194,7 @@ pub(crate) fn path_columns() -> Vec<Column<PathRecord>> {
         flow, path, sent_bytes, retransmitted_bytes, delivered_bytes, base_rtt_ns,
         one_way_delay_ns, timeouts, recoveries;
         or_null: rtt_min_ns, rtt_max_ns, rate_bps);
+    columns.extend(optional_integers!(PathRecord: finished_ns));
     columns.extend(texts!(PathRecord: name));
     columns.push(Column::Flag {
         name: "backup",

@@ -280,6 +280,19 @@ impl<'a> FlowView<'a> {
         Span::new(self.record.start_ns, self.record.end_ns)
     }
 
+    /// Returns when a path had delivered its part, seconds from the flow's start: when payload sent
+    /// on it was last acknowledged; where the ground did not note that, at the first sample with all
+    /// that it delivered. At most the flow's end, after which only copies arrive. `None` if it
+    /// delivered nothing.
+    pub(crate) fn finish_time(&self, path: &PathView<'_>) -> Option<f64> {
+        let PathRecord { delivered_bytes, finished_ns, .. } = *path.record;
+        let FlowRecord { start_ns, end_ns, .. } = *self.record;
+        let sampled = || path.samples.iter().find(|row| row.delivered_bytes >= delivered_bytes);
+        let finished = finished_ns.or_else(|| Some(sampled()?.time_ns)).unwrap_or(end_ns);
+        let time = finished.min(end_ns).saturating_sub(start_ns) as f64 / 1e9;
+        (delivered_bytes > 0).then_some(time)
+    }
+
     /// Returns the samples that cover part of a span, each with the seconds that it covers.
     pub(crate) fn weighted(&self, span: Span) -> impl Iterator<Item = (FlowSample, f64)> {
         weighted(&self.samples, span)

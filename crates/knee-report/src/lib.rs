@@ -23,6 +23,7 @@ mod drawing;
 mod encode;
 mod evaluation;
 mod figures;
+mod finish;
 mod fitted;
 mod mix;
 mod multipath;

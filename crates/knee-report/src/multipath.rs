@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// Largest number of flows over several paths, and of paths of each, that are drawn.
 const FLOWS_MAX: usize = 4;
-const PATHS_MAX: usize = 8;
+const DRAWN_MAX: usize = 8;
 
 /// What the page embeds of such a flow.
 #[derive(Debug, Serialize)]
@@ -65,7 +65,7 @@ fn series(flow: &FlowView<'_>, detail: Detail) -> Series {
         paths: flow
             .paths
             .iter()
-            .take(PATHS_MAX)
+            .take(DRAWN_MAX)
             .map(|path| of_path(flow.record, path, detail))
             .collect(),
         time_ns: Column::times(&times),
@@ -105,6 +105,9 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
     if let Some(waited) = said.head_of_line_blocking_us {
         facts.push(format!("a byte waited {} for data of another path", time_us(Some(waited))));
     }
+    if flow.paths.len() > DRAWN_MAX {
+        facts.push(format!("the first {DRAWN_MAX} of {} paths are drawn", flow.paths.len()));
+    }
     if let Some(ratio) = said.duplicate_ratio.filter(|ratio| *ratio > 0.0) {
         facts.push(format!("{} arrived repeatedly", percent(Some(ratio))));
     }
@@ -116,7 +119,7 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
             .paths
             .iter()
             .zip(said_of)
-            .take(PATHS_MAX)
+            .take(DRAWN_MAX)
             .map(|(path, said)| strip(path, said))
             .collect(),
         reassembly: flow.samples.iter().any(|row| row.reassembly_bytes > 0),
@@ -125,6 +128,10 @@ fn strips(flow: &FlowView<'_>, said: &knee_record::FlowSummary) -> Strips {
 
 fn strip(path: &PathView<'_>, said: &knee_record::PathSummary) -> Strip {
     let backup = if said.backup { " · backup" } else { "" };
+    let finish = match said.finish_us {
+        Some(_) => format!(" · done after {}", time_us(said.finish_us)),
+        None => String::new(),
+    };
     let limit = match said.rate_bps {
         None => "no rate limit".to_string(),
         limit => rate(limit),
@@ -132,7 +139,7 @@ fn strip(path: &PathView<'_>, said: &knee_record::PathSummary) -> Strip {
     Strip {
         name: said.name.clone(),
         facts: format!(
-            "{} of the payload · {limit}, {} one way{backup}",
+            "{} of the payload · {limit}, {} one way{finish}{backup}",
             percent(said.share),
             time_us(Some(said.one_way_delay_us))
         ),

@@ -3,6 +3,7 @@
 
 use crate::chart::{Chart, Kind, Reference};
 use crate::charts::charts;
+use crate::finish::finish;
 use crate::mix;
 use crate::series::{Detail, Embedded, FlowSeries, shown};
 use knee_record::{Records, RunView};
@@ -12,7 +13,7 @@ use knee_units::{Bytes, ParseError, Rate, Time};
 const DETAIL: Detail = Detail { rows_max: 8000, drawn: true };
 
 /// Figures of a run, with the name of the chart on its page and a description.
-const FIGURES: [(Figure, &str, &str, &str); 12] = [
+const FIGURES: [(Figure, &str, &str, &str); 13] = [
     (Figure::Throughput, "throughput", "rate", "Goodput of each flow over time"),
     (Figure::Delay, "delay", "rtt", "Round-trip time of each flow over time"),
     (Figure::Window, "window", "window", "Congestion window of each flow over time"),
@@ -45,9 +46,16 @@ const FIGURES: [(Figure, &str, &str, &str); 12] = [
         SIZE_TIME,
         "Sizes of a mix's transfers against their completion times, as a heat map",
     ),
+    (
+        Figure::Finish,
+        "finish",
+        FINISH,
+        "When each path of a flow has delivered its part, and the tail delay",
+    ),
 ];
-/// Name of the figure that is not a chart.
+/// Names of the figures that are not charts.
 const SIZE_TIME: &str = "size_time";
+const FINISH: &str = "finish";
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,6 +84,8 @@ pub enum Figure {
     Flight,
     /// Sizes of transfers against their times.
     SizeTime,
+    /// When each path finishes.
+    Finish,
 }
 
 impl Figure {
@@ -114,12 +124,12 @@ impl Figure {
             Figure::Window | Figure::InFlight | Figure::QueueBytes | Figure::Flight => {
                 Some(Kind::Bytes)
             }
-            Figure::SizeTime => None,
+            Figure::SizeTime | Figure::Finish => None,
         }
     }
 
     fn is_over_time(self) -> bool {
-        !matches!(self, Figure::RttDistribution | Figure::SizeTime)
+        !matches!(self, Figure::RttDistribution | Figure::SizeTime | Figure::Finish)
     }
 }
 
@@ -229,8 +239,14 @@ pub enum PlotError {
 /// # Errors
 /// [`PlotError`], with what is available instead.
 pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
-    if plot.figure == Figure::SizeTime {
-        return size_time(records, plot);
+    match plot.figure {
+        Figure::SizeTime => return size_time(records, plot),
+        Figure::Finish => {
+            let drawing = finish(&RunView::new(records, Time::ZERO));
+            let nothing = || PlotError::Nothing("finish", "no flow over several paths".to_string());
+            return Ok(drawing.ok_or_else(nothing)?.file(plot.width));
+        }
+        _ => {}
     }
     let mut shown = shown(records, DETAIL);
     if let Some(flow) = plot.flow {

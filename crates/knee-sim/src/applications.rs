@@ -60,6 +60,8 @@ pub struct Totals {
     pub reorderings: u64,
     /// Smallest and largest RTT.
     pub rtt: Option<(Time, Time)>,
+    /// When bytes were last acknowledged; zero if none were.
+    pub last_delivery: Time,
     pub reinjected_bytes: u64,
     pub duplicate_bytes: u64,
     /// Time spent in reassembly, summed over bytes, in byte nanoseconds.
@@ -103,6 +105,7 @@ impl Totals {
         self.acknowledged_segments += sender.delivered_segments();
         self.reorderings += sender.reorderings();
         self.rtt = wider(self.rtt, sender.rtt().range());
+        self.last_delivery = self.last_delivery.max(sender.last_delivery());
     }
 
     fn add_receiver(&mut self, receiver: &Receiver) {
@@ -128,6 +131,7 @@ impl Totals {
         self.reorderings += gone.reorderings;
         self.delivered_bytes += gone.delivered_bytes;
         self.rtt = wider(self.rtt, gone.rtt);
+        self.last_delivery = self.last_delivery.max(gone.last_delivery);
     }
 }
 

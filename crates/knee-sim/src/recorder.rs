@@ -406,6 +406,7 @@ fn path_records<L: PacketLog>(run: &Simulation<'_, L>, flow: usize) -> Vec<PathR
             rtt_max_ns: rtt_max.as_nanos(),
             base_rtt_ns: run.scenario.base_rtt(*path).as_nanos(),
             one_way_delay_ns: run.scenario.one_way_delay(*path).as_nanos(),
+            finished_ns: Some(totals.last_delivery.as_nanos()).filter(|at| *at > 0),
             timeouts: totals.counters.timeouts,
             recoveries: totals.counters.recoveries,
             ..PathRecord::default()

@@ -16,8 +16,10 @@ pub struct RateSampler {
     pub delivered: u64,
     /// Bytes retransmitted needlessly, as far as the receiver reported it.
     pub needless: u64,
-    /// When `delivered` last grew.
+    /// When `delivered` last grew, or sending began again with nothing outstanding.
     delivered_at: Time,
+    /// When `delivered` last grew; zero before that.
+    last_delivery: Time,
     /// Send time of the segment that was acknowledged last.
     first_sent_at: Time,
     /// Value of `delivered` that ends the application-limited phase; zero if there is none.
@@ -67,6 +69,7 @@ impl RateSampler {
             delivered: 0,
             needless: 0,
             delivered_at: Time::ZERO,
+            last_delivery: Time::ZERO,
             first_sent_at: Time::ZERO,
             app_limited_until: 0,
             held_back: HeldBack::default(),
@@ -137,6 +140,7 @@ impl RateSampler {
         }
         if sample.newly_acked > 0 {
             self.delivered_at = now;
+            self.last_delivery = now;
         }
         let Some(sent) = newest else {
             if let Some(ns3) = &self.ns3 {
@@ -184,6 +188,11 @@ impl RateSampler {
             self.last = (sample.delivered, sample.interval);
             self.last_app_limited = app_limited;
         }
+    }
+
+    /// Returns when `delivered` last grew; zero before that.
+    pub fn last_delivery(&self) -> Time {
+        self.last_delivery
     }
 
     /// Returns the send time of the segment that was acknowledged last.

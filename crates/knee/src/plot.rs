@@ -7,7 +7,7 @@ use crate::screen;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use knee_lab::directory::{COMPARISON, RANK, SWEEP};
-use knee_lab::{Saved, saved};
+use knee_lab::{Saved, saved, with_rates};
 use knee_record::{read_rank, read_run, read_sweep};
 use knee_report::{
     ComparedFigure, Figure, Mark, MarkError, Plot, PlotError, compared_svg, plot_svg,
@@ -172,6 +172,7 @@ fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
         Failure::Usage(error.to_string(), advice.to_string())
     })?;
     let run = read_run(&arguments.directory).map_err(knee_lab::Error::from)?;
+    let records = with_rates(&arguments.directory, run.records);
     let plot = Plot {
         figure,
         flow: arguments.flow.as_deref(),
@@ -179,7 +180,7 @@ fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
         width: f64::from(arguments.width),
         marks: &marks,
     };
-    plot_svg(&run.records, &plot).map_err(|error| {
+    plot_svg(&records, &plot).map_err(|error| {
         let advice = match error {
             PlotError::Outside(..) => "write a place on it",
             _ => "name one of these",

@@ -179,7 +179,7 @@ fn of_runs(name: String, folders: &[PathBuf]) -> Result<Found, Error> {
 
 /// Adds the rates of the paths, which are in no file, from the scenario beside the records. A run
 /// with a controller that this program does not know goes without the measures that need them.
-fn with_rates(folder: &Path, records: Records) -> Records {
+pub fn with_rates(folder: &Path, records: Records) -> Records {
     let text = ScenarioText::of_run(folder).ok();
     match text.and_then(|text| text.scenario(&[]).ok()) {
         Some(scenario) => records.with_rates(&scenario),

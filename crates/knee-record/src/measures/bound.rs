@@ -14,10 +14,24 @@ use crate::rates::PathRate;
 ///
 /// Infinite if the paths never reach the size.
 pub(crate) fn lower_bound(start_ns: u64, bytes: f64, paths: &[&PathRate]) -> f64 {
-    let enough = |time_ns: u64| {
+    earliest(|time_ns| {
         let arrived = paths.iter().map(|path| path.arrived_bytes(start_ns, start_ns + time_ns));
         arrived.sum::<f64>() >= bytes
-    };
+    })
+}
+
+/// Returns the time T' that a file takes at the rates of all its paths together, seconds: the least
+/// for which they allow `bytes`, headers included, from its start on. Without any delay, unlike
+/// [`lower_bound`]. Infinite if the paths never allow it.
+pub(crate) fn ideal_time(start_ns: u64, bytes: f64, paths: &[&PathRate]) -> f64 {
+    earliest(|time_ns| {
+        let allowed = paths.iter().map(|path| path.allowed_bytes(start_ns, start_ns + time_ns));
+        allowed.sum::<f64>() >= bytes
+    })
+}
+
+/// Returns the least time from which on something is so, seconds.
+fn earliest(enough: impl Fn(u64) -> bool) -> f64 {
     let Some(high) = (0..HORIZON_LOG2).map(|power| 1 << power).find(|time| enough(*time)) else {
         return f64::INFINITY;
     };

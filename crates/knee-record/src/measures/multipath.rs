@@ -1,7 +1,7 @@
 //! Measures of flows over several paths: completion against the bound, aggregation, reassembly,
 //! duplicates, shares.
 
-use super::bound::lower_bound;
+use super::bound::{ideal_time, lower_bound};
 use super::volume::ratio;
 use super::{Flows, NotMeasurable, because};
 use crate::FlowRecord;
@@ -115,6 +115,61 @@ impl Flows<'_, '_> {
             return because(format!("{} has no path {name:?}", self.target));
         }
         ratio(own, all, "nothing was delivered")
+    }
+
+    /// Time from a flow's start until the path `name` has delivered its part, seconds: t_i of the
+    /// synchronous-completion study. Mean over the flows.
+    pub(crate) fn path_finish_time(&self, name: &str) -> Result<f64, NotMeasurable> {
+        let mut sum = 0.0;
+        for flow in self.on_several_paths()? {
+            let Some(path) = flow.paths.iter().find(|path| path.record.name == name) else {
+                return because(format!("{} has no path {name:?}", self.target));
+            };
+            let Some(time) = flow.finish_time(path) else {
+                return because(format!("path {name:?} of {} delivered nothing", self.target));
+            };
+            sum += time;
+        }
+        Ok(sum / self.members.len() as f64)
+    }
+
+    /// Time between the first path of a flow that has delivered its part and the last, seconds; mean
+    /// over the flows.
+    pub(crate) fn finish_spread(&self) -> Result<f64, NotMeasurable> {
+        let mut sum = 0.0;
+        for flow in self.on_several_paths()? {
+            let times = || flow.paths.iter().filter_map(|path| flow.finish_time(path));
+            let (first, last) = (times().reduce(f64::min), times().reduce(f64::max));
+            let Some((first, last)) = first.zip(last) else {
+                return because(format!("{} delivered nothing", self.target));
+            };
+            sum += last - first;
+        }
+        Ok(sum / self.members.len() as f64)
+    }
+
+    /// Tail delay T - T', seconds: completion time of a file beyond what it takes at the rates of all
+    /// its paths together ([`ideal_time`]); mean over the flows.
+    pub(crate) fn tail_delay(&self) -> Result<f64, NotMeasurable> {
+        Ok(self.completion_time()? - self.ideal_time()?)
+    }
+
+    /// T' of [`Flows::tail_delay`], seconds; mean over the flows.
+    pub(crate) fn ideal_time(&self) -> Result<f64, NotMeasurable> {
+        // Fails for the same reasons as the completion time.
+        self.completion_time()?;
+        let mut sum = 0.0;
+        for flow in self.on_several_paths()? {
+            let record = flow.record;
+            let bytes = record.size_bytes as f64 * record.header_overhead.max(1.0);
+            let paths = Flows::one(self.run, flow).path_rates()?;
+            let ideal = ideal_time(record.start_ns, bytes, &paths);
+            if ideal <= LEAST_BOUND_S {
+                return because(format!("{} has a path without a rate", self.target));
+            }
+            sum += ideal;
+        }
+        Ok(sum / self.members.len() as f64)
     }
 
     fn on_several_paths(&self) -> Result<&[&FlowView<'_>], NotMeasurable> {

@@ -81,6 +81,37 @@ fn a_file_against_the_bound() {
     assert_eq!(value(&records, Measure::PathShare("dsl".to_string())), None);
 }
 
+/// 1 MB at 11 Mbit/s takes 8/11 s, so that the tail is 3/11 s. One path is noted to finish after 1.2 s,
+/// when the file was complete; of the other only samples are known: all is there after 0.6 s.
+#[test]
+fn finishing_times_and_the_tail() {
+    let finish =
+        |records: &Records, name: &str| value(records, Measure::PathFinishTime(name.to_string()));
+    let mut records = two_paths();
+    records.paths[0].finished_ns = Some(1_200_000_000);
+    let samples = (1..=10).map(|at| FlowSample {
+        path: 1,
+        time_ns: at * 100 * MILLISECOND,
+        delivered_bytes: 100_000 * at.min(6) / 6,
+        ..FlowSample::default()
+    });
+    records.path_samples.extend(samples);
+    close(finish(&records, "wifi"), 1.0);
+    close(finish(&records, "lte"), 0.6);
+    assert_eq!(finish(&records, "dsl"), None);
+    close(value(&records, Measure::FinishSpread), 0.4);
+    close(value(&records, Measure::TailDelay), 3.0 / 11.0);
+    let said = first(&records).paths.unwrap();
+    close(said[1].finish_us, 600_000.0);
+    records.paths[1].finished_ns = Some(250 * MILLISECOND);
+    close(finish(&records, "lte"), 0.25);
+    records.paths[0].delivered_bytes = 0;
+    assert_eq!(finish(&records, "wifi"), None, "it carried nothing");
+    close(value(&records, Measure::FinishSpread), 0.0);
+    records.rates = rates(&["delay = \"5 ms\"", LTE], &[&[0, 1], &[0, 1]]);
+    assert_eq!(value(&records, Measure::TailDelay), None, "a path without a rate");
+}
+
 /// Two flows over the same paths: waiting times and duplicates are weighted by bytes, the peak is
 /// the larger one, and each path's rate counts once.
 #[test]

@@ -368,12 +368,12 @@ prop_compose! {
 prop_compose! {
     fn path_record()(
         flow in 0..3u32, path in any::<u16>(), name in "[a-z]{0,8}", backup in any::<bool>(),
-        numbers in prop::collection::vec(count(), 10),
+        numbers in prop::collection::vec(count(), 10), finished_ns in prop::option::of(count()),
     ) -> PathRecord {
         PathRecord {
             flow, path, name, backup, sent_bytes: numbers[0], retransmitted_bytes: numbers[1],
             delivered_bytes: numbers[2], rtt_min_ns: numbers[3], rtt_max_ns: numbers[4],
-            base_rtt_ns: numbers[5], one_way_delay_ns: numbers[6], rate_bps: numbers[7],
+            base_rtt_ns: numbers[5], one_way_delay_ns: numbers[6], rate_bps: numbers[7], finished_ns,
             timeouts: numbers[8], recoveries: numbers[9],
         }
     }

@@ -4,7 +4,7 @@ use crate::columns::decode;
 use crate::common::dom::{Element, parse};
 use crate::common::{opened, rates, summary};
 use knee_record::{FlowRecord, FlowSample, ObjectRecord, PathRecord, Records, TransferRecord};
-use knee_report::{RunPage, StudyPage, run_page, study_report};
+use knee_report::{Figure, Plot, RunPage, StudyPage, plot_svg, run_page, study_report};
 use knee_scenario::{Claim, Measure, Statistic};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -229,6 +229,31 @@ fn each_path_has_its_strip() {
     assert_eq!(*delivered.last().unwrap() as u64, records.paths[1].delivered_bytes);
     let (waiting, _) = decode(&shown["reassembly_bytes"]);
     assert_eq!(waiting.iter().max(), Some(&(14 * 16_000)));
+}
+
+/// The file took 15 s; at 15 Mbit/s it would take 10.67 s. The first path is known to be done after
+/// 12 s, the second by its samples, the last of which is at 15 s.
+#[test]
+fn each_path_has_a_bar_until_it_is_done() {
+    let mut records = two_paths();
+    records.paths[0].finished_ns = Some(12_000 * MILLI);
+    let plot = Plot { figure: Figure::Finish, flow: None, link: None, width: 720.0, marks: &[] };
+    let file = plot_svg(&records, &plot).unwrap();
+    assert!(
+        file.contains("<title>wifi: 12 s</title>") && file.contains("<title>lte: 15 s</title>")
+    );
+    assert!(file.contains("file[0], minrtt"));
+    let bars = file.lines().filter(|line| line.starts_with("<rect class=\"waiting\""));
+    let widths: Vec<&str> =
+        bars.map(|bar| bar.split("width=\"").nth(1).unwrap().split('"').next().unwrap()).collect();
+    // The axis ends at 15 s, 560 units from zero.
+    assert_eq!(widths, ["448", "560"]);
+    let bits = 8.0 * 20e6 * records.flows[0].header_overhead.max(1.0);
+    let ideal = 130.0 + 560.0 * (bits / 15e6) / 15.0;
+    assert!(file.contains(&format!("<polyline class=\"edge\" points=\"{ideal:.1},")));
+    let single = Records { paths: Vec::new(), path_samples: Default::default(), ..records };
+    let refused = plot_svg(&single, &plot).unwrap_err().to_string();
+    assert!(refused.contains("no flow over several paths"), "{refused}");
 }
 
 #[test]

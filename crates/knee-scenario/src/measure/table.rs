@@ -333,6 +333,28 @@ macro_rules! measures {
                     "bytes of a path over those of all" => {
                     of Flows |flows| flows.path_share(path);
                 }
+                /// t_i: from the flow's start to the acknowledgement of the last payload that the
+                /// path named `path` delivered, at most to the flow's end; mean over the flows.
+                /// Whole flows; no window applies
+                PathFinishTime(path: String) = "path_finish_time", Seconds, Less, Waiting,
+                    "time until a path has delivered its part" => {
+                    of Flows |flows| flows.path_finish_time(path);
+                }
+                /// `max t_i - min t_i` over the paths that delivered something, mean over the
+                /// flows: zero if the paths finish together, or if one path carries everything
+                FinishSpread = "finish_spread", Seconds, Less, Waiting,
+                    "time between the first path that finishes and the last" => {
+                    of Flows |flows| flows.finish_spread();
+                    column [] "finish_spread_s", "from the first path's finish to the last";
+                }
+                /// `T - T'` of a file: T is its completion time, T' what it would take at the
+                /// rates of all its paths together; mean over the flows. (The synchronous-completion
+                /// study, figure 2.) T' has no delays and no slow start, so it is never zero
+                TailDelay = "tail_delay", Seconds, Less, Waiting,
+                    "completion time beyond that at the rates of all paths together" => {
+                    of Flows |flows| flows.tail_delay();
+                    column [] "tail_delay_s", "tail delay";
+                }
             }
             chapter "Pages and videos" {
                 /// from the flow's start to the arrival of its last object, mean over the flows;

@@ -1,9 +1,10 @@
 //! Multipath connections: the outcomes in `schedulers.md`, measured on real
 //! stacks, with their tolerances; and a bound that nothing beats.
 
-use knee_record::{FlowRecord, Records};
-use knee_scenario::{Embedded, Source, parse};
+use knee_record::{FlowRecord, Records, RunView, Window, measure};
+use knee_scenario::{Embedded, Measure, Source, parse};
 use knee_sim::Control;
+use knee_units::Time;
 use proptest::prelude::*;
 
 /// A path: rate in Mbit/s, one-way delay in ms, buffer in ms, loss in per
@@ -171,6 +172,73 @@ fn a_small_window_is_blocked_by_the_slow_path_unless_data_is_reinjected() {
     for scheduler in EVERY {
         let rate = 16.0 / unlike(scheduler, "2 MB", "receive_window = \"64 KiB\"");
         assert!(rate >= 8.9, "{scheduler} with reinjection: {rate:.2} Mbit/s, 9.2 on a real stack");
+    }
+}
+
+/// 100 packets of 1500 bytes over 8 and 4 Mbit/s, 20 ms of RTT each, a constant window of 50. The first
+/// path opens after 20 ms and takes its window, 50 x 1.5 ms; the second joins 20 ms later, before the
+/// first has room again, and takes the rest, 50 x 3 ms. At 12 Mbit/s they would take 100 ms.
+#[test]
+fn each_path_finishes_when_its_part_is_acknowledged() {
+    let paths = [Path(8.0, 10.0, 100.0, 0.0), Path(4.0, 10.0, 200.0, 0.0)];
+    let more = "receive_window = \"1 MiB\"";
+    let case = Case { paths: &paths, file: Some("142800 B"), more, ..Case::default() };
+    let text = case.text().replace("\"cubic\"", "{ name = \"fixed\", window = \"50 packets\" }");
+    let records = run(&text);
+    let sent: Vec<u64> = records.paths.iter().map(|path| path.sent_bytes).collect();
+    assert_eq!(sent, [50 * 1428, 50 * 1428]);
+    let view = RunView::new(&records, Time::ZERO);
+    let value = |of: Measure| measure(&view, &of, "flow", Window::default()).unwrap() * 1e3;
+    let path = |name: &str| value(Measure::PathFinishTime(name.to_owned()));
+    // The handshakes take a tenth of a millisecond on the links, too.
+    let about = |value: f64, expected: f64| {
+        assert!((expected..expected + 0.5).contains(&value), "{value} ms, expected {expected} ms");
+    };
+    about(path("p0"), 20.0 + 75.0 + 20.0);
+    about(path("p1"), 40.0 + 150.0 + 20.0);
+    about(value(Measure::FinishSpread), 95.0);
+    about(value(Measure::TailDelay), 210.0 - 100.0);
+    assert_eq!(value(Measure::CompletionTime), path("p1"));
+}
+
+/// As many paths as there may be, all of 1 Mbit/s and kept full by a constant window: they add up.
+#[test]
+fn a_connection_may_have_32_paths() {
+    let paths = [Path(1.0, 10.0, 50.0, 0.0); 32];
+    for scheduler in EVERY.into_iter().filter(|name| *name != "redundant") {
+        let name = format!("\"{scheduler}\"");
+        let more = "receive_window = \"4 MiB\"";
+        let case = Case { paths: &paths, scheduler: &name, more, seconds: 10, ..Case::default() };
+        let window = "{ name = \"fixed\", window = \"4 packets\" }";
+        let records = run(&case.text().replace("\"cubic\"", window));
+        assert_eq!(records.paths.len(), 32);
+        // 1428 of 1500 bytes are payload; the handshakes take the first 40 ms.
+        let (rate, most) = (goodput(&records.flows[0]), 32.0 * 1428.0 / 1500.0);
+        assert!((0.98 * most..=most).contains(&rate), "{scheduler}: {rate:.2} of {most:.2} Mbit/s");
+    }
+}
+
+/// The first path dies: a cycle that gave it a part ends after the time to detect it, and the rest
+/// takes no longer than all of it over the other path alone.
+#[test]
+fn a_cycle_survives_a_dying_path() {
+    let paths = [Path(10.0, 10.0, 50.0, 0.0), Path(5.0, 10.0, 50.0, 0.0)];
+    for scheduler in [
+        "{ name = \"sctc\", cycle = true }",
+        "{ name = \"sctc\", cycle = true, send_buffer = true }",
+    ] {
+        let file = Some("5 MB");
+        let alone = Case { paths: &paths[1..], scheduler, file, ..Case::default() }.completion();
+        for at in ["0 s", "10 ms", "100 ms", "1 s", "2 s"] {
+            for reinjection in [true, false] {
+                let link = &format!("down = [{{ from = \"{at}\", until = \"60 s\" }}]");
+                let more = &format!("reinjection = {reinjection}");
+                let case = Case { paths: &paths, scheduler, file, link, more, ..Case::default() };
+                let took = case.completion();
+                let said = format!("{scheduler}, {at}, {reinjection}: {took:.2} s");
+                assert!(took <= alone + 2.0, "{said}, {alone:.2} s alone");
+            }
+        }
     }
 }
 

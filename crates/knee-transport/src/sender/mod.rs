@@ -347,6 +347,11 @@ impl Sender {
         self.sampler.delivered - self.sampler.needless
     }
 
+    /// Returns when bytes were last delivered; zero if none were.
+    pub fn last_delivery(&self) -> Time {
+        self.sampler.last_delivery()
+    }
+
     /// Returns the segments delivered, including selectively acknowledged ones.
     pub fn delivered_segments(&self) -> u64 {
         let cut = self.counters.sent_segments - self.counters.retransmitted_segments;
