@@ -296,9 +296,20 @@ PAGES = [
             Item(
                 "Table 2, equations 1 to 6, figures 2 and 3: the model",
                 "The terms are those at the head of "
-                "[sctc.rs](../../crates/knee-multipath/src/sctc.rs); how much a perfect scheduler "
-                "could gain, and what solving the model at each decision gains.",
-                "D3.c* D3.p*",
+                "[sctc.rs](../../crates/knee-sched/src/sctc.rs), with the readings of the rules "
+                "([schedulers](../schedulers.md#sctc)); how much a perfect scheduler could gain, what "
+                "solving the model at each decision gains, and what cycles do.",
+                "D3.c* D3.p[0-9]* D3.w1c*",
+            ),
+            Item(
+                "Figure 2: finishing times and the tail delay",
+                "When each path has delivered its part, and `T - T'`; a picture with a flow for each "
+                "scheduler is in the [gallery](../gallery.md#when-do-the-paths-finish).",
+                "D6*",
+                [
+                    Picture("minrtt-1MB-40ms", "finish", "1 MB over 1 and 5 Mbit/s with minRTT."),
+                    Picture("sctc-cycle-1MB-40ms", "finish", "The same with SCTC in cycles."),
+                ],
             ),
             Item(
                 "Figure 4: the network of the tests",
@@ -308,7 +319,7 @@ PAGES = [
             Item(
                 "Figure 5: files over two interfaces",
                 "64 kB to 4 MB; one interface of 1 Mbit/s, the other of 1 to 10.",
-                "D3.[0-9]* D3.f* D3.r* D3.m* D3.o* D3.w* D3.t*",
+                "D3.[0-9]* D3.f* D3.r* D3.m* D3.o* D3.w* D3.t* D3.pn* D3.pw*",
             ),
             Item("Figure 6: a page of 53 files", "The time of the page, and the distribution of arrivals.", "D4*"),
             Item("Table 3: a video", "Bitrate and resolution over 1, 5 and 10 Mbit/s.", "D5*"),
