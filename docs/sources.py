@@ -37,6 +37,31 @@ class Picture:
 
     def __init__(self, run, what, seen, marks=(), more=()):
         self.run, self.what, self.seen, self.marks, self.more = run, what, seen, marks, more
+        self.stem = f"{run}-{what}"
+
+    def commands(self, study, data, file):
+        """Returns the commands that make it, from the project's folder."""
+        run = next(run for run in data["run"] if run["name"] == self.run)
+        made = ["knee", "run", f"studies/{study}/{run['file']}"]
+        for key, value in (run.get("set", {}) | dict(self.more)).items():
+            made += ["--set", f"{key}={value if isinstance(value, str) else inline(value)}"]
+        plot = ["knee", "plot", self.run, "--what", self.what]
+        for mark in self.marks:
+            plot += ["--mark", mark]
+        return [made + ["--out", self.run], plot + ["--out", file]]
+
+
+class Drawn:
+    """A picture that a single command draws, without a run."""
+
+    run = None
+
+    def __init__(self, stem, words, seen):
+        self.stem, self.words, self.seen = stem, words.split(), seen
+
+    def commands(self, study, data, file):
+        """Returns the command that makes it."""
+        return [["knee", *self.words, "--out", file]]
 
 
 class Item:
@@ -93,9 +118,17 @@ PAGES = [
             Item(
                 "Figures 5 and 6: two flows that probe in turn",
                 "The study's program of two flows, without packets: where the shares and the filters "
-                "end, and after how many rounds. `knee model --out model.svg` draws the paths from any "
-                "start, for any number of flows.",
+                "end, and after how many rounds. `knee model` computes it from any start, for any "
+                "number of flows.",
                 "A2 A2[!0-9]*",
+                [
+                    Drawn(
+                        "model",
+                        "model --start 0.6,0.4 --start 0.9,0.1 --start 0.01,0.99",
+                        "Left the shares as each flow probes in turn, from three starts; right the "
+                        "estimates of the first, round by round.",
+                    )
+                ],
             ),
             Item(
                 "Figure 7: a short path, RTT 8 ms",
@@ -440,20 +473,6 @@ def inline(value):
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def commands(study, data, picture, stem):
-    """Returns the commands that make a picture, from the project's folder."""
-    run = next(run for run in data["run"] if run["name"] == picture.run)
-    settings = run.get("set", {}) | dict(picture.more)
-    plain = {key: value if isinstance(value, str) else inline(value) for key, value in settings.items()}
-    made = ["knee", "run", f"studies/{study}/{run['file']}"]
-    for key, value in plain.items():
-        made += ["--set", f"{key}={value}"]
-    plot = ["knee", "plot", picture.run, "--what", picture.what]
-    for mark in picture.marks:
-        plot += ["--mark", mark]
-    return [made + ["--out", picture.run], plot + ["--out", f"{stem}.svg"]]
-
-
 def claims(data, patterns):
     """Returns the claims of these ids, in the study's order."""
     chosen = [one for one in data["claim"] if any(fnmatch.fnmatchcase(one["id"], p) for p in patterns)]
@@ -497,10 +516,11 @@ def page(knee, name, study, title, intro, items, scratch):
         rows = claims(data, item.claims)
         left -= {one["id"] for one in rows}
         for picture in item.pictures:
-            stem = f"{name}-{picture.run}-{picture.what}"
-            made = commands(study, data, picture, stem)
+            stem = f"{name}-{picture.stem}"
+            made = picture.commands(study, data, f"{stem}.svg")
             # Pictures of one run share it.
-            for words in made[scratch.joinpath(picture.run).exists():]:
+            is_made = picture.run and (scratch / picture.run).exists()
+            for words in made[bool(is_made):]:
                 perform(knee, words, scratch)
             files[f"{stem}.svg"] = (scratch / f"{stem}.svg").read_bytes()
             lines = "\n".join(map(shlex.join, made))

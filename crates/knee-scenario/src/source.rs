@@ -279,12 +279,16 @@ impl<'l> Reading<'l> {
             self.more += 1;
             return;
         }
-        self.problems.push((span, one_line(&message.into()), one_line(&help.into())));
+        self.problems.push((
+            span,
+            one_line(&message.into(), MESSAGE_MAX),
+            one_line(&help.into(), HELP_MAX),
+        ));
     }
 
     /// Returns whether a problem was reported in these words, at any place.
     pub(crate) fn has_told(&self, message: &str) -> bool {
-        let line = one_line(message);
+        let line = one_line(message, MESSAGE_MAX);
         self.problems.iter().any(|(_, told, _)| *told == line)
     }
 
@@ -351,18 +355,21 @@ impl<'l> Reading<'l> {
 
 /// Number of problems that are reported; a file with more of them is of another kind.
 const PROBLEMS_MAX: usize = 1000;
-const SENTENCE_CHARACTERS_MAX: usize = 400;
+/// Largest number of characters of a message, which may quote the file.
+const MESSAGE_MAX: usize = 400;
+/// Largest number of characters of a help, which may list a hundred names.
+const HELP_MAX: usize = 8_000;
 
-fn one_line(sentence: &str) -> String {
+fn one_line(sentence: &str, characters: usize) -> String {
     let mut line = String::new();
-    for c in sentence.chars().take(SENTENCE_CHARACTERS_MAX) {
+    for c in sentence.chars().take(characters) {
         if c.is_control() {
             line.extend(c.escape_default());
         } else {
             line.push(c);
         }
     }
-    if sentence.chars().nth(SENTENCE_CHARACTERS_MAX).is_some() {
+    if sentence.chars().nth(characters).is_some() {
         line.push('…');
     }
     line

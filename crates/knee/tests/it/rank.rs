@@ -215,5 +215,6 @@ fn mistakes_in_lists_of_controllers_are_placed_there() {
         let said = complaint(folder.path(), line, 2);
         assert!(said.contains(place) && said.contains(marked), "{said}");
         assert!(!said.contains("flow.") && !said.contains("--set"), "{said}");
+        assert!(!said.contains('…'), "{said}");
     }
 }
