@@ -171,4 +171,23 @@ mod tests {
         assert_eq!(value(&model(100), "rounds_to_converge"), Some(45.0));
         assert_eq!(value(&model(2), "rounds_to_converge"), Some(f64::INFINITY));
     }
+
+    /// Starts are on the line or plane where the link is shared out, evenly: the share of one of N
+    /// flows has the mean 1/N and the variance (N - 1) / (N^2 (N + 1)).
+    #[test]
+    fn starts_are_drawn_evenly_over_all_divisions_of_the_link() {
+        for flows in [2, 3, 7] {
+            let starts = draw_starts(flows, 20_000, 5);
+            let n = flows as f64;
+            let mean = starts.iter().map(|start| start[0]).sum::<f64>() / starts.len() as f64;
+            let squares = starts.iter().map(|start| (start[0] - 1.0 / n).powi(2));
+            let variance = squares.sum::<f64>() / starts.len() as f64;
+            assert!(starts.iter().all(|start| (start.iter().sum::<f64>() - 1.0).abs() < 1e-12));
+            assert!((mean * n - 1.0).abs() < 0.02, "{mean}");
+            let expected = (n - 1.0) / (n * n * (n + 1.0));
+            assert!((variance / expected - 1.0).abs() < 0.05, "{variance}, {expected}");
+            assert_eq!(starts, draw_starts(flows, 20_000, 5));
+            assert_ne!(starts, draw_starts(flows, 20_000, 6));
+        }
+    }
 }

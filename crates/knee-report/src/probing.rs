@@ -118,3 +118,37 @@ fn rounds(drawing: &mut Drawing, picture: &ProbingPicture) {
     let words = format!("{of}each ends at {:.4}, together {together:.4}", picture.fixed_point);
     drawing.words("quiet", "start", (left - 36.0, 50.0), words);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(path: Probed) -> ProbingPicture {
+        ProbingPicture { gain: 1.25, fixed_point: 0.5556, paths: vec![path], starts: 40 }
+    }
+
+    /// A share of a half is in the middle of the plane; the fixed point is a level over the rounds.
+    #[test]
+    fn shares_stand_where_they_are() {
+        let path = Probed {
+            start: vec![0.9, 0.1],
+            shares: vec![vec![0.5, 0.5], vec![0.4, 0.6]],
+            estimates: vec![vec![0.9, 0.5], vec![0.5, 0.6]],
+        };
+        let svg = probing_svg(&picture(path), 720.0);
+        let [left, top, right, bottom] = PLANE;
+        let middle = ((left + right) / 2.0, (top + bottom) / 2.0);
+        let place = |value: f64| format!("{value:.1}").trim_end_matches(".0").to_string();
+        let dot = format!("cx=\"{}\" cy=\"{}\"", place(middle.0), place(middle.1));
+        assert!(svg.contains(&dot), "{dot} is not in {svg}");
+        assert_eq!(svg.matches("<circle class=\"k0\"").count(), 3, "two probes and the legend");
+        assert_eq!(svg.matches("<circle class=\"k2\"").count(), 2, "a start and the legend");
+        assert_eq!(svg.matches("<polyline class=\"c").count(), 2, "a line for each flow");
+        let level = bottom - (bottom - top) * 0.5556 / (1.08 * 0.9);
+        assert!(
+            svg.contains(&format!("{},{}", place(ROUNDS[0]), place(level))),
+            "{level:.1}: {svg}"
+        );
+        assert!(svg.contains("1 of 40"), "{svg}");
+    }
+}
