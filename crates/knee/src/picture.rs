@@ -31,7 +31,7 @@ impl Picture {
         let says = |format: &&Picture| ending.as_deref() == Some(format.ending());
         Picture::value_variants().iter().find(says).copied().ok_or_else(|| {
             let what = format!("{} does not end in .svg, .pdf or .png", path.display());
-            Failure::Usage(what, "change the name, or write --format svg, pdf or png".to_string())
+            Failure::Usage(what, "change the name".to_string())
         })
     }
 
@@ -65,14 +65,14 @@ fn pdf(svg: &str) -> Result<Vec<u8>, Failure> {
 #[cfg(not(feature = "pdf"))]
 fn pdf(_: &str) -> Result<Vec<u8>, Failure> {
     let what = "this program was built without PDF".to_string();
-    let advice = format!("write --format svg, or: {}", crate::build::with("pdf"));
+    let advice = format!("write an SVG, or: {}", crate::build::with("pdf"));
     Err(Failure::Usage(what, advice))
 }
 
 #[cfg(any(feature = "pdf", feature = "png"))]
 fn no_fonts(format: &str) -> Failure {
     let what = format!("this host has no fonts to write a {format} with");
-    Failure::Host(what, "install some, or write --format svg".to_string())
+    Failure::Host(what, "install some, or write an SVG".to_string())
 }
 
 /// Renders a picture to pixels, with the host's fonts.
@@ -97,6 +97,6 @@ fn png(svg: &str) -> Result<Vec<u8>, Failure> {
 #[cfg(not(feature = "png"))]
 fn png(_: &str) -> Result<Vec<u8>, Failure> {
     let what = "this program was built without PNG".to_string();
-    let advice = format!("write --format svg, or: {}", crate::build::with("png"));
+    let advice = format!("write an SVG, or: {}", crate::build::with("png"));
     Err(Failure::Usage(what, advice))
 }

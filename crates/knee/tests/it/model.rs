@@ -69,6 +69,8 @@ fn the_picture_has_the_format_of_its_ending() {
     }
     let said = complaint(at, "model --out a.gif", 2);
     assert!(said.contains("a.gif does not end in .svg, .pdf or .png"), "{said}");
+    // That of `knee model` is the format of its table.
+    assert!(said.contains("change the name") && !said.contains("--format"), "{said}");
 }
 
 /// Each refusal says what to write instead; nothing is written.
