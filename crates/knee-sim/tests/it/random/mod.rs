@@ -6,17 +6,34 @@ use knee_record::{
 use knee_scenario::{Embedded, Scenario, Source};
 use knee_sim::Control;
 use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Scenarios after which a test of more than usual says how far it is.
+const PROGRESS_STEP: u64 = 1000;
 
 /// Runs the seeds of a test: `count` from zero, or as set in the environment:
-/// `KNEE_SCENARIOS=20000` for more, `KNEE_FIRST_SEED=5000` to begin there, `KNEE_SEED=17` for a
-/// single one.
+/// `KNEE_SCENARIOS=20000` for more, which says how far it is, `KNEE_FIRST_SEED=5000` to begin there,
+/// `KNEE_SEED=17` for a single one.
 pub fn each_seed(count: u64, check: impl Fn(u64) + Sync) {
     if let Some(seed) = number("KNEE_SEED") {
         return check(seed);
     }
-    for seed in first_seed()..first_seed() + number("KNEE_SCENARIOS").unwrap_or(count) {
+    let wanted = number("KNEE_SCENARIOS");
+    let (first, count) = (first_seed(), wanted.unwrap_or(count));
+    for done in 1..=count {
+        let seed = first + done - 1;
         check(seed);
+        if wanted.is_some() && (done % PROGRESS_STEP == 0 || done == count) {
+            tell_progress(&format!("{done} of {count} scenarios, the last KNEE_SEED={seed}"));
+        }
     }
+}
+
+/// Writes past the test harness, which keeps what the macros print until a test fails.
+fn tell_progress(words: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("one of several threads");
+    writeln!(std::io::stderr(), "{test}: {words}").expect("standard error takes it");
 }
 
 /// Returns the seed with which random tests begin: zero, or `KNEE_FIRST_SEED`.
