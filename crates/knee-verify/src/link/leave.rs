@@ -194,13 +194,16 @@ impl Link {
         findings.push(Finding::new(Rule::Mark, text.to_string()));
     }
 
-    /// Checks at the end of the log that nothing is inside that should have left.
+    /// Checks at the end of the log the drops that nothing follows, and that nothing is inside that
+    /// should have left.
     pub(super) fn check_stuck(&mut self, time: u64, findings: &mut Vec<Finding>) {
         findings.extend(self.lateness.judge(&self.head));
-        if self.is_opaque() || self.chooses() {
+        // Which packet is in service may be unknown; a drop until then is judged nevertheless.
+        if !self.advance(time, None, findings) {
             return;
         }
-        if !self.advance(time, None, findings) {
+        self.check_late_drops(time.saturating_add(1), findings);
+        if self.chooses() {
             return;
         }
         let stuck = self.offers.iter().filter(|offer| offer.is_inside() && !offer.excused);

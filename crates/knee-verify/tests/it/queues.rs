@@ -182,6 +182,9 @@ fn no_other_discipline_drops_as_an_aqm() {
     finds("", false, &packets, &[Rule::Drop]);
     let packets = [(0, Leaves(MS)), (500_000, Dropped(MS, "aqm"))];
     finds("", false, &packets, &[Rule::Drop]);
+    // In transmission by then, and last in the log.
+    let packets = [(0, Leaves(MS)), (500_000, Dropped(1_200_000, "aqm"))];
+    finds("", false, &packets, &[Rule::Drop]);
 }
 
 #[test]
@@ -342,13 +345,20 @@ fn dualpi2_remembers_what_waited_before_an_outage() {
         let mut packets = before.to_vec();
         packets.extend(cut_off.iter().map(down));
         packets.push((5 * MS, Dropped(5 * MS, "aqm")));
-        // What is dropped is judged once the link goes on, with a trace at an opportunity.
+        let found = |packets: &[(u64, Fate)]| {
+            let log = log(&format!("aqm=dualpi2,target_ns=15000000,{link}"), false, packets);
+            let traced = link.contains("trace");
+            let log = if traced { log.replace("rate_bps=12000000,", "") } else { log };
+            let report = check(log.as_bytes()).expect("well formed");
+            report.violations.iter().map(|violation| violation.rule).collect::<Vec<_>>()
+        };
+        // The drop is judged alike whether it is last in the log or the link goes on, with a trace
+        // at an opportunity.
+        let last = found(&packets);
         let next = if link.contains("trace") { 16 } else { 11 };
         packets.push((10 * MS, Leaves(next * MS)));
-        let log = log(&format!("aqm=dualpi2,target_ns=15000000,{link}"), false, &packets);
-        let log = if link.contains("trace") { log.replace("rate_bps=12000000,", "") } else { log };
-        let report = check(log.as_bytes()).expect("well formed");
-        report.violations.iter().map(|violation| violation.rule).collect::<Vec<_>>()
+        assert_eq!(found(&packets), last, "{link}");
+        last
     };
     let link = "down_ns=1500000-4000000";
     assert_eq!(rules(link, &[], &[MS]), [Rule::Drop]);
