@@ -83,17 +83,18 @@ impl Probing {
         Converged { start: start.to_vec(), rounds, shares, estimates }
     }
 
-    /// Builds the picture: the paths from the first starts until they have converged.
-    pub fn picture(&self) -> ProbingPicture {
-        let path = |start: &Vec<f64>| {
-            let length = self.from(start).rounds.unwrap_or(self.rounds);
+    /// Builds the picture: the paths from the first starts until they have converged, as
+    /// [`Probing::converge`] found.
+    pub fn picture(&self, ends: &[Converged]) -> ProbingPicture {
+        let path = |end: &Converged| {
+            let length = end.rounds.unwrap_or(self.rounds);
             let rounds: Vec<Round> =
-                AlternateProbing::new(start, self.gain).take(length.max(1)).collect();
+                AlternateProbing::new(&end.start, self.gain).take(length.max(1)).collect();
             let flat = |of: fn(&Round) -> &Vec<Vec<f64>>| {
                 rounds.iter().flat_map(|round| of(round).iter().cloned()).collect()
             };
             Probed {
-                start: start.clone(),
+                start: end.start.clone(),
                 shares: flat(|round| &round.shares),
                 estimates: flat(|round| &round.estimates),
             }
@@ -101,8 +102,8 @@ impl Probing {
         ProbingPicture {
             gain: self.gain,
             fixed_point: self.fixed_point(),
-            paths: self.starts.iter().take(PATHS_SHOWN).map(path).collect(),
-            starts: self.starts.len(),
+            paths: ends.iter().take(PATHS_SHOWN).map(path).collect(),
+            starts: ends.len(),
         }
     }
 }

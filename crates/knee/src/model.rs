@@ -15,7 +15,7 @@ pub fn model(arguments: &Model) -> Result<Ending, Failure> {
     let picture = Picture::of_file(&arguments.out)?;
     let out = OutFile::new(&arguments.out, arguments.force)?;
     let ends = probing.converge();
-    let svg = probing_svg(&probing.picture(), f64::from(arguments.width));
+    let svg = probing_svg(&probing.picture(&ends), f64::from(arguments.width));
     out.write_bytes(&picture.encode(svg)?)?;
     let document = Document::default()
         .table(table(&ends))
