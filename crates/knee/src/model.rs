@@ -6,6 +6,7 @@ use crate::out_file::OutFile;
 use crate::picture::Picture;
 use crate::print::Print;
 use knee_lab::{Converged, Probing, draw_starts};
+use knee_present::words::counted;
 use knee_present::{Cell, Document, Table, number, text};
 use knee_report::probing_svg;
 
@@ -75,7 +76,7 @@ fn conclusion(probing: &Probing, ends: &[Converged]) -> String {
     let of = ends.len();
     let soon = match rounds.as_slice() {
         [] => format!("Within {} rounds no start is fair.", probing.rounds),
-        [one] if of == 1 => format!("It is fair after {one} rounds."),
+        [one] if of == 1 => format!("It is fair after {}.", counted(*one, "round")),
         all => format!(
             "{} of {of} starts are fair within {} rounds: after {} to {}, in the median {}.",
             all.len(),

@@ -49,6 +49,8 @@ fn the_rounds_are_those_of_the_start() {
     assert_ne!(drawn(7), drawn(8));
     let few = expect(folder.path(), "model --start 0.9,0.1 --rounds 5 --force", 0);
     assert!(few.contains("Within 5 rounds no start is fair."), "{few}");
+    let once = expect(folder.path(), "model --start 0.5556,0.5556 --tolerance 0.2 --force", 0);
+    assert!(once.contains("It is fair after one round."), "{once}");
 }
 
 #[test]
