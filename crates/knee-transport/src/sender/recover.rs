@@ -255,8 +255,8 @@ impl Sender {
     }
 
     /// Undoes a reduction before recovery is complete: by timestamps on a
-    /// partial ACK (Eifel, RFC 3522), by D-SACK, or by F-RTO (RFC 5682); that for a
-    /// timeout also when it is.
+    /// partial ACK (Eifel, RFC 3522), by D-SACK, or by F-RTO (RFC 5682). A timeout's
+    /// reduction is undone when recovery is complete, too.
     fn undo_early(&mut self, now: Time, ack: &Ack, progress: &Progress) {
         match self.recovery {
             Recovery::Recovery
