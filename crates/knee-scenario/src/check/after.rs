@@ -43,6 +43,10 @@ pub(super) fn check(groups: &List<FlowFile>, flows: &mut [Flow], reading: &mut R
         let is_ready = |one: &Waiting<'_>| !left.iter().any(|other| *other.name == one.after.value);
         let (ready, rest): (Vec<&Waiting<'_>>, Vec<&Waiting<'_>>) =
             left.iter().partition(|one| is_ready(one));
+        // Two flows of one name, which are refused already, can hide a circle.
+        if ready.is_empty() {
+            return;
+        }
         for one in ready {
             let other = groups.iter().find(|group| group.name.get() == Some(&one.after.value));
             other.into_iter().for_each(|other| join(one, other, flows, reading));

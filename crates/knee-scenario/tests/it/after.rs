@@ -74,6 +74,16 @@ fn circles_are_named() {
     assert!(!error.contains("the flow \"x\""), "{error}");
 }
 
+/// Flows of one name hide a circle: each is followed to the first of that name, which is in none.
+#[test]
+fn a_circle_through_flows_of_one_name_is_refused() {
+    let after = |name: &str, other: &str| flow(name, &format!("after = \"{other}\""), &mix(""));
+    let free = flow("x", "", &mix(ARRIVALS));
+    let [a, b, d] = [after("a", "b"), after("b", "d"), after("d", "a")];
+    let error = complaint(&[free, after("a", "x"), a, b, after("d", "x"), d]);
+    assert!(error.contains("two flows are named \"a\""), "{error}");
+}
+
 #[test]
 fn what_cannot_wait_is_refused() {
     let fetches = flow("fetches", "", &mix(ARRIVALS));
