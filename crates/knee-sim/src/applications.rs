@@ -164,9 +164,7 @@ impl<L: PacketLog> Simulation<'_, L> {
             armed: Armed::NOTHING,
             started: false,
             completed: None,
-            waiting: (0..scenario.flows.len())
-                .filter(|other| scenario.flows[*other].after == Some(index))
-                .collect(),
+            waiting: Vec::new(),
             live: BTreeMap::new(),
             sums: Sums::of_paths(plan.paths.len()),
             totals: Totals::default(),
@@ -178,6 +176,15 @@ impl<L: PacketLog> Simulation<'_, L> {
             streams: positions.map(|at| ControllerStreams::new(scenario, plan, at)).collect(),
         });
         Ok(())
+    }
+
+    /// Tells flows which others wait for them.
+    pub(crate) fn link_waiting(&mut self) {
+        for (index, plan) in self.scenario.flows.iter().enumerate() {
+            if let Some(after) = plan.after {
+                self.flows[after].waiting.push(index);
+            }
+        }
     }
 
     /// Schedules the starts. Simultaneous ones follow the order of the flows'

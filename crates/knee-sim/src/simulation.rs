@@ -121,6 +121,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         for index in 0..scenario.flows.len() {
             simulation.add_flow(index)?;
         }
+        simulation.link_waiting();
         simulation.arm_path_changes();
         simulation.arm_starts();
         Ok(simulation)
