@@ -253,9 +253,13 @@ impl Settings {
         }
     }
 
-    fn get(&self, name: &str) -> &Setting {
+    fn declared(&self, name: &str) -> &(Parameter, Setting) {
         let found = self.values.iter().find(|(p, _)| p.name == name);
-        &found.expect("algorithms read only what they declare").1
+        found.expect("algorithms read only what they declare")
+    }
+
+    fn get(&self, name: &str) -> &Setting {
+        &self.declared(name).1
     }
 
     /// Returns a [`Kind::Switch`], or whether a [`Kind::SwitchOrWord`] is on in any form.
@@ -278,8 +282,7 @@ impl Settings {
 
     /// Returns whether a parameter has the default of its declaration.
     pub fn is_default(&self, name: &str) -> bool {
-        let found = self.values.iter().find(|(p, _)| p.name == name);
-        let (parameter, setting) = found.expect("algorithms read only what they declare");
+        let (parameter, setting) = self.declared(name);
         *setting == declared_default(parameter)
     }
 
