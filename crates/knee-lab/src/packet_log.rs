@@ -90,12 +90,13 @@ pub(crate) fn each_line(
         if read as u64 == LINE_BYTES_MAX {
             return Err(damaged(number, "the line is longer than any of a log").into());
         }
-        if read == 0 {
-            break;
-        }
         let text = text.trim_end_matches(['\n', '\r']);
+        // Also of an empty file, which would say that nothing happened.
         if number == 1 && text != FORMAT {
             return Err(damaged(1, &format!("it does not begin with {FORMAT}")).into());
+        }
+        if read == 0 {
+            break;
         }
         if text.starts_with("time_ns") {
             continue;
