@@ -233,7 +233,8 @@ fn logged(directory: &Path, run: &SavedRun) -> Result<Vec<DropLine>, Error> {
                             ..empty(name)
                         });
                     let bytes = row.number(BYTES).ok_or("a size is missing")?;
-                    line.bytes = Some(line.bytes.unwrap_or(0) + bytes);
+                    let bytes = bytes.checked_add(line.bytes.unwrap_or(0));
+                    line.bytes = Some(bytes.ok_or("a size is impossible")?);
                     note(line, row.at_ns, 1, run.records.end_ns);
                 }
                 _ => {}

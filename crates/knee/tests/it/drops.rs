@@ -272,6 +272,14 @@ fn other_folders_and_damaged_logs_are_refused() {
     fs::write(&log, text.replacen(",drop,0,", ",drop,7,", 1)).unwrap();
     let error = complaint(at, "drops a", 2);
     assert!(error.contains("a link is not in the head; run it again with --packet-log"), "{error}");
+    // Two drops of the largest number that can be written.
+    let row = text.lines().find(|line| line.contains(",drop,")).unwrap();
+    let mut cells: Vec<&str> = row.split(',').collect();
+    cells[7] = "18446744073709551615";
+    let row = cells.join(",");
+    fs::write(&log, format!("{text}{row}\n{row}\n")).unwrap();
+    let error = complaint(at, "drops a", 2);
+    assert!(error.contains("a size is impossible"), "{error}");
     for other in [text.replacen("log/3", "log/9", 1), String::new()] {
         fs::write(&log, other).unwrap();
         let error = complaint(at, "drops a", 2);
