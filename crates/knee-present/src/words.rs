@@ -2,7 +2,7 @@
 
 use knee_record::Unit;
 
-pub use knee_record::{capitalised, count, listed, with_interval};
+pub use knee_record::{capitalised, count, listed, listed_or, with_interval};
 
 /// Stands for a missing value.
 pub const NONE: &str = "–";

@@ -141,7 +141,7 @@ pub use timed::{ClassFields, Field, FlowFields, LinkFields, Point, Timed};
 pub use tolerance::Tolerance;
 pub use track::{Rows, Track, TrackRows};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};
-pub use words::{capitalised, listed, with_interval};
+pub use words::{capitalised, listed, listed_or, with_interval};
 
 /// Everything that a ground returns when a run ends or is interrupted.
 #[derive(Clone, Debug, Default, PartialEq)]

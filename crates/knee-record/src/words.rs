@@ -13,11 +13,20 @@ pub fn capitalised(text: &str) -> String {
 
 /// Joins names: `a`, `a and b`, `a, b and c`.
 pub fn listed(names: &[impl AsRef<str>]) -> String {
+    joined(names, "and")
+}
+
+/// Joins alternatives: `a`, `a or b`, `a, b or c`.
+pub fn listed_or(names: &[impl AsRef<str>]) -> String {
+    joined(names, "or")
+}
+
+fn joined(names: &[impl AsRef<str>], conjunction: &str) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.as_slice() {
         [] => String::new(),
         [only] => (*only).to_string(),
-        [head @ .., last] => format!("{} and {last}", head.join(", ")),
+        [head @ .., last] => format!("{} {conjunction} {last}", head.join(", ")),
     }
 }
 
@@ -41,6 +50,7 @@ mod tests {
     fn lists_and_capitals() {
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
         assert_eq!(listed(&["a".to_string()]), "a");
+        assert_eq!(listed_or(&["a", "b", "c"]), "a, b or c");
         assert_eq!(capitalised("two"), "Two");
     }
 }

@@ -5,7 +5,7 @@ use crate::failure::{Ending, Failure};
 use crate::figures::ROWS_MAX;
 use crate::print::Print;
 use knee_lab::{DropKind, DropLine, RunDrops, SIMULATOR, TIMELINE_SPANS, command};
-use knee_present::words::{count, counted};
+use knee_present::words::{count, counted, listed_or};
 use knee_present::{Cell, Document, Head, Table, number, text};
 use knee_record::Unit;
 use std::path::Path;
@@ -184,15 +184,5 @@ fn named(flows: &[String]) -> String {
     match more.len() {
         0 => listed_or(first),
         more => format!("{} or {more} others", first.join(", ")),
-    }
-}
-
-/// Joins alternatives: `a, b or c`.
-fn listed_or<T: AsRef<str>>(all: &[T]) -> String {
-    let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
-    match &all[..] {
-        [] => String::new(),
-        [only] => (*only).to_string(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
 }

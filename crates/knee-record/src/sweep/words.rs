@@ -2,7 +2,7 @@
 
 use super::verdict::VALUES_MAX;
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
-use crate::{Unit, capitalised, listed};
+use crate::{Unit, capitalised, listed, listed_or};
 use knee_statistics::{Judgement, Paired, PairedScale};
 use std::collections::BTreeSet;
 
@@ -33,14 +33,13 @@ pub(super) fn never(verdict: &SweepVerdict, key: &SweepKey, measures: &[SweepMea
     let title = title.map_or_else(String::new, |measure| capitalised(&measure.title));
     let pairs = verdict.places.iter().flat_map(|place| &place.pairs);
     let values: BTreeSet<usize> = pairs.flat_map(|pair| [pair.value, pair.against]).collect();
-    let mut names: Vec<&str> = values.iter().map(|value| key.values[*value].as_str()).collect();
-    let last = names.pop().unwrap_or_default();
+    let names: Vec<&str> = values.iter().map(|value| key.values[*value].as_str()).collect();
     let what = match verdict.measure.as_str() {
         "page_load_s" | "completion_s" | "completion_over_bound" => "not finished",
         "video_startup_s" => "not started",
         _ => "not reached",
     };
-    format!("{title}: {what} within the run with {} = {} or {last}.", key.name, names.join(", "))
+    format!("{title}: {what} within the run with {} = {}.", key.name, listed_or(&names))
 }
 
 /// Says that the values of a key are too many to be compared; `None` if they are not.
