@@ -10,7 +10,7 @@ use knee_present::{Cell, Document, Head, Table, number, text};
 use knee_record::Unit;
 use std::path::Path;
 
-/// Largest number of flows that a cell names.
+/// Number of flows that a cell names before it counts the others, which are two or more.
 const NAMED_MAX: usize = 3;
 
 /// Prints what the links of a run dropped.
@@ -180,9 +180,8 @@ fn kind(line: &DropLine) -> &'static str {
 
 /// The flow, or the flows of which it is one.
 fn named(flows: &[String]) -> String {
-    let (first, more) = flows.split_at(flows.len().min(NAMED_MAX));
-    match more.len() {
-        0 => listed_or(first),
-        more => format!("{} or {more} others", first.join(", ")),
+    match flows.len().saturating_sub(NAMED_MAX) {
+        0 | 1 => listed_or(flows),
+        more => format!("{} or {more} others", flows[..NAMED_MAX].join(", ")),
     }
 }
