@@ -9,7 +9,7 @@ use knee_record::{
     Answers, Manifest, PART, Records, Summary, holds_run_files, write_run, write_text,
 };
 use knee_report::{ReadLog, RunPage, answers_section, run_page};
-use knee_scenario::Scenario;
+use knee_scenario::{Scenario, file_name};
 use knee_workload::read_access_log;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
@@ -297,8 +297,7 @@ pub(crate) fn logs_of(scenario: &Scenario) -> Vec<ReadLog> {
     let logs = scenario.files.iter().filter(|file| !file.read_as.is_empty());
     let read = logs.filter_map(|file| {
         let log = read_access_log(&file.bytes).ok()?;
-        let (name, read_as) = (file.written.clone(), file.read_as.clone());
-        let name = name.rsplit(['/', '\\']).next().unwrap_or_default().to_string();
+        let (name, read_as) = (file_name(&file.written).to_string(), file.read_as.clone());
         Some(ReadLog { name, read_as, sizes: log.sizes, times_ns: log.times_ns })
     });
     read.collect()

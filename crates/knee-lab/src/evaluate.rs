@@ -18,14 +18,13 @@ use crate::job::{Job, Run, execute};
 use crate::lab::Lab;
 use crate::load::Load;
 use crate::origin;
-use crate::text::last;
 use criteria::REQUESTS;
 use knee_record::{
     Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_bytes,
     write_evaluation, write_json, write_text,
 };
 use knee_report::evaluation_page;
-use knee_scenario::Scenario;
+use knee_scenario::{Scenario, file_name};
 use plan::Planned;
 use std::fs;
 use std::path::Path;
@@ -208,7 +207,7 @@ fn keep_worst(
     let folder = directory.join(INPUTS);
     fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
     for (name, bytes) in evaluate.traces.iter().chain(&evaluate.classes) {
-        write_bytes(&folder.join(last(name)), bytes)?;
+        write_bytes(&folder.join(file_name(name)), bytes)?;
     }
     for (number, outcome) in evaluation.lines.iter_mut().enumerate() {
         let Some(worst) = &mut outcome.worst else { continue };

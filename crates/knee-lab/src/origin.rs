@@ -4,9 +4,9 @@
 use crate::directory::{ORIGIN, cannot_write};
 use crate::error::Error;
 use crate::lab::Lab;
-use crate::text::{ScenarioText, last};
+use crate::text::ScenarioText;
 use knee_record::{Brought, INPUTS, Program, read_json, sha256_hex, write_bytes, write_json};
-use knee_scenario::{open_inside, read_open};
+use knee_scenario::{file_name, open_inside, read_open};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,7 +170,7 @@ pub(crate) fn keep_evaluation(
 ) -> Result<(), Error> {
     let files = files.iter().map(|(written, bytes)| KeptFile {
         written: written.clone(),
-        kept: format!("{INPUTS}/{}", last(written)),
+        kept: format!("{INPUTS}/{}", file_name(written)),
         sha256: sha256_hex(bytes),
     });
     write(lab, directory, ground, (Vec::new(), files.collect()), settings)
@@ -204,7 +204,7 @@ fn keep_one(
     bytes: &[u8],
     taken: &mut BTreeSet<String>,
 ) -> Result<KeptFile, Error> {
-    let last = last(written);
+    let last = file_name(written);
     let numbered = (2..).map(|number| format!("{INPUTS}/{number}-{last}"));
     let mut names = std::iter::once(format!("{INPUTS}/{last}")).chain(numbered);
     let kept = names.find(|name| !taken.contains(name)).unwrap_or_default();

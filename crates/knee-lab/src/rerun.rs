@@ -12,12 +12,12 @@ use crate::lab::Lab;
 use crate::origin::{Files, Origin, OriginSettings};
 use crate::rank::{Candidates, Rank, RankSettings};
 use crate::sweep::{Sweep, SweepSettings, SweepStore, program_hash};
-use crate::text::{ScenarioText, last};
+use crate::text::ScenarioText;
 use knee_record::{
     Brought, Difference, INPUTS, Manifest, Program, RepeatSummary, SCENARIO, read_json,
     read_manifest, sha256_hex, sha256_of,
 };
-use knee_scenario::{class_file, open_file};
+use knee_scenario::{class_file, file_name, open_file};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -240,7 +240,7 @@ impl Lab {
                 let files = files.map(|f| Ok((f.written.clone(), f.bytes(directory)?.into())));
                 let files: Files = files.collect::<Result<_, Error>>()?;
                 let bytes = |name: &String| {
-                    let bytes = files.get(last(name)).map(|bytes| bytes.to_vec());
+                    let bytes = files.get(file_name(name)).map(|bytes| bytes.to_vec());
                     (name.clone(), bytes.unwrap_or_default())
                 };
                 let settings = EvaluateSettings {

@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::origin::Files;
 use knee_record::{INPUTS, SCENARIO};
 use knee_scenario::{
-    Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, inside, load_file,
-    load_inside, load_text, parse_with,
+    Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, file_name, inside,
+    load_file, load_inside, load_text, parse_with,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -147,7 +147,7 @@ impl Loader for Kept<'_> {
 
     /// Resolved scenarios name it without its folder.
     fn load_class(&self, name: &str) -> Result<(Vec<u8>, Option<PathBuf>), String> {
-        let copy = |written: &&String| last(written) == last(name);
+        let copy = |written: &&String| file_name(written) == file_name(name);
         let found = self.files.keys().find(copy).map_or(name, String::as_str);
         Ok((self.load(found)?, None))
     }
@@ -165,7 +165,7 @@ impl Loader for Within<'_> {
     }
 
     fn load_class(&self, name: &str) -> Result<(Vec<u8>, Option<PathBuf>), String> {
-        Ok((self.load(&format!("{INPUTS}/{}", last(name)))?, None))
+        Ok((self.load(&format!("{INPUTS}/{}", file_name(name)))?, None))
     }
 }
 
@@ -174,11 +174,6 @@ pub(crate) fn among_inputs<'n>(text: String, names: impl Iterator<Item = &'n Str
     names.fold(text, |text, name| {
         text.replace(&format!("\"{INPUTS}/{name}\""), &format!("\"{name}\""))
     })
-}
-
-/// The last part of a file's name.
-pub(crate) fn last(name: &str) -> &str {
-    name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
 
 /// The name relative to the folder of `path`, if it lies below it.
@@ -201,7 +196,7 @@ impl Loader for Beside<'_> {
         let typed = below(self.0, name).unwrap_or(name);
         let folder = self.0.parent().unwrap_or(Path::new(""));
         let places =
-            [PathBuf::from(typed), folder.join(typed), folder.join(INPUTS).join(last(typed))];
+            [PathBuf::from(typed), folder.join(typed), folder.join(INPUTS).join(file_name(typed))];
         let place = places.iter().find(|place| place.is_file()).unwrap_or(&places[0]);
         Ok((load_file(place)?, Some(place.clone())))
     }

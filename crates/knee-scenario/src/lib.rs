@@ -34,8 +34,8 @@ pub use model::{
 };
 pub use overrides::{Override, OverrideError};
 pub use source::{
-    Embedded, Folder, Loader, Source, inside, load_file, load_inside, load_text, open_file,
-    open_inside, read_file, read_open, read_open_text, read_text_file,
+    Embedded, Folder, Loader, Source, file_name, inside, load_file, load_inside, load_text,
+    open_file, open_inside, read_file, read_open, read_open_text, read_text_file,
 };
 pub use streams::{ControllerStreams, application_stream, link_stream, send_stream, tunnel_hash};
 

@@ -395,6 +395,6 @@ pub(crate) fn folder_of(name: &str) -> &str {
 }
 
 /// Returns a file's name without its folder, on any host.
-pub(crate) fn file_name(name: &str) -> &str {
+pub fn file_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }
