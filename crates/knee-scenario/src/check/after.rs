@@ -83,17 +83,20 @@ fn join(one: &Waiting<'_>, other: &FlowFile, flows: &mut [Flow], reading: &mut R
         (0..flows.len()).filter(|index| flows[*index].name == name).collect()
     };
     let (own, others) = (of(one.name), of(&one.after.value));
+    // A group with another mistake has no flows, which is no second one.
+    if own.is_empty() || others.is_empty() {
+        return;
+    }
     let span = one.after.span;
     if own.len() != others.len() {
         let message = format!(
-            "\"{}\" has {} flows, and \"{}\", for which they wait, {}",
+            "the count of \"{}\" is {}, and that of \"{}\", for which it waits, {}",
             one.name,
             own.len(),
             one.after.value,
             others.len()
         );
-        let place = one.group.count.span().unwrap_or(span);
-        reading.problem(place, message, format!("write count = {}", others.len()));
+        reading.problem(span, message, format!("write count = {}", others.len()));
         return;
     }
     for (index, after) in own.into_iter().zip(others) {
@@ -135,7 +138,7 @@ fn start_alike(one: &Waiting<'_>, other: &FlowFile, span: Span, reading: &mut Re
             one.name, one.after.value
         );
         let help = "write the same start and start_interval in both";
-        reading.problem(one.group.start.span().unwrap_or(span), message, help);
+        reading.problem(span, message, help);
     }
     alike
 }

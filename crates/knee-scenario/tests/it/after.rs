@@ -99,7 +99,10 @@ fn what_cannot_wait_is_refused() {
         ),
         (
             vec![flow("a", &format!("{after}\ncount = 3"), &mix("")), fetches.clone()],
-            ["\"a\" has 3 flows, and \"fetches\", for which they wait, 1", "write count = 1"],
+            [
+                "the count of \"a\" is 3, and that of \"fetches\", for which it waits, 1",
+                "write count = 1",
+            ],
         ),
         (
             vec![flow("a", after, &mix(ARRIVALS)), fetches.clone()],
@@ -113,10 +116,23 @@ fn what_cannot_wait_is_refused() {
             vec![flow("a", &format!("{after}\nstart = \"1 s\""), &mix("")), fetches.clone()],
             ["\"a\" does not start with \"fetches\"", "write the same start"],
         ),
+        (
+            vec![
+                flow("a", after, &mix("")),
+                flow("fetches", "count = 2\nstart = \"1 s\"", &mix(ARRIVALS)),
+            ],
+            ["the count of \"a\" is 1, and that of \"fetches\"", "write count = 2"],
+        ),
     ] {
         let error = complaint(&flows);
         assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+        // Also where what is meant has its default.
+        assert!(!error.contains("case.toml:1:1"), "{error}");
     }
+    // A mistake elsewhere is not reported again.
+    let wrong = fetches.replace("reno", "renoo");
+    let errors = read(&[flow("a", after, &mix("")), wrong]).err().unwrap();
+    assert_eq!(errors.problems.len(), 1, "{errors}");
     let error = complaint(&[flow("a", "", &mix(""))]);
     assert!(error.contains("the mix has no arrival times"), "{error}");
 }
