@@ -24,7 +24,7 @@ pub enum Arrivals {
     /// At these times after the start.
     Recorded(Arc<Recorded>),
     /// With those of this mix, which its ground reports ([`Application::on_arrival`]). Each is sent
-    /// once the other's transfer of the same number is done.
+    /// once the transfer of the same number for which it waits is done.
     After(Arc<Mix>),
 }
 

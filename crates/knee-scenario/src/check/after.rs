@@ -7,6 +7,7 @@ use crate::source::Reading;
 use crate::tree::Span;
 use knee_registry::did_you_mean;
 use knee_workload::{Arrivals, Workload};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A group that waits for another.
@@ -16,72 +17,88 @@ struct Waiting<'f> {
     group: &'f FlowFile,
 }
 
-/// Resolves the names of the flows for which others wait, and gives mixes their arrivals.
+/// Resolves the names of the flows for which others wait, and gives mixes their arrivals. A file may
+/// have many thousand groups in one chain: all of it takes time in proportion.
 pub(super) fn check(groups: &List<FlowFile>, flows: &mut [Flow], reading: &mut Reading<'_>) {
-    let groups: Vec<&FlowFile> = groups.0.iter().filter_map(Optional::get).collect();
-    let waiting = groups.iter().filter_map(|group| {
-        let (name, after) = group.name.get().zip(group.after.at())?;
-        Some(Waiting { name, after, group })
-    });
+    let groups = groups.0.iter().filter_map(Optional::get);
+    let groups: Vec<(&str, &FlowFile)> =
+        groups.filter_map(|group| Some((group.name.get()?.as_str(), group))).collect();
+    let waiting = groups
+        .iter()
+        .filter_map(|&(name, group)| Some(Waiting { name, after: group.after.at()?, group }));
     let waiting: Vec<Waiting<'_>> = waiting.collect();
-    let before = reading.problem_count();
-    let names: Vec<&str> =
-        groups.iter().filter_map(|group| group.name.get()).map(String::as_str).collect();
-    for Waiting { after: At { value, span }, .. } in &waiting {
-        if !names.contains(&value.as_str()) {
-            let message = format!("there is no flow \"{value}\" to wait for");
-            reading.problem(*span, message, did_you_mean(value, names.iter().copied()));
-        }
-    }
-    refuse_cycles(&waiting, reading);
-    if reading.problem_count() > before {
+    if waiting.is_empty() {
         return;
     }
-    // A flow's arrivals are known once those of the flow before it are.
-    let mut left: Vec<&Waiting<'_>> = waiting.iter().collect();
-    while !left.is_empty() {
-        let is_ready = |one: &Waiting<'_>| !left.iter().any(|other| *other.name == one.after.value);
-        let (ready, rest): (Vec<&Waiting<'_>>, Vec<&Waiting<'_>>) =
-            left.iter().partition(|one| is_ready(one));
-        // Two flows of one name, which are refused already, can hide a circle.
-        if ready.is_empty() {
-            return;
+    let before = reading.problem_count();
+    let by_name: BTreeMap<&str, &FlowFile> = groups.iter().copied().collect();
+    for Waiting { after: At { value, span }, .. } in &waiting {
+        if !by_name.contains_key(value.as_str()) {
+            let names = groups.iter().map(|(name, _)| *name);
+            let message = format!("there is no flow \"{value}\" to wait for");
+            reading.problem(*span, message, did_you_mean(value, names));
         }
-        for one in ready {
-            let other = groups.iter().find(|group| group.name.get() == Some(&one.after.value));
-            other.into_iter().for_each(|other| join(one, other, flows, reading));
-        }
-        left = rest;
     }
-}
-
-/// Reports each circle of flows that wait for one another once, at its first flow.
-fn refuse_cycles(waiting: &[Waiting<'_>], reading: &mut Reading<'_>) {
-    let mut told: Vec<&str> = Vec::new();
-    for first in waiting {
-        let next = |one: &&Waiting<'_>| waiting.iter().find(|other| other.name == one.after.value);
-        let chain = std::iter::successors(Some(first), next).take(waiting.len());
-        let chain: Vec<&Waiting<'_>> = chain.collect();
-        let Some(end) = chain.iter().position(|one| one.after.value == first.name) else {
-            continue;
-        };
-        if told.contains(&first.name) {
-            continue;
-        }
-        told.extend(chain[..=end].iter().map(|one| one.name));
-        let others = chain[..=end].iter().map(|one| format!("\"{}\"", one.after.value));
+    let places: BTreeMap<&str, usize> =
+        waiting.iter().enumerate().map(|(at, one)| (one.name, at)).collect();
+    let next = waiting.iter().map(|one| places.get(one.after.value.as_str()).copied());
+    let (order, circles) = in_order(&next.collect::<Vec<Option<usize>>>());
+    for circle in circles {
+        let first = &waiting[circle[0]];
+        let others = circle.iter().map(|at| format!("\"{}\"", waiting[*at].after.value));
         let others: Vec<String> = others.collect();
         let message =
             format!("the flow \"{}\" waits for {}", first.name, others.join(", which waits for "));
         reading.problem(first.after.span, message, "remove after from one of them");
     }
+    if reading.problem_count() > before {
+        return;
+    }
+    let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, flow) in flows.iter().enumerate() {
+        members.entry(flow.name.clone()).or_default().push(index);
+    }
+    for one in order.into_iter().map(|at| &waiting[at]) {
+        let other = by_name.get(one.after.value.as_str());
+        other.into_iter().for_each(|other| join(one, other, &members, flows, reading));
+    }
 }
 
-/// Lets the flows of a group wait for those of another.
-fn join(one: &Waiting<'_>, other: &FlowFile, flows: &mut [Flow], reading: &mut Reading<'_>) {
-    let of = |name: &str| -> Vec<usize> {
-        (0..flows.len()).filter(|index| flows[*index].name == name).collect()
-    };
+/// Returns those that wait in an order in which each comes after the one for which it waits, and the
+/// circles of those that wait for one another, each from its first on. `next` is for which each
+/// waits, if that one waits as well.
+fn in_order(next: &[Option<usize>]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    // Where the walk began in which each was met.
+    let mut met: Vec<Option<usize>> = vec![None; next.len()];
+    let (mut order, mut circles) = (Vec::new(), Vec::new());
+    for first in 0..next.len() {
+        let (mut walk, mut at) = (Vec::new(), Some(first));
+        while let Some(one) = at.filter(|one| met[*one].is_none()) {
+            met[one] = Some(first);
+            walk.push(one);
+            at = next[one];
+        }
+        if let Some(again) = at.filter(|one| met[*one] == Some(first)) {
+            let from = walk.iter().position(|one| *one == again).unwrap_or(0);
+            let mut circle: Vec<usize> = walk[from..].to_vec();
+            let smallest = (0..circle.len()).min_by_key(|place| circle[*place]).unwrap_or(0);
+            circle.rotate_left(smallest);
+            circles.push(circle);
+        }
+        order.extend(walk.into_iter().rev());
+    }
+    (order, circles)
+}
+
+/// Lets the flows of a group wait for those of another. `members` are the flows of each group.
+fn join(
+    one: &Waiting<'_>,
+    other: &FlowFile,
+    members: &BTreeMap<String, Vec<usize>>,
+    flows: &mut [Flow],
+    reading: &mut Reading<'_>,
+) {
+    let of = |name: &str| members.get(name).cloned().unwrap_or_default();
     let (own, others) = (of(one.name), of(&one.after.value));
     // A group with another mistake has no flows, which is no second one.
     if own.is_empty() || others.is_empty() {
@@ -112,7 +129,11 @@ fn join(one: &Waiting<'_>, other: &FlowFile, flows: &mut [Flow], reading: &mut R
         flows[index].after = Some(after);
         let (start, workload) = (flows[after].start, flows[after].workload.clone());
         if let (Workload::Mix(mix), Workload::Mix(first)) = (&mut flows[index].workload, workload) {
-            mix.arrivals = Arrivals::After(Arc::new(first));
+            // Those of the first in the chain, so that mixes are not nested as deep as it is long.
+            mix.arrivals = match first.arrivals {
+                Arrivals::After(first) => Arrivals::After(first),
+                _ => Arrivals::After(Arc::new(first)),
+            };
             if !start_alike(one, other, span, reading) {
                 return;
             }

@@ -72,6 +72,27 @@ fn circles_are_named() {
     // A chain that leads to a circle is in none.
     let error = complaint(&[after("x", "a"), after("a", "b"), after("b", "a")]);
     assert!(!error.contains("the flow \"x\""), "{error}");
+    let error = complaint(&[after("x", "b"), after("a", "b"), after("b", "a")]);
+    assert!(error.contains("the flow \"a\" waits for \"b\", which waits for \"a\""), "{error}");
+    assert_eq!(error.matches("waits for \"b\"").count(), 1, "{error}");
+}
+
+/// However the groups are ordered, those of a chain have the arrivals of its first.
+#[test]
+fn a_chain_has_the_arrivals_of_its_first_mix() {
+    let after = |name: &str, other: &str| flow(name, &format!("after = \"{other}\""), &mix(""));
+    let first = flow("first", "", &mix(ARRIVALS));
+    let flows = [after("last", "middle"), first, after("middle", "first")];
+    let scenario = read(&flows).unwrap();
+    let mixes = scenario.flows.iter().map(|flow| match &flow.workload {
+        Workload::Mix(mix) => mix,
+        other => panic!("{other:?} is no mix"),
+    });
+    let [last, first, middle] = mixes.collect::<Vec<_>>()[..] else { panic!("three flows") };
+    let waits = Arrivals::After(Arc::new(first.clone()));
+    assert_eq!((&last.arrivals, &middle.arrivals), (&waits, &waits));
+    let after: Vec<Option<usize>> = scenario.flows.iter().map(|flow| flow.after).collect();
+    assert_eq!(after, [Some(2), None, Some(1)]);
 }
 
 /// Flows of one name hide a circle: each is followed to the first of that name, which is in none.
