@@ -96,9 +96,9 @@ pub(crate) fn is_half_and_half(scenario: &Scenario) -> bool {
 }
 
 /// Says why mixes under several controllers over one path raise no question: they have no process in
-/// common.
+/// common. One that waits for another can have none.
 pub(crate) fn lacks_process(scenario: &Scenario) -> Option<String> {
-    let first = scenario.flows.iter().filter(|flow| flow.index == 0);
+    let first = scenario.flows.iter().filter(|flow| flow.index == 0 && flow.after.is_none());
     let mixes = first.filter(|flow| matches!(flow.workload, Workload::Mix(_)));
     let mixes: Vec<&Flow> = mixes.filter(|flow| flow.multipath.is_none()).collect();
     let rival = |one: &Flow| {

@@ -464,6 +464,13 @@ fn mixes_without_a_process_in_common_are_told() {
                 control; write process = \"main\" in both.";
     assert!(plain.starts_with(told), "{printed}");
     assert!(!folder.path().join("out/answers.json").exists());
+    // The arrivals of one that waits are the other's: it can have no process.
+    let (before, control) = text.split_once("name = \"control\"").unwrap();
+    let waits = control.replace("arrival_interval = \"200 ms\", ", "");
+    let waits = format!("{before}name = \"control\"\nafter = \"test\"{waits}");
+    std::fs::write(folder.path().join("waits.toml"), &waits).unwrap();
+    let printed = expect(folder.path(), "run waits.toml --out waits", 0);
+    assert!(!printed.contains("No answer"), "{printed}");
 }
 
 /// What two halves of one run show is said wherever they stand side by side.
