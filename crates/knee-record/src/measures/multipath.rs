@@ -44,6 +44,20 @@ impl Flows<'_, '_> {
         &self,
         bound: impl Fn(u64, f64, &[&PathRate]) -> f64,
     ) -> Result<f64, NotMeasurable> {
+        self.over_files(bound, "a path without rate and delay", |record, bound| {
+            let time = record.completion_ns;
+            time.map_or(f64::INFINITY, |time| time as f64 / 1e9) / bound
+        })
+    }
+
+    /// Mean over the flows of `value`, which gets a flow and what `bound` gives for its file and paths,
+    /// seconds. A bound of zero is due to `cause`.
+    fn over_files(
+        &self,
+        bound: impl Fn(u64, f64, &[&PathRate]) -> f64,
+        cause: &str,
+        value: impl Fn(&FlowRecord, f64) -> f64,
+    ) -> Result<f64, NotMeasurable> {
         // Fails for the same reasons as the completion time.
         self.completion_time()?;
         let mut sum = 0.0;
@@ -53,10 +67,9 @@ impl Flows<'_, '_> {
             let paths = Flows::one(self.run, flow).path_rates()?;
             let bound = bound(record.start_ns, bytes, &paths);
             if bound <= LEAST_BOUND_S {
-                return because(format!("{} has a path without rate and delay", self.target));
+                return because(format!("{} has {cause}", self.target));
             }
-            let time = record.completion_ns;
-            sum += time.map_or(f64::INFINITY, |time| time as f64 / 1e9) / bound;
+            sum += value(record, bound);
         }
         Ok(sum / self.members.len() as f64)
     }
@@ -156,20 +169,7 @@ impl Flows<'_, '_> {
 
     /// T' of [`Flows::tail_delay`], seconds; mean over the flows.
     pub(crate) fn ideal_time(&self) -> Result<f64, NotMeasurable> {
-        // Fails for the same reasons as the completion time.
-        self.completion_time()?;
-        let mut sum = 0.0;
-        for flow in self.on_several_paths()? {
-            let record = flow.record;
-            let bytes = record.size_bytes as f64 * record.header_overhead.max(1.0);
-            let paths = Flows::one(self.run, flow).path_rates()?;
-            let ideal = ideal_time(record.start_ns, bytes, &paths);
-            if ideal <= LEAST_BOUND_S {
-                return because(format!("{} has a path without a rate", self.target));
-            }
-            sum += ideal;
-        }
-        Ok(sum / self.members.len() as f64)
+        self.over_files(ideal_time, "a path without a rate", |_, ideal| ideal)
     }
 
     fn on_several_paths(&self) -> Result<&[&FlowView<'_>], NotMeasurable> {
