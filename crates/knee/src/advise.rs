@@ -132,7 +132,8 @@ fn document(advised: &[Advised], left: usize) -> Document {
          the spread over the others. Misfit: about 0.5 is what chance alone leaves; above 1.5 \
          there is no advice. Speed: bytes over the time that they took, geometric mean. \
          Retransmitted: as observed, and as expected by the ratio of the two in the simulator. Rule \
-         of thumb: by the size alone, without a simulation. This tells you which experiment to run first; only the experiment decides (knee steer).",
+         of thumb: by the size alone, without a simulation. This tells you which experiment to run \
+         first; only the experiment decides (knee steer).",
     );
     match left {
         0 => document,
