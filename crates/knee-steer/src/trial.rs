@@ -225,7 +225,8 @@ impl Trial {
         self.settings.planned * self.settings.groups.max(1)
     }
 
-    /// Returns the same for the triples so far, by their own variation.
+    /// Returns the same as [`smallest_planned`](Trial::smallest_planned) for the triples so far, by
+    /// their own variation.
     pub fn smallest_so_far(&self) -> Option<f64> {
         let deviation = mean_and_deviation(&self.bets).1;
         let count = self.bets.len();
