@@ -63,7 +63,12 @@ impl Chart {
             })
             .collect();
         let [left, top, right, bottom] = self.frame;
-        let range = range(self.extent(&lines, view), &self.levels(of), self.y.from_zero);
+        // Named levels are drawn however far they are from the curves.
+        let seen = self.extent(&lines, view).map(|ends| {
+            let named = self.levels(of, |level| level.named).into_iter();
+            named.fold(ends, |(low, high), value| (low.min(value), high.max(value)))
+        });
+        let range = range(seen, &self.levels(of, |_| true), self.y.from_zero);
         let frame = Frame { left, top, right, bottom, view, range };
         let mut svg = String::new();
         let part = |svg: &mut String, class: &str, body: String| {
@@ -93,9 +98,9 @@ impl Chart {
         svg
     }
 
-    /// Returns the values of the levels, in the axis' unit.
-    fn levels(&self, of: &dyn Columns) -> Vec<f64> {
-        let level = self.references.iter().filter(|reference| !reference.upright);
+    /// Returns the values of the levels chosen, in the axis' unit.
+    fn levels(&self, of: &dyn Columns, chosen: impl Fn(&Reference) -> bool) -> Vec<f64> {
+        let level = self.references.iter().filter(|one| !one.upright && chosen(one));
         let known = level.filter_map(|level| level.value(of.picked()));
         known.map(|value| value / self.y.divisor).collect()
     }

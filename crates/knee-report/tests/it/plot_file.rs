@@ -123,6 +123,28 @@ fn a_mark_lies_where_the_labels_say() {
     assert!(matches!(error, Err(PlotError::Outside(..))), "{error:?}");
 }
 
+/// A mark far from the curves is on the axis, in figures whose axis begins at zero or elsewhere.
+#[test]
+fn a_mark_far_away_is_drawn() {
+    let records = dumbbell(Dumbbell::default());
+    for (figure, text) in [
+        (Figure::Throughput, "far=900 Mbit/s"),
+        (Figure::Delay, "far=9 s"),
+        (Figure::MinRtt, "far=1 us"),
+    ] {
+        let marks = [Mark::parse(text, figure).unwrap()];
+        let file = plot_svg(&records, &Plot { marks: &marks, ..plot(figure) }).unwrap();
+        let number =
+            |text: &str, end: char| -> f64 { text.split_once(end).unwrap().0.parse().unwrap() };
+        let frame = file.split_once("<svg class=\"inside\" ").unwrap().1;
+        let side = |name: &str| number(frame.split_once(name).unwrap().1, '"');
+        let (top, height) = (side(" y=\""), side(" height=\""));
+        let before = file.split_once(">far, ").unwrap().0;
+        let level = number(before.rsplit_once("class=\"reference\" d=\"M54 ").unwrap().1, 'H');
+        assert!((top..=top + height).contains(&level), "{}: {level}", figure.name());
+    }
+}
+
 #[test]
 fn what_is_no_mark_is_told() {
     let told = |text, figure| Mark::parse(text, figure).unwrap_err().to_string();
