@@ -1,6 +1,7 @@
 //! A figure of a run as a separate file, for papers: the drawing of the run's page in a palette for
 //! print.
 
+use crate::applications::shortened;
 use crate::chart::{Chart, Kind, Reference};
 use crate::charts::charts;
 use crate::finish::finish;
@@ -53,6 +54,8 @@ const FIGURES: [(Figure, &str, &str, &str); 13] = [
         "When each path of a flow has delivered its part, and the tail delay",
     ),
 ];
+/// Longest name of a mark, characters: with a value it takes half the width of a figure.
+const NAME_MAX: usize = 28;
 /// Names of the figures that are not charts.
 const SIZE_TIME: &str = "size_time";
 const FINISH: &str = "finish";
@@ -169,6 +172,7 @@ impl Mark {
         match read.map_err(|error| MarkError::Value(name.to_string(), error))? {
             0 => Err(MarkError::Zero(name.to_string())),
             read => {
+                let name = shortened(name, NAME_MAX);
                 let label = format!("{name}, {}{value}", if is_instant { "at " } else { "" });
                 Ok(Mark { label, value: read as f64, is_instant })
             }

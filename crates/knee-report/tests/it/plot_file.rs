@@ -118,6 +118,10 @@ fn a_mark_lies_where_the_labels_say() {
     let upright = at(&labels("\"middle\"", "x=\""), 7.5);
     assert!(file.contains(&format!("class=\"reference\" d=\"M{upright:.0} ")), "{upright}");
     assert!(file.contains(">half, 5 Mbit/s<") && file.contains(">joins, at 7.5 s<"));
+    let long =
+        [Mark::parse(&format!("{}=5 Mbit/s", "long ".repeat(20)), Figure::Throughput).unwrap()];
+    let cut = plot_svg(&records, &Plot { marks: &long, ..plot(Figure::Throughput) }).unwrap();
+    assert!(cut.contains(">long long long long long lo…, 5 Mbit/s<"));
     let outside = [Mark::parse("end@21 s", Figure::Throughput).unwrap()];
     let error = plot_svg(&records, &Plot { marks: &outside, ..plot(Figure::Throughput) });
     assert!(matches!(error, Err(PlotError::Outside(..))), "{error:?}");
