@@ -40,7 +40,13 @@ pub fn probing_svg(picture: &ProbingPicture, pixels: f64) -> String {
     let mut drawing =
         Drawing::new(HEIGHT, "shares and bandwidth estimates of flows that probe in turn");
     let flows = picture.paths.first().map_or(0, |path| path.start.len());
-    let title = format!("{flows} flows probe in turn with a gain of {}", picture.gain);
+    let shown = picture.paths.len();
+    let of = if shown < picture.starts {
+        format!(": {shown} of {} starts", picture.starts)
+    } else {
+        String::new()
+    };
+    let title = format!("{flows} flows probe in turn with a gain of {}{of}", picture.gain);
     drawing.words("title", "start", (4.0, 18.0), title);
     plane(&mut drawing, picture);
     rounds(&mut drawing, picture);
@@ -60,7 +66,8 @@ fn plane(drawing: &mut Drawing, picture: &ProbingPicture) {
     drawing.axis(&x, top, bottom, "first flow, part of the link");
     let at = |pair: &[f64]| (x.at(pair[0]), y.at(pair[1]));
     drawing.line("edge", &[at(&[0.0, 1.0]), at(&[1.0, 0.0])]);
-    for path in picture.paths.iter().filter(|path| path.start.len() > 1) {
+    let paths = || picture.paths.iter().filter(|path| path.start.len() > 1);
+    for path in paths() {
         for (class, pairs) in [("k0", &path.shares), ("k1", &path.estimates)] {
             for (number, pair) in pairs.iter().enumerate() {
                 let (across, up) = at(pair);
@@ -68,19 +75,16 @@ fn plane(drawing: &mut Drawing, picture: &ProbingPicture) {
                 drawing.dot(class, across, up, title);
             }
         }
+    }
+    // Above the paths from other starts, which may lead over them.
+    for path in paths() {
         let (across, up) = at(&path.start);
         let title = format!("start: {:.4}, {:.4}", path.start[0], path.start[1]);
         drawing.dot("k2", across, up, title);
     }
-    let shown = picture.paths.len();
-    let of = if shown < picture.starts {
-        format!(", {shown} of {}", picture.starts)
-    } else {
-        String::new()
-    };
-    let words = ["share during a probe", "estimate after it"].map(String::from);
-    let words = words.into_iter().chain([format!("start{of}")]);
-    for (number, words) in words.enumerate() {
+    for (number, words) in
+        ["share during a probe", "estimate after it", "start"].into_iter().enumerate()
+    {
         let across = left + [0.0, 142.0, 256.0][number];
         drawing.dot(format!("k{number}"), across + 4.0, 46.0, String::new());
         drawing.words("quiet", "start", (across + 12.0, 50.0), words);

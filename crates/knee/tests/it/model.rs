@@ -61,6 +61,8 @@ fn the_picture_has_the_format_of_its_ending() {
     assert!(printed.contains("picture  model.svg"), "{printed}");
     let svg = fs::read_to_string(at.join("model.svg")).expect("it was written");
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    // Starts are above all paths.
+    assert!(svg.rfind("<title>probe ") < svg.find("<title>start: "));
     let said = complaint(at, "model", 2);
     assert!(said.contains("model.svg exists") && said.contains("--force"), "{said}");
     if cfg!(feature = "png") {
