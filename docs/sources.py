@@ -154,7 +154,7 @@ PAGES = [
             Item(
                 "Figure 8: the network of the tests",
                 "Senders and receivers on both sides of one bottleneck: the files of "
-                "[`studies/improved-bbr`](../../studies/improved-bbr).",
+                "[`studies/improved-bbr`](../../studies/improved-bbr/study.toml).",
             ),
             Item(
                 "Figure 9: two flows",
@@ -347,7 +347,7 @@ PAGES = [
             Item(
                 "Figure 4: the network of the tests",
                 "Two hosts joined by two or three interfaces: the files of "
-                "[`studies/synchronous-completion`](../../studies/synchronous-completion).",
+                "[`studies/synchronous-completion`](../../studies/synchronous-completion/study.toml).",
             ),
             Item(
                 "Figure 5: files over two interfaces",
