@@ -45,11 +45,9 @@ impl<'f, 'a> Group<'f, 'a> {
     }
 }
 
-/// Draws the flows over several paths one below the other, in the order of the scenario; `None` if
-/// no path delivered anything.
-pub(crate) fn finish(run: &RunView<'_>) -> Option<Drawing> {
-    let several = run.flows.iter().filter(|flow| !flow.paths.is_empty());
-    let groups: Vec<Group<'_, '_>> = several.map(|flow| Group::of(run, flow)).collect();
+/// Draws flows over several paths one below the other; `None` if no path delivered anything.
+pub(crate) fn finish<'a>(run: &RunView<'a>, flows: &[&FlowView<'a>]) -> Option<Drawing> {
+    let groups: Vec<Group<'_, '_>> = flows.iter().map(|flow| Group::of(run, flow)).collect();
     let times = groups.iter().flat_map(|group| group.paths.iter().flatten().chain(&group.done));
     let last = times.copied().reduce(f64::max)?;
     let bottom = groups.iter().map(Group::height).sum::<f64>() + 4.0;

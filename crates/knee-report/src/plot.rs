@@ -245,11 +245,7 @@ pub enum PlotError {
 pub fn plot_svg(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
     match plot.figure {
         Figure::SizeTime => return size_time(records, plot),
-        Figure::Finish => {
-            let drawing = finish(&RunView::new(records, Time::ZERO));
-            let nothing = || PlotError::Nothing("finish", "no flow over several paths".to_string());
-            return Ok(drawing.ok_or_else(nothing)?.file(plot.width));
-        }
+        Figure::Finish => return finish_times(records, plot),
         _ => {}
     }
     let mut shown = shown(records, DETAIL);
@@ -311,6 +307,18 @@ fn size_time(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
     let drawing = all.get(at).and_then(|shown| shown.drawing.as_ref());
     let nothing = || PlotError::Nothing("size-time", "no transfers of a mix".to_string());
     Ok(drawing.ok_or_else(nothing)?.file(plot.width))
+}
+
+/// Draws when the paths of a flow finish, by its name; `None` for all flows over several paths.
+fn finish_times(records: &Records, plot: &Plot<'_>) -> Result<String, PlotError> {
+    let run = RunView::new(records, Time::ZERO);
+    let mut flows: Vec<_> = run.flows.iter().filter(|flow| !flow.paths.is_empty()).collect();
+    if let Some(flow) = plot.flow {
+        let labels: Vec<String> = flows.iter().map(|flow| flow.record.label()).collect();
+        flows = vec![flows[place(&labels, |own| own, flow, "flow over several paths")?]];
+    }
+    let nothing = || PlotError::Nothing("finish", "no flow over several paths".to_string());
+    Ok(finish(&run, &flows).ok_or_else(nothing)?.file(plot.width))
 }
 
 fn place<T>(

@@ -251,6 +251,10 @@ fn each_path_has_a_bar_until_it_is_done() {
     let bits = 8.0 * 20e6 * records.flows[0].header_overhead.max(1.0);
     let ideal = 130.0 + 560.0 * (bits / 15e6) / 15.0;
     assert!(file.contains(&format!("<polyline class=\"edge\" points=\"{ideal:.1},")));
+    let of = |flow| plot_svg(&records, &Plot { flow: Some(flow), ..plot.clone() });
+    assert_eq!(of("file[0]").unwrap(), file);
+    let unknown = of("other").unwrap_err().to_string();
+    assert!(unknown.contains("other to draw: it has file[0]"), "{unknown}");
     let single = Records { paths: Vec::new(), path_samples: Default::default(), ..records };
     let refused = plot_svg(&single, &plot).unwrap_err().to_string();
     assert!(refused.contains("no flow over several paths"), "{refused}");
