@@ -22,6 +22,8 @@ const ROW: f64 = 20.0;
 const LETTERS_MAX: usize = 44;
 /// Space of a mark on the horizontal and the vertical axis.
 const MARK: (f64, f64) = (84.0, 34.0);
+/// Height of the name of a level.
+const NAME: f64 = 14.0;
 /// Height of the mark for a drop.
 const DROP: f64 = 9.0;
 
@@ -107,6 +109,8 @@ impl Chart {
 
     fn reference_lines(&self, of: &dyn Columns, frame: &Frame) -> String {
         let mut upright = 0.0;
+        let named = self.levels(of, |level| level.named).into_iter();
+        let named: Vec<f64> = named.map(|value| frame.y(value)).collect();
         let line = |reference: &Reference| {
             let value = reference.value(of.picked())?;
             let [left, top, right, bottom] =
@@ -118,7 +122,10 @@ impl Chart {
                 (format!("M{x} {top}V{bottom}"), (at, frame.top + ROW * upright))
             } else {
                 let at = frame.y(value / self.y.divisor);
-                (format!("M{left} {}H{right}", plain(tenths(at))), (frame.right, at))
+                // Another's name is where its own would be: it goes below the line.
+                let crowded = named.iter().any(|other| *other < at && at - other < NAME);
+                let y = if crowded { at + NAME + 4.0 } else { at };
+                (format!("M{left} {}H{right}", plain(tenths(at))), (frame.right, y))
             };
             let name =
                 if reference.named { beside(reference, place, frame) } else { String::new() };

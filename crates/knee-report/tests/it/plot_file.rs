@@ -127,6 +127,23 @@ fn a_mark_lies_where_the_labels_say() {
     assert!(matches!(error, Err(PlotError::Outside(..))), "{error:?}");
 }
 
+/// Of two marks that nearly coincide, the lower has its name below the line.
+#[test]
+fn names_of_close_marks_do_not_overlap() {
+    let records = dumbbell(Dumbbell::default());
+    let parse = |text| Mark::parse(text, Figure::Throughput).unwrap();
+    for marks in [["low=5 Mbit/s", "high=5.1 Mbit/s"], ["high=5.1 Mbit/s", "low=5 Mbit/s"]] {
+        let marks = marks.map(parse);
+        let file = plot_svg(&records, &Plot { marks: &marks, ..plot(Figure::Throughput) }).unwrap();
+        let foot = |name: &str| -> f64 {
+            let before = file.split_once(&format!(">{name}, ")).unwrap().0;
+            let place = before.rsplit_once(" y=\"").unwrap().1;
+            place.split_once('"').unwrap().0.parse().unwrap()
+        };
+        assert!(foot("low") - foot("high") > 12.0, "{} {}", foot("low"), foot("high"));
+    }
+}
+
 /// A mark far from the curves is on the axis, in figures whose axis begins at zero or elsewhere.
 #[test]
 fn a_mark_far_away_is_drawn() {
