@@ -6,7 +6,7 @@ use crate::out_file::OutFile;
 use crate::picture::Picture;
 use crate::print::Print;
 use knee_lab::{Converged, Probing, draw_starts};
-use knee_present::words::counted;
+use knee_present::words::{NONE, counted};
 use knee_present::{Cell, Document, Table, number, text};
 use knee_report::probing_svg;
 
@@ -58,7 +58,7 @@ fn table(ends: &[Converged]) -> Table {
         let start: Vec<String> = end.start.iter().map(|part| format!("{part:.4}")).collect();
         table.row([
             start.join(" ").into(),
-            end.rounds.map_or_else(|| "—".into(), |n| Cell::shown(n.to_string(), n as f64)),
+            end.rounds.map_or_else(|| NONE.into(), |rounds| Cell::count(rounds as u64)),
             share(end.shares[0]),
             share(end.shares[1]),
             share(end.estimates.iter().copied().fold(0.0, f64::max)),

@@ -51,6 +51,8 @@ fn the_rounds_are_those_of_the_start() {
     assert!(few.contains("Within 5 rounds no start is fair."), "{few}");
     let once = expect(folder.path(), "model --start 0.5556,0.5556 --tolerance 0.2 --force", 0);
     assert!(once.contains("It is fair after one round."), "{once}");
+    let line = "model --start 0.9,0.1 --rounds 5 --format json --force";
+    assert!(starts(&expect(folder.path(), line, 0))[0]["rounds_to_fairness"].is_null());
 }
 
 #[test]
