@@ -32,11 +32,11 @@ pub(super) fn check(groups: &List<FlowFile>, flows: &mut [Flow], reading: &mut R
     }
     let before = reading.problem_count();
     let by_name: BTreeMap<&str, &FlowFile> = groups.iter().copied().collect();
-    for Waiting { after: At { value, span }, .. } in &waiting {
+    for Waiting { name, after: At { value, span }, .. } in &waiting {
         if !by_name.contains_key(value.as_str()) {
-            let names = groups.iter().map(|(name, _)| *name);
+            let others = groups.iter().map(|(other, _)| *other).filter(|other| other != name);
             let message = format!("there is no flow \"{value}\" to wait for");
-            reading.problem(*span, message, did_you_mean(value, names));
+            reading.problem(*span, message, did_you_mean(value, others));
         }
     }
     let places: BTreeMap<&str, usize> =

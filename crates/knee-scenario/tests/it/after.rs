@@ -114,6 +114,11 @@ fn what_cannot_wait_is_refused() {
             vec![flow("a", "after = \"fetchs\"", &mix("")), fetches.clone()],
             ["there is no flow \"fetchs\" to wait for", "did you mean \"fetches\"?"],
         ),
+        // Not itself, although it is the only one.
+        (
+            vec![flow("a", "after = \"b\"", &mix(""))],
+            ["there is no flow \"b\" to wait for", "there is none"],
+        ),
         (
             vec![flow("a", after, "file = \"1 MB\""), fetches.clone()],
             ["a mix waits for a mix, and a file for a file", "or remove after"],
