@@ -281,7 +281,7 @@ fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) 
         done.iter().filter(|done| done.ground.name() == name).collect()
     };
     let runs = on_ground(SIMULATOR);
-    let claims = evaluate(named, what.scope, &runs);
+    let mut claims = evaluate(named, what.scope, &runs);
     let mut told = claims.clone();
     let others = study.claims.iter().filter(|claim| !what.scope.includes(study, claim));
     told.extend(others.map(ClaimOutcome::from_record));
@@ -292,6 +292,8 @@ fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) 
         (ground.name().to_string(), record)
     });
     let mut grounds: BTreeMap<String, GroundRecord> = beside.collect();
+    begin_sentences(study, &mut claims);
+    grounds.values_mut().for_each(|record| begin_sentences(study, &mut record.claims));
     StudyRecord {
         name: named.name.clone(),
         title: study.name.clone(),
@@ -304,6 +306,24 @@ fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) 
         grounds,
         claims,
         command: format!("knee reproduce{} {}", what.options(), named.word),
+    }
+}
+
+/// Gives a claim that continues the sentence of an earlier one, `... five flows`, that sentence,
+/// where the claims shown before it are of another.
+fn begin_sentences(study: &Study, claims: &mut [ClaimOutcome]) {
+    let continues = |says: &str| says.starts_with("...");
+    let mut shown: Option<&Claim> = None;
+    for outcome in claims {
+        let same = |claim: &Claim| (&claim.id, &claim.says) == (&outcome.id, &outcome.says);
+        let until = study.claims.iter().position(same).map_or(0, |place| place + 1);
+        let first = study.claims[..until].iter().rfind(|claim| !continues(&claim.says));
+        if let Some(first) = first.filter(|first| shown != Some(*first))
+            && continues(&outcome.says)
+        {
+            outcome.says = format!("{} {}", first.says, outcome.says);
+        }
+        shown = first;
     }
 }
 

@@ -328,6 +328,25 @@ fn by_default_the_claims_that_the_conclusion_cites_are_run() {
     assert_eq!(recorded.matches("measured = ").count(), 3, "{recorded}");
 }
 
+/// A claim that continues the sentence of one that is not shown is told whole; beside it, it is not.
+#[test]
+fn a_claim_is_told_with_the_beginning_of_its_sentence() {
+    let further = "\n[[claim]]\nid = \"S5\"\nsays = \"... and the other as much\"\nmeasure = \
+                   \"model.share_high\"\nof = \"probing\"\nequals = 0.5556\nwithin = 0.001\n";
+    let says = |cited: &str| {
+        let text = format!("conclusion = \"It holds: {cited}.\"\n{STUDY}{further}");
+        let folder = study(&text, SMALL);
+        let told = expect(folder.path(), "reproduce ./small-study --json --out out", 0);
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let claims = told["studies"][0]["claims"].as_array().unwrap().clone();
+        claims.iter().map(|claim| claim["says"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let (begins, continues) = ("the prober gets 5/9 of the link", "... and the other as much");
+    assert_eq!(says("{S5}"), [format!("{begins} {continues}")]);
+    assert_eq!(says("{S2} {S5}"), [begins, continues]);
+    assert_eq!(says("{S1} {S5}")[1], format!("{begins} {continues}"));
+}
+
 /// With shifted seeds outcomes are compared with those on record, values are not.
 #[test]
 fn a_shift_moves_all_seeds() {
