@@ -37,8 +37,8 @@ pub struct OfferedLoad {
     /// the link's rate; absent if the load is even.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest: Option<OfferedSpan>,
-    /// What requests ask for if each is answered by an idle link, bit/s; they
-    /// wait, so they do not overload it.
+    /// What requests ask for while they last, if each is answered by an idle
+    /// link, bit/s; they wait, so they do not overload it.
     pub requests_bps: f64,
 }
 
@@ -255,7 +255,7 @@ impl<'s> Demands<'s> {
         paths.iter().filter(passes).map(allows).sum::<f64>() / all
     }
 
-    /// Returns what a flow's requests ask for over an idle path, bit/s.
+    /// Returns what a flow's requests ask for over an idle path until their number ends, bit/s.
     fn requests_bps(&self, flow: &Flow, bursts: &Bursts) -> f64 {
         let whole = (Time::ZERO, self.scenario.duration);
         let answered = used(flow).map(|path| {
@@ -268,10 +268,8 @@ impl<'s> Demands<'s> {
             empty.as_secs_f64() + sent_s
         });
         let cycle_s = bursts.pause.as_secs_f64() + answered.fold(f64::INFINITY, f64::min);
-        let life_s = self.end(flow).saturating_sub(flow.start).as_secs_f64();
-        let most = bursts.count.map_or(f64::INFINITY, |count| count as f64);
-        let bits = 8.0 * bursts.size_bytes as f64 * (life_s / cycle_s).min(most);
-        if life_s > 0.0 && bits.is_finite() { bits / life_s } else { 0.0 }
+        let bps = 8.0 * bursts.size_bytes as f64 / cycle_s;
+        if self.end(flow) > flow.start && bps.is_finite() { bps } else { 0.0 }
     }
 }
 

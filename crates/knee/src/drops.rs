@@ -61,7 +61,7 @@ fn said(run: &RunDrops) -> String {
     let were = if all == 1 { "packet was" } else { "packets were" };
     let part = match first.packets == all {
         true => String::new(),
-        false => format!("{} of them ", count(first.packets)),
+        false => format!(", {} of them", count(first.packets)),
     };
     let (link, reason) = (&first.link, listed_or(&first.reasons));
     let flows = match &first.flows[..] {
@@ -69,7 +69,7 @@ fn said(run: &RunDrops) -> String {
         [flow] => format!(", {} of {flow}", kind(first)),
         flows => format!(", {} of {}", kind(first), named(flows)),
     };
-    format!("{before}{} {were} dropped, {part}by {link} ({reason}){flows}.", count(all))
+    format!("{before}{} {were} dropped{part} by {link} ({reason}){flows}.", count(all))
 }
 
 /// One row for each link, flow and reason.

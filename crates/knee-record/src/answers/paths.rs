@@ -352,11 +352,14 @@ impl PathsAnswer {
     /// Returns the beginning of the sentence: the values of both sides.
     fn start(&self, question: &PathsQuestion) -> String {
         let best = &self.alone[self.best_alone];
+        let (all, verb, value) =
+            (self.all().0, question.verb, self.together.value_words(self.unit));
+        let never = |outcome: &PathsOutcome| outcome.values.iter().all(Option::is_none);
+        if never(&self.together) && self.alone.iter().all(never) {
+            return format!("{all} together, and each path alone, {verb} {value}");
+        }
         format!(
-            "{} together {} {}, compared with {} over {} alone",
-            self.all().0,
-            question.verb,
-            self.together.value_words(self.unit),
+            "{all} together {verb} {value}, compared with {} over {} alone",
             best.value_words(self.unit),
             best.paths.join(", "),
         )

@@ -107,9 +107,8 @@ fn a_run_that_is_too_short_for_either_side_tells_nothing() {
     let mut short = with(Vec::new());
     short.flows[0].size_bytes = 10_000_000;
     let answer = compare(&workload("{ file = \"10 MB\" }"), &short, [&short, &short]);
-    let words = "Both together finish in longer than the run (10 of 10 seeds), compared with \
-                 longer than the run (10 of 10 seeds) over left alone: the run is too short to \
-                 tell.";
+    let words = "Both together, and each path alone, finish in longer than the run (10 of 10 \
+                 seeds): the run is too short to tell.";
     assert_eq!(answer.sentence, words);
     assert_eq!(answer.effect, Judgement::TooShort);
     let none = with(transfers(None, None));

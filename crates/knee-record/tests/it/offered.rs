@@ -63,7 +63,7 @@ fn a_link_is_overloaded_above_95_per_cent() {
 }
 
 /// What sends as fast as the path allows has no offered load; requests have a rate over the idle
-/// path, 25 kB in each 200 ms + 20 ms + 20 ms, but do not overload it.
+/// path, 25 kB in each 200 ms + 20 ms + 20 ms, however many there are, but do not overload it.
 #[test]
 fn only_arrivals_overload() {
     let video = flow("video", "", "\"dash\"");
@@ -75,7 +75,7 @@ fn only_arrivals_overload() {
     assert_eq!((load.whole.offered_bps, load.is_overloaded()), (0.0, false));
     assert_eq!(load.in_words(), "requests for up to 16.7 Mbit/s on mile");
     let count = "{ bursts = { size = \"25 kB\", pause = \"200 ms\", count = 3 } }";
-    close(only(&scenario(TEN, &flow("few", "", count), &[])).requests_bps, 600_000.0 / 60.0);
+    close(only(&scenario(TEN, &flow("few", "", count), &[])).requests_bps, 200_000.0 / 0.24);
 }
 
 /// 10 Mbit/s, but 2 Mbit/s from 40 s on: 3 Mbit/s are 41 % of it on average and 150 % at the end.

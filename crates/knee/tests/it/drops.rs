@@ -233,6 +233,21 @@ fn without_drops_it_says_so() {
     }
 }
 
+/// The sentence says how many were dropped where most were, unless that is where all were.
+#[test]
+fn the_sentence_names_the_part_of_the_link_with_most_drops() {
+    let folder = folder_with("many.toml", MANY);
+    let at = folder.path();
+    expect(at, "run many.toml --out many --packet-log --no-alternatives", 0);
+    let text = expect(at, "drops many", 0).replace('\n', " ");
+    assert!(text.contains(" packets were dropped, ") && text.contains(" of them by "), "{text}");
+    let folder = folder_with("a.toml", &SMALL.replace("loss = \"0.1 %\"", ""));
+    let at = folder.path();
+    expect(at, "run a.toml --out a --no-alternatives", 0);
+    let text = expect(at, "drops a", 0).replace('\n', " ");
+    assert!(text.contains(" packets were dropped by "), "{text}");
+}
+
 /// Repeats: one row for each run.
 #[test]
 fn repeats_are_listed_run_by_run() {
