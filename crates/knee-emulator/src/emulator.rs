@@ -102,6 +102,8 @@ pub struct Emulator<'a> {
     devices: Vec<Tun>,
     outputs: Vec<Output>,
     links: Vec<Link<IpPacket>>,
+    /// The links just before each link, which it may ask to pause.
+    before: Vec<Vec<usize>>,
     /// When each link is next due.
     next: Vec<Time>,
     arena: Arena,
@@ -130,6 +132,7 @@ impl<'a> Emulator<'a> {
         let links: Vec<Link<IpPacket>> = links.collect();
         Emulator {
             clock,
+            before: plan.routes.before(links.len()),
             routes: plan.routes,
             sample_interval: plan.sample_interval,
             duration: plan.duration,
@@ -238,13 +241,27 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Discards what the link dropped, and asks when it is next due.
+    /// Discards what the link dropped, passes on what it asks of those before it, and asks when it
+    /// is next due.
     #[inline]
     fn settle(&mut self, link: usize) {
+        if self.links[link].has_news() {
+            self.collect_news(link);
+        }
+        self.next[link] = self.links[link].next_time();
+    }
+
+    fn collect_news(&mut self, link: usize) {
         while let Some((_, _, packet)) = self.links[link].take_dropped() {
             self.arena.release(packet.template.chunk, 1);
         }
-        self.next[link] = self.links[link].next_time();
+        while let Some((at, pause)) = self.links[link].take_request() {
+            for place in 0..self.before[link].len() {
+                let before = self.before[link][place];
+                self.links[before].pause(at, pause);
+                self.settle(before);
+            }
+        }
     }
 
     fn write(&mut self, device: usize, packet: IpPacket) -> io::Result<()> {

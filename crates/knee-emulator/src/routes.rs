@@ -25,4 +25,17 @@ impl Routes {
         self.steps.extend(links.iter().map(|link| Step::Link(*link)));
         self.steps.push(Step::Device(device));
     }
+
+    /// Returns the links just before each of so many links on some route.
+    pub(crate) fn before(&self, links: usize) -> Vec<Vec<usize>> {
+        let mut before = vec![Vec::new(); links];
+        for pair in self.steps.windows(2) {
+            if let [Step::Link(first), Step::Link(link)] = *pair
+                && !before[link].contains(&first)
+            {
+                before[link].push(first);
+            }
+        }
+        before
+    }
 }

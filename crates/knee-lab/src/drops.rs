@@ -251,7 +251,7 @@ fn logged(directory: &Path, run: &SavedRun) -> Result<Vec<DropLine>, Error> {
 
 /// The scenario's flow of a row.
 fn of(flows: &BTreeMap<u32, usize>, row: &Row<'_>) -> Result<usize, &'static str> {
-    flows.get(&row.flow).copied().ok_or("a flow is not in the head")
+    row.flow.and_then(|flow| flows.get(&flow)).copied().ok_or("a flow is not in the head")
 }
 
 const QUEUE_FULL: &str = "queue full";

@@ -47,15 +47,17 @@ pub(crate) enum Line<'t> {
 pub(crate) struct Row<'t> {
     pub at_ns: u64,
     pub event: &'t str,
-    pub flow: u32,
+    /// The flow; `None` for what is no event of a flow.
+    pub flow: Option<u32>,
     pub cells: Vec<&'t str>,
 }
 
 impl<'t> Row<'t> {
     fn of(text: &'t str) -> Option<Row<'t>> {
         let cells: Vec<&str> = text.split(',').collect();
-        let (at_ns, event, flow) = (cells.first()?.parse().ok()?, *cells.get(1)?, cells.get(3)?);
-        (cells.len() == DETAIL + 1).then_some(Row { at_ns, event, flow: flow.parse().ok()?, cells })
+        let (at_ns, event, flow) = (cells.first()?.parse().ok()?, *cells.get(1)?, *cells.get(3)?);
+        let flow = if flow.is_empty() { None } else { Some(flow.parse().ok()?) };
+        (cells.len() == DETAIL + 1).then_some(Row { at_ns, event, flow, cells })
     }
 
     /// The number in a cell.

@@ -86,7 +86,8 @@ fn connections(directory: &Path, index: usize) -> Result<BTreeMap<u32, Connectio
                 }
             }
             Line::Row(row) => {
-                if let Some(connection) = connections.get_mut(&row.flow) {
+                let connection = row.flow.and_then(|flow| connections.get_mut(&flow));
+                if let Some(connection) = connection {
                     connection.take(&row).ok_or("a number is missing")?;
                 }
             }

@@ -1,6 +1,7 @@
 //! Asserts, once, that a configuration meets its requirements.
 
-use crate::config::{Config, Device, Loss, RateModel, Steps};
+use crate::aqm::Aqm;
+use crate::config::{Buffer, Config, Device, Loss, RateModel, Steps};
 use crate::server::period;
 use knee_units::Time;
 
@@ -32,6 +33,19 @@ pub(crate) fn assert_possible(config: &Config) {
         assert!((0.0..=1.0).contains(&breaker.loss), "a loss is within 0 and 1");
         assert!(breaker.intervals > 0, "a breaker trips by an interval at least");
         assert!(breaker.reset_after != Some(Time::ZERO), "a tripped breaker stays so for a time");
+    }
+    if let Some(pause) = &config.pause {
+        assert!(pause.until < pause.at, "a pause ends below where it begins");
+        assert!(config.buffer != Buffer::Unlimited, "a queue that fills has a limit");
+        assert!(config.aqm == Aqm::DropTail, "a queue that asks for a pause drops nothing early");
+    }
+    if config.pausable {
+        let drop_tail = config.aqm == Aqm::DropTail;
+        assert!(drop_tail || config.aqm.decides_on_leaving(), "a paused queue holds its packets");
+        assert!(config.device.is_none(), "a paused link has no device queue");
+    }
+    if config.pausable || config.pause.is_some() {
+        assert!(config.rate != RateModel::Unlimited, "a link that pauses has a rate");
     }
     let (Some(Device::Bytes(limit)) | Some(Device::Packets(limit))) = config.device else { return };
     assert!(limit > 0, "a device holds something");

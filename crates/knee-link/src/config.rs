@@ -35,6 +35,13 @@ pub struct Config {
     /// What arrives at the far end is Not-ECT, whatever it was when it entered and
     /// whatever the AQM made of it.
     pub ecn_bleached: bool,
+    /// Asks the links before it to pause when the queue fills; only with a rate, a limited
+    /// drop-tail queue and no device.
+    pub pause: Option<Pause>,
+    /// Whether a link behind it may [pause](crate::Link::pause) it; only with a rate, a queue that is
+    /// drop-tail or decides on leaving, and no device. Then a packet counts as waiting
+    /// until its transmission begins.
+    pub pausable: bool,
 }
 
 impl Config {
@@ -53,6 +60,8 @@ impl Config {
             hold: Vec::new(),
             circuit_breaker: None,
             ecn_bleached: false,
+            pause: None,
+            pausable: false,
         }
     }
 }
@@ -207,6 +216,16 @@ pub struct Policer {
     pub rate: Rate,
     /// Size of the bucket in IP bytes; initially full.
     pub burst: u64,
+}
+
+/// Lengths of the queue at which a link asks those before it to pause, and to go on: IP bytes, or
+/// packets if its buffer is in packets. The packet in transmission does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// At this length or more they pause; above zero.
+    pub at: u64,
+    /// At this length or less they go on; below [`at`](Self::at).
+    pub until: u64,
 }
 
 /// Circuit breaker (RFC 8084) around the link. A meter at the entry counts the

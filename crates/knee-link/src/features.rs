@@ -6,6 +6,7 @@ use crate::config::{Buffer, Config, Device};
 use crate::delay::Propagation;
 use crate::gate::Gate;
 use crate::link::Core;
+use crate::pause::{Asking, Pauses};
 use crate::{DropReason, Packet};
 use knee_units::Time;
 use std::cmp::{Ordering, Reverse};
@@ -28,12 +29,17 @@ pub(crate) struct Features<P> {
     /// Number of packets that have entered `overtaking`, as tie-breaker.
     flown: u64,
     dropped: VecDeque<(Time, DropReason, P)>,
+    /// Asks the links before it to pause.
+    asking: Option<Asking>,
+    /// What the links behind it asked.
+    pauses: Pauses,
 }
 
 impl<P: Packet> Features<P> {
     pub fn new(config: &Config, gate: Gate) -> Features<P> {
         let entry_aqm = EntryAqm::new(&config.aqm, &config.rate, &gate.rng);
-        let discipline = Discipline::new(&config.aqm, &config.rate, &gate.rng);
+        let discipline = Discipline::new(config, &gate.rng);
+        let in_packets = matches!(config.buffer, Buffer::Packets(_));
         Features {
             gate,
             outages: Outages { spans: config.down.clone(), next: 0, until: Time::ZERO },
@@ -45,6 +51,8 @@ impl<P: Packet> Features<P> {
             overtaking: BinaryHeap::new(),
             flown: 0,
             dropped: VecDeque::new(),
+            asking: config.pause.map(|limits| Asking::new(limits, in_packets)),
+            pauses: Pauses::new(config),
         }
     }
 
@@ -137,7 +145,39 @@ impl<P: Packet> Features<P> {
         if self.next_dequeue <= now {
             self.dequeue(core);
         }
+        self.note_length(now);
         Ok(())
+    }
+
+    /// Asks the links before this one to pause, or to go on, if its queue calls for it.
+    fn note_length(&mut self, now: Time) {
+        if let (Some(asking), Some(held)) = (&mut self.asking, &self.discipline) {
+            asking.note(now, held.bytes(), held.packets());
+        }
+    }
+
+    /// See [`crate::Link::pause`].
+    pub fn pause(&mut self, core: &mut Core<P>, asked: Time, pause: bool) {
+        self.settle(core, asked);
+        let arrival = self.pauses.ask(asked, pause);
+        let holds = self.discipline.as_ref().is_some_and(|held| held.packets() > 0);
+        if !holds {
+            return;
+        }
+        let again = |ready| core.server.start(ready);
+        self.next_dequeue = match self.next_dequeue {
+            Time::MAX => again(arrival),
+            start => self.pauses.start(start, again),
+        };
+    }
+
+    #[inline]
+    pub fn has_request(&self) -> bool {
+        self.asking.as_ref().is_some_and(Asking::has_request)
+    }
+
+    pub fn take_request(&mut self) -> Option<(Time, bool)> {
+        self.asking.as_mut()?.take_request()
     }
 
     /// Moves the discipline's next packet to the wire.
@@ -150,18 +190,20 @@ impl<P: Packet> Features<P> {
         if let Some(held) = taken {
             // Ready since it entered: the wire lost no time, not even the
             // fraction of a nanosecond by which `now` is rounded.
-            self.transmit(core, held.entered, held.packet);
+            let ready = held.entered.max(self.pauses.resumed(now));
+            self.transmit(core, ready, held.packet);
         }
         // The remaining packets entered before `now` and may share its opportunity.
         let ready = now.saturating_sub(Time::from_nanos(1));
         self.next_dequeue = if empty { Time::MAX } else { self.handover(core, now, ready) };
+        self.note_length(now);
     }
 
     /// Returns when the discipline releases a packet that is ready at `ready`:
     /// when its transmission can begin, or the device accepts it.
     fn handover(&self, core: &mut Core<P>, now: Time, ready: Time) -> Time {
         match self.device {
-            None => core.server.start(ready),
+            None => self.pauses.start(core.server.start(ready), |ready| core.server.start(ready)),
             Some(device) => {
                 core.fifo.settle(now);
                 core.fifo.device_room(now, device)
@@ -239,6 +281,7 @@ impl<P: Packet> Features<P> {
             ledger.drop(DropReason::Down, packet);
         }
         self.next_dequeue = Time::MAX;
+        self.note_length(start);
         core.server.clear(start);
         core.cut_bytes += used.saturating_sub(core.used_bytes(start));
         self.entry_aqm.cut_off(start);

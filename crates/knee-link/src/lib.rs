@@ -1,5 +1,6 @@
 //! One direction of one hop as a state machine: circuit breaker, loss, policer,
-//! queue, rate and propagation delay, in this order.
+//! queue, rate and propagation delay, in this order. A link whose queue fills can
+//! ask its caller to [pause](Link::pause) those before it.
 //!
 //! Time is an argument, randomness is the link's own ChaCha8 stream, packets
 //! are any type that implements [`Packet`]: an event queue can drive it as well
@@ -20,6 +21,7 @@ mod fifo;
 mod gate;
 mod link;
 mod loss;
+mod pause;
 mod policer;
 mod read_loss;
 mod read_trace;
@@ -31,8 +33,8 @@ pub use aqm::{
 };
 pub use capacity::Capacity;
 pub use config::{
-    Buffer, CircuitBreaker, Config, Delay, Device, Jitter, Loss, Normal, Policer, RateModel, Steps,
-    Trace,
+    Buffer, CircuitBreaker, Config, Delay, Device, Jitter, Loss, Normal, Pause, Policer, RateModel,
+    Steps, Trace,
 };
 pub use knee_units::Ecn;
 pub use link::{Counters, DropReason, Link, QueueState};

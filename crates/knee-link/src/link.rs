@@ -131,7 +131,8 @@ pub struct QueueState {
     /// Packets waiting, the packet in transmission included.
     pub packets: u64,
     /// Time that a packet entering now would wait before its first byte is
-    /// sent; with FQ-CoDel, if it were served last. [`Time::MAX`] for ever.
+    /// sent; with FQ-CoDel, if it were served last; on a paused link, if the pause ended now.
+    /// [`Time::MAX`] for ever.
     pub delay: Time,
     /// IP bytes that left the queue since the start.
     pub departed_bytes: u64,
@@ -284,13 +285,39 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Whether [`take_dropped`](Link::take_dropped) would return a packet.
+    /// Whether [`take_dropped`](Link::take_dropped) or [`take_request`](Link::take_request) would
+    /// return something.
     #[inline]
-    pub fn has_dropped(&self) -> bool {
-        match &self.extras {
-            Extras::Features(features) => features.has_dropped(),
-            Extras::Ends(ends) => ends.features.has_dropped(),
-            _ => false,
+    pub fn has_news(&self) -> bool {
+        let features = match &self.extras {
+            Extras::Features(features) => features,
+            Extras::Ends(ends) => &ends.features,
+            _ => return false,
+        };
+        features.has_dropped() || features.has_request()
+    }
+
+    /// Returns what the link asks of those before it since its queue has filled or emptied: when, and
+    /// whether to pause (true) or to go on. Call this like [`take_dropped`](Link::take_dropped), and
+    /// pass it on with [`pause`](Link::pause).
+    #[inline]
+    pub fn take_request(&mut self) -> Option<(Time, bool)> {
+        match &mut self.extras {
+            Extras::Features(features) => features.take_request(),
+            Extras::Ends(ends) => ends.features.take_request(),
+            _ => None,
+        }
+    }
+
+    /// Lets the link pause or go on, as a link behind it asked now: once the request has taken the
+    /// link's propagation delay back, no transmission begins until the end of the pause has arrived
+    /// in the same way. One that could begin at just that moment still does. A link that is not
+    /// [`pausable`](Config::pausable) ignores it. [`next_time`](Link::next_time) may become earlier.
+    pub fn pause(&mut self, now: Time, pause: bool) {
+        match &mut self.extras {
+            Extras::Features(features) => features.pause(&mut self.core, now, pause),
+            Extras::Ends(ends) => ends.features.pause(&mut self.core, now, pause),
+            _ => {}
         }
     }
 
@@ -348,5 +375,6 @@ fn has_plain_queue(config: &Config) -> bool {
     let Delay { base, jitter } = &config.delay;
     let drop_tail = config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited;
     let always = config.down.is_empty() && config.hold.is_empty();
-    drop_tail && always && jitter.is_none() && base.0.len() == 1
+    let pauses = config.pausable || config.pause.is_some();
+    drop_tail && always && !pauses && jitter.is_none() && base.0.len() == 1
 }

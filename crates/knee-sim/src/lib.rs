@@ -11,6 +11,7 @@ mod departures;
 mod heap;
 mod link_state;
 mod log;
+mod news;
 mod packet;
 mod queue;
 mod recorder;

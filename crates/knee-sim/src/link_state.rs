@@ -30,6 +30,14 @@ impl LinkState {
         Ok(())
     }
 
+    /// Schedules its event, unless an earlier one is already queued.
+    pub fn arm(&mut self, queue: &mut EventQueue, link: usize) {
+        let next = self.link.next_time();
+        if next < self.armed.time {
+            self.armed = queue.push_soon(next, link);
+        }
+    }
+
     /// Offers packets of one size that enter one after another, as many of
     /// `count` as are certain to be accepted. Returns how many that is.
     #[inline(always)]

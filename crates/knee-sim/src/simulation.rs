@@ -10,7 +10,7 @@ use crate::queue::{self, Armed, EventQueue, SOURCES_MAX};
 use crate::recorder::{Recorder, Sums};
 use crate::topology::Topology;
 use crate::{Control, SimulationError};
-use knee_link::{DropReason, Link, Packet as _};
+use knee_link::{Link, Packet as _};
 use knee_record::ConnectionRecord;
 use knee_scenario::{Algorithms, Scenario, link_stream};
 use knee_transport::{Burst, Receiver, Segment, Sender, TimerKind, Transmit, Wait};
@@ -264,8 +264,8 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         if next < Time::MAX {
             *armed = self.queue.push_soon(next, link);
         }
-        if state.has_dropped() {
-            self.collect_dropped(link);
+        if state.has_news() {
+            self.collect_news(link);
         }
         if let Some(packet) = &packet {
             self.note(packet.flow, Event::Leave { link, packet });
@@ -317,36 +317,12 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let state = &mut self.links[link];
         match state.offer(&mut self.queue, self.now, link, packet) {
             Ok(()) => {
-                if state.link.has_dropped() {
-                    self.collect_dropped(link);
+                if state.link.has_news() {
+                    self.collect_news(link);
                 }
             }
             Err((reason, packet)) => self.refuse(link, &packet, reason),
         }
-    }
-
-    /// Accounts for a packet that a link did not accept.
-    #[cold]
-    fn refuse(&mut self, link: usize, packet: &Packet, reason: DropReason) {
-        self.discard(link, packet, reason);
-        self.collect_dropped(link);
-    }
-
-    /// Accounts for packets that the link dropped after they had entered.
-    #[cold]
-    fn collect_dropped(&mut self, link: usize) {
-        while let Some((_, reason, packet)) = self.links[link].link.take_dropped() {
-            self.discard(link, &packet, reason);
-        }
-    }
-
-    #[cold]
-    fn discard(&mut self, link: usize, packet: &Packet, reason: DropReason) {
-        self.note(packet.flow, Event::Drop { link, packet, reason });
-        if let Some(slot) = packet.extra() {
-            self.extras.take(slot);
-        }
-        self.leave_network(packet.flow as usize);
     }
 
     /// Records that a packet of a slot has left the network.
@@ -592,7 +568,7 @@ impl<'a, L: PacketLog> Simulation<'a, L> {
         let state = &mut self.links[link];
         match state.offer(&mut self.queue, self.now, link, packet) {
             Err((reason, packet)) => self.refuse(link, &packet, reason),
-            Ok(()) if state.link.has_dropped() => self.collect_dropped(link),
+            Ok(()) if state.link.has_news() => self.collect_news(link),
             Ok(()) => {}
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::packet::Routes;
 use knee_scenario::{Link, Reverse, Scenario};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Start of a path in the routes, for each direction.
@@ -17,22 +18,30 @@ pub struct Topology {
     pub links: Vec<Link>,
     pub routes: Routes,
     pub paths: Vec<PathRoute>,
+    /// The links just before each link on some path, which it may ask to pause.
+    pub before: Vec<Vec<usize>>,
 }
 
 impl Topology {
     pub fn new(scenario: &Scenario) -> Topology {
         let mut links = scenario.links.clone();
         let mut routes = Routes::default();
+        let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
         let paths = (0..scenario.paths.len())
             .map(|index| {
                 let reverse = reverse_links(scenario, index, &mut links);
+                for row in [&scenario.paths[index].forward, &reverse] {
+                    pairs.extend(row.windows(2).map(|pair| (pair[1], pair[0])));
+                }
                 PathRoute {
                     forward: routes.add(&scenario.paths[index].forward, true),
                     reverse: routes.add(&reverse, false),
                 }
             })
             .collect();
-        Topology { links, routes, paths }
+        let mut before = vec![Vec::new(); links.len()];
+        pairs.into_iter().for_each(|(link, first)| before[link].push(first));
+        Topology { links, routes, paths, before }
     }
 }
 

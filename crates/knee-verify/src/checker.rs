@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub struct Checker {
     pub(crate) head: Head,
     pub(crate) links: Vec<Link>,
+    /// The links before each link that asks them to pause.
+    before: Vec<Vec<usize>>,
     pub(crate) flows: BTreeMap<u64, Flow>,
     pub(crate) senders: BTreeMap<u64, Sender>,
     connections: BTreeMap<u64, Connection>,
@@ -28,12 +30,14 @@ pub struct Checker {
 
 impl Checker {
     pub fn new(mut head: Head) -> Checker {
+        let before = head.find_pausable();
         let links = head.links.iter().map(|link| Link::new(link.clone())).collect();
         let flows = std::mem::take(&mut head.flows);
         let connections = std::mem::take(&mut head.connections);
         let mut checker = Checker {
             head,
             links,
+            before,
             flows: BTreeMap::new(),
             senders: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -84,7 +88,7 @@ impl Checker {
         self.line = line;
         self.report.rows += 1;
         self.advance(row.time);
-        let number = row.event.flow();
+        let Some(number) = row.event.flow() else { return self.lead(&row.event) };
         if self.flows.contains_key(&number) || self.connections.contains_key(&number) {
             self.lead(&row.event)
         } else if self.last_number >= Some(number) {
@@ -101,6 +105,7 @@ impl Checker {
             Event::Enter { link, packet, bytes } => self.enter(*link, packet, *bytes),
             Event::Drop { link, packet, reason } => self.drop(*link, packet, *reason),
             Event::Leave { link, packet } => self.leave(*link, packet),
+            Event::Pause { link, pause } => self.pause(*link, *pause),
             Event::Receive { packet, old } => self.receive(packet, *old),
             Event::Discard { packet } => self.discard(packet),
             Event::Deliver { flow, first, segments, bytes } => {
@@ -167,6 +172,16 @@ impl Checker {
     pub(crate) fn touch(&mut self, number: u64) {
         if self.touched.last() != Some(&number) {
             self.touched.push(number);
+        }
+    }
+
+    /// Processes a request to pause or to go on, which takes the delay of each link before to reach
+    /// it.
+    fn pause(&mut self, link: usize, pause: bool) {
+        let line = self.line;
+        self.on_link(link, |link, time, findings| link.asks(line, time, pause, findings));
+        for first in self.before[link].clone() {
+            self.on_link(first, |link, time, _| link.is_asked(time, pause));
         }
     }
 

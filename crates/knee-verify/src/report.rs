@@ -110,6 +110,9 @@ pub enum Rule {
     /// A packet is dropped if loss model, policer, outage, buffer or AQM call for it, and only
     /// then.
     Drop,
+    /// A link asks those before it to pause when its queue reaches one length, and to go on when it
+    /// has fallen to the other, and only then; what is paused begins no transmission.
+    Pause,
     /// A packet is marked only if it is ECN-capable and the AQM had cause, and it keeps its mark;
     /// ACKs count the payload bytes that arrived marked, no more and no fewer.
     Mark,
@@ -164,6 +167,7 @@ impl Rule {
             Rule::Fifo => "fifo",
             Rule::Buffer => "buffer",
             Rule::Drop => "drop",
+            Rule::Pause => "pause",
             Rule::Mark => "mark",
             Rule::SendOrder => "send_order",
             Rule::SegmentLength => "segment_length",

@@ -31,6 +31,16 @@ impl<P: Packet> Waiting<P> {
         self.packets.push_back(held);
     }
 
+    /// Appends a packet, or returns it if there is no room.
+    pub fn accept(&mut self, held: Held<P>, buffer: Buffer) -> Result<(), P> {
+        let bytes = self.bytes + u64::from(held.packet.size());
+        if !is_within(buffer, bytes, self.packets() + 1) {
+            return Err(held.packet);
+        }
+        self.push(held);
+        Ok(())
+    }
+
     pub fn pop(&mut self) -> Option<Held<P>> {
         let held = self.packets.pop_front()?;
         self.bytes -= u64::from(held.packet.size());

@@ -16,11 +16,11 @@ mod threshold;
 
 pub(crate) use discipline::Ledger;
 pub use discipline::{CLASS_NAMES, ClassState};
-use discipline::{Held, Queue};
+use discipline::{Held, Queue, Waiting};
 pub use registry::{AqmEntry, Build, Marks, Place};
 
 use crate::Packet;
-use crate::config::{Buffer, RateModel};
+use crate::config::{Buffer, Config, RateModel};
 use knee_units::{Ecn, Time};
 use rand_chacha::ChaCha8Rng;
 
@@ -207,14 +207,19 @@ macro_rules! disciplines {
 
         /// A discipline that decides which packet leaves next.
         pub(crate) enum Discipline<P> {
+            /// Drop-tail on a link that pauses or is paused, whose departures are not known on entry.
+            DropTail(Waiting<P>),
             $($(#[$late_if])* $late($late_file::$queue<P>),)*
         }
 
         impl<P: Packet> Discipline<P> {
             /// Creates the discipline, or returns `None` if departures are known on entry.
-            pub fn new(aqm: &Aqm, rate: &RateModel, of_link: &ChaCha8Rng) -> Option<Discipline<P>> {
-                match aqm {
+            pub fn new(config: &Config, of_link: &ChaCha8Rng) -> Option<Discipline<P>> {
+                let rate = &config.rate;
+                let pauses = config.pausable || config.pause.is_some();
+                match &config.aqm {
                     _ if *rate == RateModel::Unlimited => None,
+                    Aqm::DropTail => pauses.then(|| Discipline::DropTail(Waiting::default())),
                     $($(#[$late_if])* Aqm::$late(settings) => Some(Discipline::$late(
                         Queue::<P>::new(settings, rate, || own_stream(of_link)),
                     )),)*
@@ -231,6 +236,7 @@ macro_rules! disciplines {
             ) -> Result<(), P> {
                 let held = Held { entered: ledger.now, packet };
                 match self {
+                    Discipline::DropTail(queue) => queue.accept(held, buffer),
                     $($(#[$late_if])* Discipline::$late(q) => q.enqueue(held, buffer, ledger),)*
                 }
             }
@@ -238,6 +244,7 @@ macro_rules! disciplines {
             /// See [`Queue::dequeue`].
             pub fn dequeue(&mut self, ledger: &mut Ledger<'_, P>) -> Option<Held<P>> {
                 match self {
+                    Discipline::DropTail(queue) => queue.pop(),
                     $($(#[$late_if])* Discipline::$late(queue) => queue.dequeue(ledger),)*
                 }
             }
@@ -245,18 +252,21 @@ macro_rules! disciplines {
             /// See [`Queue::remove`].
             pub fn remove(&mut self) -> Option<P> {
                 match self {
+                    Discipline::DropTail(queue) => queue.pop().map(|held| held.packet),
                     $($(#[$late_if])* Discipline::$late(queue) => queue.remove(),)*
                 }
             }
 
             pub fn bytes(&self) -> u64 {
                 match self {
+                    Discipline::DropTail(queue) => queue.bytes(),
                     $($(#[$late_if])* Discipline::$late(queue) => queue.bytes(),)*
                 }
             }
 
             pub fn packets(&self) -> u64 {
                 match self {
+                    Discipline::DropTail(queue) => queue.packets(),
                     $($(#[$late_if])* Discipline::$late(queue) => queue.packets(),)*
                 }
             }
@@ -264,6 +274,7 @@ macro_rules! disciplines {
             /// See [`Queue::classes`].
             pub fn classes(&self, now: Time) -> Vec<ClassState> {
                 match self {
+                    Discipline::DropTail(_) => Vec::new(),
                     $($(#[$late_if])* Discipline::$late(queue) => queue.classes(now),)*
                 }
             }

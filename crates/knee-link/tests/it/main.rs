@@ -8,4 +8,5 @@ mod device;
 mod dualpi2;
 mod ends;
 mod links;
+mod pauses;
 mod properties;

@@ -178,6 +178,8 @@ fn any_config() -> impl Strategy<Value = Config> {
             hold,
             circuit_breaker: ends.0,
             ecn_bleached: ends.1,
+            pause: None,
+            pausable: false,
         },
     )
 }

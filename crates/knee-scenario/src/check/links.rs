@@ -3,7 +3,7 @@
 use super::inputs::Inputs;
 use super::loss::{loss, probability};
 use super::paths::Way;
-use super::{breaker, check_name, in_range, queue};
+use super::{breaker, check_name, in_range, pause, queue};
 use crate::file::{
     AmountFile, AmountStepFile, DelayFile, DistributionWord, DownFile, HoldFile, JitterFile,
     LinkFile, OffsetFile, OffsetWord, PolicerFile, RateFile,
@@ -53,6 +53,7 @@ pub(super) fn check(
         let place = queue::Place { name, over: &over, complete, rate: rate.as_ref(), mtu };
         let (buffer, aqm) = queue::check(&mut file.value, &place, reading);
         let device = queue::device(&file.value, &aqm, reading);
+        let pause = pause::check(&file.value, (buffer, &aqm), &place, reading);
         let file = &mut file.value;
         let config = Config {
             rate: rate.unwrap_or(RateModel::Unlimited),
@@ -66,6 +67,9 @@ pub(super) fn check(
             hold: hold(&file.hold, reading),
             circuit_breaker: breaker::check(&mut file.circuit_breaker, &over, reading),
             ecn_bleached: file.ecn_bleached.get().copied().unwrap_or(false),
+            pause,
+            // Known once all links are.
+            pausable: false,
         };
         checked.push(Link { name: name.value.clone(), config });
     }

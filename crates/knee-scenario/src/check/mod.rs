@@ -13,6 +13,7 @@ mod loss;
 mod measures;
 mod multipath;
 mod paths;
+mod pause;
 mod queue;
 mod study;
 mod transport;
@@ -25,7 +26,7 @@ pub(crate) use links::{RATE_MIN, nominal_rate};
 pub(crate) use study::study;
 
 use crate::file::{ScenarioFile, TransportFile};
-use crate::model::{Flow, Scenario};
+use crate::model::{Flow, Path, Scenario};
 use crate::read::{At, Named, Optional, Required, Value};
 use crate::source::{Reading, file_name};
 use crate::tree::{self, Kind, Node, Span};
@@ -73,10 +74,12 @@ pub(crate) fn scenario(
     let default = segment_bytes(&single);
     let largest = largest_segments(&flows, ways.len(), default);
     let segments = links::Segments { default, on_path: &largest };
-    let links = links::check(&mut file.link, seed, &ways, segments, &mut inputs, reading);
+    let mut links = links::check(&mut file.link, seed, &ways, segments, &mut inputs, reading);
     // After a problem, a link may lack what the file gives it.
     if reading.problem_count() == 0 {
         paths::check_times(&file.path, &ways, &links, reading);
+        let paths: Vec<&Path> = ways.iter().filter_map(|way| way.path.as_ref()).collect();
+        pause::check_before(&file.link, &paths, &mut links, reading);
     }
     let measured = windows::Measured { ways: &ways, links: &links };
     windows::in_packets(&mut file.flow, &mut flows, &measured, reading);

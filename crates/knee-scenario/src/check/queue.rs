@@ -66,6 +66,7 @@ fn refuse_queue(file: &LinkFile, reading: &mut Reading<'_>) {
         ("aqm", file.aqm.span()),
         ("device", file.device.span()),
         ("ecn", file.ecn.span()),
+        ("pause", file.pause.span()),
     ];
     for (key, span) in keys {
         if let Some(span) = span {

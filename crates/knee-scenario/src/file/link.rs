@@ -56,6 +56,20 @@ table! {
         /// outer header (before RFC 6040) or by a middlebox: what entered as ECT or
         /// CE, and what the AQM marked, leaves as Not-ECT. Default: false.
         ecn_bleached: Optional<bool>,
+        /// Back-pressure instead of drops (IEEE 802.3): when the queue reaches a part of
+        /// the buffer, the links before it pause, until it has fallen to another.
+        /// Default: none.
+        pause: Optional<PauseFile>,
+    }
+}
+
+table! {
+    /// Parts of the buffer at which a link asks those before it to pause, and to go on.
+    "a pause" PauseFile {
+        /// Links before it pause once the queue reaches this part of the buffer.
+        at: Required<Fraction>,
+        /// They go on once it has fallen to this part; below `at`.
+        until: Required<Fraction>,
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use flow::{FLOWS_MAX, FlowFile, PathName};
 pub(crate) use link::{
     AmountFile, AmountStepFile, CircuitBreakerFile, DelayFile, DelayStepFile, DistributionWord,
     DownFile, HoldFile, INTERVALS_MAX, JitterFile, LinkFile, LossFile, LossStepFile, LossTable,
-    OffsetFile, OffsetWord, PolicerFile, RateFile, RateStepFile, SteadyLossFile,
+    OffsetFile, OffsetWord, PauseFile, PolicerFile, RateFile, RateStepFile, SteadyLossFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};

@@ -4,6 +4,7 @@
 
 mod after;
 mod common;
+mod pauses;
 mod properties;
 mod reference;
 mod right;

@@ -1,7 +1,7 @@
 //! Tests valid scenarios against numbers calculated by hand.
 
 use crate::common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
-use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, RateModel, Steps};
+use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, Pause, RateModel, Steps};
 use knee_scenario::{
     Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Source,
     Starts, Statistic, Workload, load_study, parse, read_study, template,
@@ -146,7 +146,9 @@ fn claims_have_bounds_in_si_units() {
 #[test]
 fn every_key_arrives() {
     let scenario = read(FULL);
-    let [steps, trace, other, mark, air, dual] = &scenario.links[..] else { panic!("six links") };
+    let [steps, trace, other, mark, air, dual, host, port] = &scenario.links[..] else {
+        panic!("eight links")
+    };
     assert!(matches!(&steps.config.rate, RateModel::Steps(steps) if steps.0.len() == 2));
     assert_eq!(steps.config.delay.base.0[1], (Time::from_millis(1500), Time::from_millis(20)));
     let jitter = steps.config.delay.jitter.as_ref().unwrap();
@@ -186,6 +188,8 @@ fn every_key_arrives() {
     assert_eq!((&air.config.rate, air.config.buffer), (&RateModel::Unlimited, Buffer::Unlimited));
     let Aqm::DualPi2(pair) = &dual.config.aqm else { panic!("DualPI2") };
     assert_eq!((pair.step, pair.classic_share), (Time::from_millis(1), 0.1));
+    assert_eq!(port.config.pause, Some(Pause { at: 750, until: 500 }));
+    assert_eq!((host.config.pausable, port.config.pausable), (true, false));
 
     let many = &scenario.flows[2];
     assert_eq!(many.workload, Workload::File(1_500_000));

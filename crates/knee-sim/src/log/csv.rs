@@ -53,6 +53,10 @@ impl<W: Write> CsvLog<W> {
             Event::Drop { link, packet, reason } => {
                 on_link(out, (at, flow), "drop", link, packet, word(reason))
             }
+            Event::Pause { link, pause } => {
+                let event = if pause { "pause" } else { "resume" };
+                writeln!(out, "{at},{event},{link},,,,,,,,,,,,")
+            }
             Event::Receive { packet: p, old } => {
                 let detail = if old { "old" } else { "" };
                 writeln!(out, "{at},receive,,{flow},data,{},{},,,,,,,,{detail}", p.id, p.number)

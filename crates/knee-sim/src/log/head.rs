@@ -1,6 +1,6 @@
 //! Writes the log's description of links and flows, before their packets.
 
-use knee_link::{Buffer, CircuitBreaker, Config, Device, Loss, RateModel, Steps};
+use knee_link::{Buffer, CircuitBreaker, Config, Device, Loss, Pause, RateModel, Steps};
 use knee_transport::ReceiveWindow;
 use knee_units::{Rate, Time};
 use std::fmt::Write as _;
@@ -58,6 +58,9 @@ pub fn describe_link(
         if let Some(after) = reset_after {
             line += &format!(":{}", after.as_nanos());
         }
+    }
+    if let Some(Pause { at, until }) = config.pause {
+        line += &format!(",pause={at}:{until}");
     }
     if config.ecn_bleached {
         line += ",ecn_bleached=1";

@@ -67,6 +67,8 @@ pub enum Event<'a> {
     Enter { link: usize, packet: &'a Packet },
     /// A link dropped a packet.
     Drop { link: usize, packet: &'a Packet, reason: DropReason },
+    /// A link asked those before it to pause, or to go on; it is no event of a flow.
+    Pause { link: usize, pause: bool },
     /// A packet arrived at the far end of a link.
     Leave { link: usize, packet: &'a Packet },
     /// A segment reached its receiver, which discards it if it is `old`.

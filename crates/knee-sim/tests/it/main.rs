@@ -21,6 +21,7 @@ mod liveness;
 mod looking;
 mod marking;
 mod multipath;
+mod pauses;
 mod random;
 mod rates;
 mod recorded_links;

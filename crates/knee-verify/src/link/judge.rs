@@ -96,6 +96,7 @@ impl Link {
         let offer = self.offers.get_mut(name);
         (offer.may_mark, offer.must_mark) = (verdict.may_mark, verdict.must_mark);
         self.wait(name);
+        self.note_length(time, findings);
         self.promised = self.promised.max(self.service.work(time)) + work(bytes);
         if self.chooses() {
             self.make_room(name, fits, findings);
@@ -181,12 +182,14 @@ impl Link {
         self.offers.get_mut(name).serve(departure, self.earliest);
         self.transmitting = Some((name, departure));
         self.idle_since = departure;
+        self.note_length(begin, findings);
         true
     }
 
     /// Gives rate and device to a packet whose service begins. Returns its departure.
     fn occupy(&mut self, entered: u64, bytes: u64, begin: u64) -> u64 {
-        self.done = self.done.max(self.service.work(entered)) + work(bytes);
+        let ready = entered.max(self.pauses.resumed(begin));
+        self.done = self.done.max(self.service.work(ready)) + work(bytes);
         let departure = match &self.service {
             Service::Unlimited => begin,
             service => service.when(self.done).unwrap_or(u64::MAX),
@@ -352,6 +355,7 @@ impl Link {
             self.watch.on_waiting_lost();
         }
         (self.waiting_bytes, self.waiting_packets) = (0, 0);
+        self.note_length(from, findings);
         let offers = &self.offers;
         self.order.retain(|name| offers.get(*name).time >= from);
         self.done = self.done.min(self.service.work(from));

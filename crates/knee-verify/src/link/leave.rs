@@ -30,7 +30,11 @@ impl Link {
         }
         self.check_time(time, name, findings);
         if self.offers.get(name).waits() && self.next_begin().is_none() {
-            // It left a link that never serves again, which is reported as early.
+            // It left a link that never serves again, which is reported as early unless it is paused.
+            if self.pauses.end(time.max(1)).is_some() {
+                let text = "left although the link was paused".to_string();
+                findings.push(Finding::new(Rule::Pause, text));
+            }
             self.stop_waiting(name);
         }
         self.check_mark(name, ecn, findings);
@@ -223,6 +227,6 @@ impl Link {
 }
 
 /// Returns the value in force at `time`.
-fn at(steps: &[(u64, u64)], time: u64) -> u64 {
+pub(super) fn at(steps: &[(u64, u64)], time: u64) -> u64 {
     steps[steps.partition_point(|(from, _)| *from <= time) - 1].1
 }

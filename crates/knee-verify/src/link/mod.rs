@@ -12,6 +12,7 @@ mod gate;
 mod judge;
 mod lateness;
 mod leave;
+mod pause;
 mod service;
 
 pub use books::Finding;
@@ -24,6 +25,7 @@ use books::{Offer, Offers, Owner};
 use breaker::Breaker;
 use gate::Gate;
 use lateness::Lateness;
+use pause::{Asking, Pauses};
 use service::Service;
 use std::collections::VecDeque;
 
@@ -37,6 +39,8 @@ pub struct Link {
     breaker: Option<Breaker>,
     gate: Gate,
     watch: Watch,
+    asking: Option<Asking>,
+    pauses: Pauses,
     entered: u64,
     left: u64,
     dropped: u64,
@@ -91,6 +95,8 @@ impl Link {
             } else {
                 Watch::new(&head.aqm)
             },
+            asking: head.pause.map(|limits| Asking::new(limits, head.buffer)),
+            pauses: Pauses::default(),
             head,
             entered: 0,
             left: 0,
@@ -179,6 +185,12 @@ impl Link {
     pub fn finish(&mut self, time: u64, findings: &mut Vec<Finding>) {
         self.settle(time.saturating_add(1), None, findings);
         self.check_stuck(time, findings);
+        self.finish_asking(findings);
+    }
+
+    /// Returns whether a packet waits until its transmission begins, whatever was promised at entry.
+    fn holds(&self) -> bool {
+        self.watch.decides_late() || self.head.holds()
     }
 
     /// Returns whether the link itself chooses the next packet.
@@ -220,7 +232,7 @@ impl Link {
             self.check_late_drops(begin.min(time).min(outage), findings);
             // A packet whose service begins when an outage begins still departs, as at a trace's
             // opportunity, unless the queue decides late.
-            let goes = begin < outage || (begin == outage && !self.watch.decides_late());
+            let goes = begin < outage || (begin == outage && !self.holds());
             if goes && begin <= time && begin < u64::MAX {
                 if !self.serve(begin, findings) {
                     return false;
@@ -276,8 +288,11 @@ impl Link {
         if self.head.device.is_some() {
             return self.device_room().map(|room| room.max(entered));
         }
-        if self.watch.decides_late() {
-            let begin = self.service.begins(entered, self.done);
+        if self.holds() {
+            let mut begin = self.service.begins(entered, self.done);
+            while let Some(until) = begin.and_then(|begin| self.pauses.end(begin)) {
+                begin = (until < u64::MAX).then(|| self.service.begins(until, self.done)).flatten();
+            }
             return begin.map(|begin| begin.max(self.not_before));
         }
         Some(entered.max(self.service.when(self.done)?))

@@ -103,6 +103,11 @@ pub struct Link {
     pub breaker: Option<Breaker>,
     /// Nothing keeps its ECN codepoint.
     pub ecn_bleached: bool,
+    /// Lengths of the queue, in the unit of its buffer, at which it asks the links before it to
+    /// pause, and to go on.
+    pub pause: Option<(u64, u64)>,
+    /// Whether a link behind it may ask it.
+    pub pausable: bool,
 }
 
 impl Link {
@@ -126,7 +131,14 @@ impl Link {
             hold: spans("hold_ns", fields)?,
             breaker: breaker(fields)?,
             ecn_bleached: fields.flag("ecn_bleached")?,
+            pause: pause(fields)?,
+            pausable: false,
         })
+    }
+
+    /// Whether it begins a transmission only when it may, so that departures are not known at entry.
+    pub fn holds(&self) -> bool {
+        self.pausable || self.pause.is_some()
     }
 
     pub fn delay_min(&self) -> u64 {
@@ -253,6 +265,14 @@ fn breaker(fields: &Fields) -> Result<Option<Breaker>, String> {
     }))
 }
 
+fn pause(fields: &Fields) -> Result<Option<(u64, u64)>, String> {
+    let pairs = fields.pairs("pause", ':')?;
+    match pairs.first() {
+        Some((at, until)) if until >= at => Err("a pause ends above where it begins".to_string()),
+        first => Ok(first.copied()),
+    }
+}
+
 fn device(fields: &Fields) -> Result<Option<Buffer>, String> {
     let positive = |key| {
         let number = fields.optional(key)?;
@@ -359,6 +379,20 @@ pub struct Head {
 }
 
 impl Head {
+    /// Finds the links just before those that ask for pauses, which they may pause.
+    pub fn find_pausable(&mut self) -> Vec<Vec<usize>> {
+        let mut before = vec![Vec::new(); self.links.len()];
+        let rows = self.paths.iter().flat_map(|path| [&path.forward, &path.reverse]);
+        for pair in rows.flat_map(|row| row.windows(2)) {
+            let (first, link) = (pair[0], pair[1]);
+            if self.links[link].pause.is_some() && !before[link].contains(&first) {
+                before[link].push(first);
+                self.links[first].pausable = true;
+            }
+        }
+        before
+    }
+
     pub fn check_format(line: &str) -> Result<(), String> {
         if line == FORMAT {
             return Ok(());

@@ -119,6 +119,11 @@ pub enum Event {
         link: usize,
         packet: Seen,
     },
+    /// A link asks those before it to pause, or to go on.
+    Pause {
+        link: usize,
+        pause: bool,
+    },
     Receive {
         packet: Seen,
         /// Whether the receiver discards it.
@@ -162,9 +167,10 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the flow or connection concerned.
-    pub fn flow(&self) -> u64 {
-        match self {
+    /// Returns the flow or connection concerned, if any.
+    pub fn flow(&self) -> Option<u64> {
+        Some(match self {
+            Event::Pause { .. } => return None,
             Event::Send(send) => send.flow,
             Event::AckSend(ack) => ack.flow,
             Event::Enter { packet, .. }
@@ -178,7 +184,7 @@ impl Event {
             | Event::Complete { flow, .. }
             | Event::End { flow } => *flow,
             Event::DeliverData { connection, .. } => *connection,
-        }
+        })
     }
 }
 
@@ -233,6 +239,8 @@ impl Cells<'_> {
                 Event::Drop { link: self.link()?, packet: self.seen()?, reason: self.reason()? }
             }
             "leave" => Event::Leave { link: self.link()?, packet: self.seen()? },
+            "pause" => Event::Pause { link: self.link()?, pause: true },
+            "resume" => Event::Pause { link: self.link()?, pause: false },
             "receive" => Event::Receive { packet: self.seen()?, old: self.detail() == "old" },
             "discard" => Event::Discard { packet: self.seen()? },
             "deliver" => Event::Deliver {

@@ -9,6 +9,7 @@ mod links;
 mod malformed;
 mod mutations;
 mod pages;
+mod pauses;
 mod queues;
 mod senders;
 mod tidy;

@@ -23,6 +23,10 @@ aqm = "codel"
 
 [link.back]
 
+[link.d]
+rate = "5 Mbit/s"
+delay = "10 ms"
+
 [path.a]
 forward = ["a"]
 reverse_delay = "10 ms"
@@ -30,6 +34,10 @@ reverse_delay = "10 ms"
 [path.b]
 forward = ["b"]
 reverse = ["back"]
+
+[path.d]
+forward = ["b", "d"]
+reverse_delay = "10 ms"
 
 [[flow]]
 name = "flow"
@@ -81,7 +89,7 @@ const TRANSPORT: [(&str, &str, Verdict); 21] = [
 ];
 
 /// A value for each other key, by its name for `--set`.
-const OTHERS: [(&str, &str, Verdict); 28] = [
+const OTHERS: [(&str, &str, Verdict); 29] = [
     ("seed", "2", Carried),
     ("start_jitter", "500 ms", Carried),
     ("link.a.rate", "5 Mbit/s", Carried),
@@ -97,6 +105,7 @@ const OTHERS: [(&str, &str, Verdict); 28] = [
     ("link.b.device", "20 packets", Carried),
     ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Carried),
     ("link.a.ecn_bleached", "true", Carried),
+    ("link.d.pause", "{ at = \"80 %\", until = \"50 %\" }", Carried),
     ("path.a.forward", "[\"a\", \"b\"]", Carried),
     ("path.a.reverse_delay", "20 ms", Carried),
     ("path.b.reverse", "[\"a\"]", Carried),

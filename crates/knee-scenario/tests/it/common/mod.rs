@@ -83,6 +83,14 @@ delay = "1 ms"
 jitter = { distribution = "normal", mean = "3 ms", deviation = "500 us", reorder = true }
 aqm = { name = "dualpi2", target = "15 ms", update = "16 ms", rtt_max = "100 ms", coupling = 2, step = "1 ms", range = "400 us", classic_share = "10 %" }
 
+[link.host]
+rate = "1 Gbit/s"
+
+[link.port]
+rate = "100 Mbit/s"
+buffer = "1000 packets"
+pause = { at = "75 %", until = "50 %" }
+
 [path.one]
 forward = ["steps", "trace"]
 reverse_delay = "30 ms"
@@ -92,6 +100,10 @@ forward = ["other trace"]
 reverse = ["mark", "air", "dual"]
 absent = [{ from = "30 s" }, { from = "2 s", until = "5 s" }]
 tunnel = "home"
+
+[path.three]
+forward = ["host", "port"]
+reverse_delay = "1 ms"
 
 [[flow]]
 name = "many"
