@@ -374,7 +374,7 @@ PAGES = [
                 "6 to 10 times as much as CUBIC below 1 % of loss, over 20 and 100 times above",
                 "The share of the bytes sent that is retransmitted, over a path with a shallow buffer and "
                 "over three switches.",
-                "C1*",
+                "C1 C1[a-z]*",
                 [
                     Picture("bbr-quarter", "queue", "BBR in a buffer of a quarter of a BDP: the marks are drops."),
                     Picture("cubic-quarter", "queue", "CUBIC in the same buffer."),
@@ -390,6 +390,11 @@ PAGES = [
                 "Drops by link, and what no link accounts for. [`knee drops`](../command-line.md#knee-drops) "
                 "says which link dropped which flow's packets, why and when, as the author wishes of a switch.",
                 "C5*",
+            ),
+            Item(
+                "A switch with back-pressure",
+                "The first switch asks the host to [pause](../scenario.md#back-pressure) instead of dropping.",
+                "C10*",
             ),
             Item("With `fq` CUBIC's share falls, to nothing at times", "Pacing the same flow.", "C3*"),
             Item(
