@@ -509,6 +509,9 @@ pub struct Check {
     /// Scenario files, study.toml files, or folders with a study.toml
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
+    /// Set a key of the scenarios, as knee run does
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Override>,
 }
 
 const INIT: &str = "\

@@ -5,23 +5,28 @@ use crate::failure::{Ending, Failure};
 use crate::screen;
 use knee_lab::{Grounds, STUDY, ScenarioText, all_or_every_error, read_study};
 use knee_record::offered_load;
-use knee_scenario::{Errors, Scenario, Study};
+use knee_scenario::{Errors, Override, Scenario, Study};
 use std::path::{Path, PathBuf};
 
 /// Reports all errors in files, or summarises their contents.
 pub fn check(arguments: &Check) -> Result<Ending, Failure> {
-    let found = all_or_every_error(arguments.files.iter().map(|file| look(file)))?;
+    let study = arguments.files.iter().find(|file| study_folder(file).is_some());
+    if let Some(study) = study.filter(|_| !arguments.set.is_empty()) {
+        let what = format!("--set is for scenarios, and {} is a study", study.display());
+        return Err(Failure::Usage(what, "leave it out, or name a scenario of it".to_string()));
+    }
+    let found = all_or_every_error(arguments.files.iter().map(|file| look(file, &arguments.set)))?;
     screen::print(&found.concat())?;
     Ok(Ending::Done)
 }
 
-fn look(path: &Path) -> Result<String, Errors> {
+fn look(path: &Path, set: &[Override]) -> Result<String, Errors> {
     let name = path.display();
     if let Some(folder) = study_folder(path) {
         return read_study(&folder, &Grounds::built_in())
             .map(|study| format!("{name}: valid, {}\n", study_in(&study)));
     }
-    let scenario = ScenarioText::read(path)?.scenario(&[])?;
+    let scenario = ScenarioText::read(path)?.scenario(set)?;
     let told = scenario.files.iter().filter(|file| !file.read_as.is_empty());
     let read = told.map(|file| format!("  {}: {}\n", file.written, file.read_as));
     let (read, load) = (read.collect::<String>(), load(&scenario));

@@ -8,6 +8,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use knee_lab::directory::{COMPARISON, RANK, SWEEP};
 use knee_lab::{Saved, saved, with_rates};
+use knee_present::words::listed_or;
 use knee_record::{read_rank, read_run, read_sweep};
 use knee_report::{
     ComparedFigure, Figure, Mark, MarkError, Plot, PlotError, compared_svg, plot_svg,
@@ -33,9 +34,9 @@ pub struct Arguments {
     /// Directory of a run, of a ranking, of a comparison or of a sweep
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
-    /// What to draw
+    /// What to draw. Without it, lists what the directory has
     #[arg(long, value_name = "WHAT")]
-    what: What,
+    what: Option<What>,
     /// Flow whose controller is drawn, as the legend names it; of a sweep the group of
     /// flows. Default: the first; of a sweep all flows
     #[arg(long, value_name = "FLOW")]
@@ -126,19 +127,20 @@ impl ValueEnum for What {
 
 /// Draws one figure of a run, a ranking or a comparison into a file.
 pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
+    let Some(what) = arguments.what else { return Err(unnamed(&arguments.directory)?) };
     let format = match (arguments.format, &arguments.out) {
         (Some(format), _) => format,
         (None, Some(out)) => Picture::of_file(out)?,
         (None, None) => Picture::Svg,
     };
-    let by_what = || PathBuf::from(format!("{}.{}", arguments.what.name(), format.ending()));
+    let by_what = || PathBuf::from(format!("{}.{}", what.name(), format.ending()));
     let out = arguments.out.clone().unwrap_or_else(by_what);
-    if arguments.measure.is_some() && !matches!(arguments.what, What::Values) {
-        let what = format!("{} has no measure to choose", arguments.what.name());
+    if arguments.measure.is_some() && !matches!(what, What::Values) {
+        let what = format!("{} has no measure to choose", what.name());
         return Err(Failure::Usage(what, format!("leave out --measure, or write --what {VALUES}")));
     }
-    if !arguments.mark.is_empty() && !matches!(arguments.what, What::Run(_)) {
-        let what = format!("{} takes no marks", arguments.what.name());
+    if !arguments.mark.is_empty() && !matches!(what, What::Run(_)) {
+        let what = format!("{} takes no marks", what.name());
         return Err(Failure::Usage(
             what,
             "leave out --mark: it is for figures of runs".to_string(),
@@ -146,16 +148,37 @@ pub fn plot(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     let file = OutFile::new(&out, arguments.force)?;
     let holds = |name: &str| arguments.directory.join(name).is_file();
-    let svg = match arguments.what {
+    let svg = match what {
         What::Run(figure) => of_run(arguments, figure)?,
-        What::DelayThroughput if holds(COMPARISON) => of_comparison(arguments)?,
+        What::DelayThroughput if holds(COMPARISON) => of_comparison(arguments, what)?,
         What::DelayThroughput => of_ranking(arguments)?,
-        What::Against => of_comparison(arguments)?,
+        What::Against => of_comparison(arguments, what)?,
         What::Values => of_sweep(arguments)?,
     };
     file.write_bytes(&format.encode(svg)?)?;
     screen::print(&format!("picture  {}\n", out.display()))?;
     Ok(Ending::Done)
+}
+
+/// Says which figures the contents of a folder have.
+fn unnamed(directory: &Path) -> Result<Failure, Failure> {
+    let holds = |name: &str| directory.join(name).is_file();
+    let names = if holds(COMPARISON) {
+        vec![PLANE, AGAINST]
+    } else if holds(RANK) {
+        vec![PLANE]
+    } else if holds(SWEEP) {
+        vec![VALUES]
+    } else {
+        let run = read_run(directory).map_err(knee_lab::Error::from)?;
+        let records = with_rates(directory, run.records);
+        let plot = |figure| Plot { figure, flow: None, link: None, width: 720.0, marks: &[] };
+        let drawn = Figure::ALL.into_iter();
+        let drawn = drawn.filter(|figure| plot_svg(&records, &plot(*figure)).is_ok());
+        drawn.map(Figure::name).collect()
+    };
+    let what = format!("what of {} is to be drawn?", directory.display());
+    Ok(Failure::Usage(what, format!("write --what {}", listed_or(&names))))
 }
 
 fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
@@ -189,13 +212,13 @@ fn of_run(arguments: &Arguments, figure: Figure) -> Result<String, Failure> {
     })
 }
 
-fn of_comparison(arguments: &Arguments) -> Result<String, Failure> {
-    let Arguments { directory, what, width, .. } = arguments;
+fn of_comparison(arguments: &Arguments, what: What) -> Result<String, Failure> {
+    let Arguments { directory, width, .. } = arguments;
     if !directory.join(COMPARISON).is_file() {
         let instead = "throughput, or knee compare --out first";
         return Err(not_of(directory, "no comparison", what.name(), instead));
     }
-    all_of_them(arguments)?;
+    all_of_them(arguments, what)?;
     let figure = match what {
         What::Against => ComparedFigure::Against,
         _ => ComparedFigure::DelayThroughput,
@@ -211,11 +234,11 @@ fn of_comparison(arguments: &Arguments) -> Result<String, Failure> {
 }
 
 /// Rejects `--flow` and `--link` for a figure of all flows.
-fn all_of_them(arguments: &Arguments) -> Result<(), Failure> {
+fn all_of_them(arguments: &Arguments, what: What) -> Result<(), Failure> {
     if arguments.flow.is_none() && arguments.link.is_none() {
         return Ok(());
     }
-    let name = arguments.what.name();
+    let name = what.name();
     let what = format!("{name} shows all candidates, not one flow or link");
     Err(Failure::Usage(what, "remove --flow and --link".to_string()))
 }
@@ -225,7 +248,7 @@ fn of_ranking(arguments: &Arguments) -> Result<String, Failure> {
     if !directory.join(RANK).is_file() {
         return Err(not_of(directory, "no ranking", PLANE, "throughput, or knee rank first"));
     }
-    all_of_them(arguments)?;
+    all_of_them(arguments, What::DelayThroughput)?;
     let summary = read_rank(&directory.join(RANK)).map_err(knee_lab::Error::from)?;
     rank_plane_svg(&summary, f64::from(*width)).ok_or_else(|| {
         let what = format!("no candidate of {} was measured", directory.display());

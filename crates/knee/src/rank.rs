@@ -31,7 +31,13 @@ pub fn rank(arguments: &arguments::Rank) -> Result<Ending, Failure> {
     lab.claim(&directory, [&directory], arguments.output.force)?;
     tell(&rank);
     let ranked = watched(&lab, || lab.rank(&rank, &directory))?;
-    screen::say(&format!("{} runs in {:.1} s.", ranked.runs, ranked.wall_s));
+    let twice = match ranked.summary.runs_finished - ranked.runs {
+        0 => String::new(),
+        twice => {
+            format!(" {twice} of them count twice: beside itself, and beside the rival it is.")
+        }
+    };
+    screen::say(&format!("{} runs in {:.1} s.{twice}", ranked.runs, ranked.wall_s));
     print(arguments, &ranked, &directory)?;
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }

@@ -81,6 +81,25 @@ fn what_is_not_there_is_told() {
     assert!(told(&["run", "--what", "delay", "--mark", "end@11 s"]).contains("0 to 10 s"));
 }
 
+/// Without `--what` the figures of the folder are named, and only those: each can be drawn.
+#[test]
+fn without_a_name_the_figures_of_a_folder_are_listed() {
+    let directory = run();
+    let output = knee(directory.path(), &["plot", "run"]);
+    let told = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    let (_, names) = told.split_once("write --what ").unwrap_or_else(|| panic!("{told}"));
+    let names: Vec<&str> = names.trim().split(", ").flat_map(|name| name.split(" or ")).collect();
+    for absent in ["capacity", "finish", "size-time", "values", "delay-throughput"] {
+        assert!(!names.contains(&absent), "{names:?}");
+    }
+    assert!(names.len() >= 6 && names.contains(&"rtt-distribution"), "{names:?}");
+    for name in names {
+        let drawn = knee(directory.path(), &["plot", "run", "--what", name]);
+        assert!(drawn.status.success(), "{name}: {}", String::from_utf8_lossy(&drawn.stderr));
+    }
+}
+
 /// The figure of a ranking names every candidate, and exists only for rankings.
 #[test]
 fn the_plane_of_a_ranking_is_written() {
@@ -94,6 +113,8 @@ fn the_plane_of_a_ranking_is_written() {
     let svg = std::fs::read_to_string(directory.path().join("delay-throughput.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("width=\"500\""));
     assert!(svg.contains(">bbr</text>") && svg.contains(">reno</text>"), "{svg}");
+    let unnamed = String::from_utf8_lossy(&of(&["plot", "all"]).stderr).to_string();
+    assert!(unnamed.contains("write --what delay-throughput\n"), "{unnamed}");
     // No reference to colours of a page.
     assert!(!svg.contains("var(--"));
     for (folder, what, advice) in

@@ -47,6 +47,9 @@ fn a_row_for_each_run_whatever_the_jobs() {
     let (out, err) = texts(&crate::common::run(at, &format!("{line} --jobs 1 --out one")));
     assert!(err.contains("flow bbr is ranked; left out: cubic"), "{err}");
     assert!(out.contains("24 of 24"), "{out}");
+    // Two of the candidates are rivals, with two seeds.
+    let said = err.replace('\n', " ");
+    assert!(said.contains("20 runs in ") && said.contains(" 4 of them count twice"), "{err}");
     expect(at, &format!("{line} --jobs 3 --out three"), 0);
     for file in ["rank.json", "rank.parquet", "report.html"] {
         let bytes = |of: &str| fs::read(at.join(of).join(file)).unwrap();
