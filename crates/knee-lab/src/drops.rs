@@ -5,9 +5,9 @@
 //! reasons it can drop a packet.
 
 use crate::both;
-use crate::directory::repeat;
+use crate::directory::{PACKETS, repeat};
 use crate::error::Error;
-use crate::packet_log::{self, BYTES, DETAIL, KIND, LINK, Line, Row};
+use crate::packet_log::{self, BYTES, DETAIL, KIND, LINK, Line, PacketLogError, Row};
 use crate::page::{Saved, saved};
 use crate::text::ScenarioText;
 use knee_link::{Aqm, Buffer, Config, Loss, RateModel};
@@ -192,7 +192,9 @@ fn logged(directory: &Path, run: &SavedRun) -> Result<Vec<DropLine>, Error> {
     let mut flows: BTreeMap<u32, usize> = BTreeMap::new();
     let mut sent: BTreeMap<(usize, DropKind), u64> = BTreeMap::new();
     let mut lines: BTreeMap<(usize, usize, DropKind, &'static str), DropLine> = BTreeMap::new();
-    packet_log::each_line(directory, |line| {
+    // Packets that came to a link of the scenario: those that it dropped, and those that entered.
+    let mut came = 0_u64;
+    let last = packet_log::each_line(directory, |line| {
         match line {
             Line::Head(mut fields) => match fields.next() {
                 Some("link") => {
@@ -214,6 +216,7 @@ fn logged(directory: &Path, run: &SavedRun) -> Result<Vec<DropLine>, Error> {
                 _ => {}
             },
             Line::Row(row) => match row.event {
+                "enter" => came += is_of_scenario(&row, run),
                 "send" => *sent.entry((of(&flows, &row)?, DropKind::Data)).or_default() += 1,
                 "ack_send" => *sent.entry((of(&flows, &row)?, DropKind::Ack)).or_default() += 1,
                 "drop" => {
@@ -232,6 +235,7 @@ fn logged(directory: &Path, run: &SavedRun) -> Result<Vec<DropLine>, Error> {
                             reasons: vec![reason],
                             ..empty(name)
                         });
+                    came += is_of_scenario(&row, run);
                     let bytes = row.number(BYTES).ok_or("a size is missing")?;
                     let bytes = bytes.checked_add(line.bytes.unwrap_or(0));
                     line.bytes = Some(bytes.ok_or("a size is impossible")?);
@@ -242,11 +246,26 @@ fn logged(directory: &Path, run: &SavedRun) -> Result<Vec<DropLine>, Error> {
         }
         Ok(())
     })?;
+    let counted = run.summary.links.iter();
+    let counted = counted.map(|link| link.entered_packets + link.drops + link.losses).sum::<u64>();
+    if came != counted {
+        let path = directory.join(PACKETS);
+        let what = format!(
+            "the log is cut off, or of another run: {came} packets come to a link in it, and the \
+             links of the run counted {counted}"
+        );
+        return Err(PacketLogError { path, line: last, what }.into());
+    }
     let total = |flow, kind| sent.get(&(flow, kind)).copied().unwrap_or(0);
     let with_total = lines
         .into_iter()
         .map(|((_, flow, kind, _), line)| DropLine { of_packets: total(flow, kind), ..line });
     Ok(with_total.collect())
+}
+
+/// 1 for a link of the scenario; 0 for one that the ground added, which the run does not count.
+fn is_of_scenario(row: &Row<'_>, run: &SavedRun) -> u64 {
+    u64::from(row.number(LINK).is_some_and(|link| (link as usize) < run.summary.links.len()))
 }
 
 /// The scenario's flow of a row.

@@ -72,13 +72,14 @@ pub(crate) fn is_in(directory: &Path) -> bool {
 }
 
 /// Passes each line of a run's packet log to `take`, which says what is missing in it, if anything.
+/// Returns the number of lines.
 ///
 /// # Errors
 /// A log that cannot be read, and a [`PacketLogError`].
 pub(crate) fn each_line(
     directory: &Path,
     mut take: impl FnMut(Line<'_>) -> Result<(), &'static str>,
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
     let path = directory.join(PACKETS);
     let unreadable = |source| Error::Read { path: path.clone(), source };
     let damaged =
@@ -86,7 +87,9 @@ pub(crate) fn each_line(
     let file = open_inside(directory, Path::new(PACKETS)).map_err(unreadable)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut text = String::new();
-    for number in 1.. {
+    let mut number = 0;
+    loop {
+        number += 1;
         text.clear();
         let read = (&mut reader).take(LINE_BYTES_MAX).read_line(&mut text).map_err(unreadable)?;
         if read as u64 == LINE_BYTES_MAX {
@@ -98,7 +101,7 @@ pub(crate) fn each_line(
             return Err(damaged(1, &format!("it does not begin with {FORMAT}")).into());
         }
         if read == 0 {
-            break;
+            return Ok(number - 1);
         }
         if text.starts_with("time_ns") {
             continue;
@@ -111,5 +114,4 @@ pub(crate) fn each_line(
         };
         take(line).map_err(|what| damaged(number, what))?;
     }
-    Ok(())
 }

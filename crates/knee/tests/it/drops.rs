@@ -295,9 +295,23 @@ fn other_folders_and_damaged_logs_are_refused() {
     fs::write(&log, format!("{text}{row}\n{row}\n")).unwrap();
     let error = complaint(at, "drops a", 2);
     assert!(error.contains("a size is impossible"), "{error}");
+    // A log that ends with a whole line, but before the run does.
+    let half: String = text.split_inclusive('\n').take(text.lines().count() / 2).collect();
+    for cut in [&half, text.strip_suffix(&format!("{}\n", last_entry(&text))).unwrap_or(&half)] {
+        fs::write(&log, cut).unwrap();
+        let error = complaint(at, "drops a", 2).replace('\n', " ");
+        assert!(error.contains("the log is cut off, or of another run: "), "{error}");
+    }
     for other in [text.replacen("log/3", "log/9", 1), String::new()] {
         fs::write(&log, other).unwrap();
         let error = complaint(at, "drops a", 2);
         assert!(error.contains("line 1: it does not begin with # knee-packet-log/3"), "{error}");
     }
+}
+
+/// From the last packet that entered a link to the end.
+fn last_entry(log: &str) -> &str {
+    let at = log.rfind(",enter,").unwrap();
+    let begin = log[..at].rfind('\n').unwrap() + 1;
+    log[begin..].trim_end()
 }
