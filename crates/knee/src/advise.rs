@@ -4,7 +4,6 @@ use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::print::Print;
-use crate::screen;
 use knee_advise::Verdict;
 use knee_lab::command::quoted;
 use knee_lab::directory::{ADVISED_POLICY, REPORT};
@@ -22,6 +21,7 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
         lab.keep_apart(out, &arguments.paths)?;
     }
     let mut observed = Observed::assuming(arguments.in_use.clone());
+    let mut cautions: Vec<String> = Vec::new();
     for path in &arguments.paths {
         if !path.exists() {
             let what = format!("there is no {}", path.display());
@@ -34,7 +34,7 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
         observed.read(path)?;
         let shares = read_summary(path).is_ok_and(|summary| summary.is_half_and_half());
         if shares {
-            screen::say(&format!(
+            cautions.push(format!(
                 "In {} two controllers share a path, half and half: its records show who takes \
                  from whom. Which of the two is better, the answer of knee run says.",
                 path.display()
@@ -68,9 +68,10 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
         Ok(advised)
     })?;
     let left = all - advised.len();
-    let mut document = document(&advised, left);
+    let says: Vec<String> = advice_says(&advised).into_iter().chain(cautions).collect();
+    let mut document = document(&advised, &says, left);
     if let Some(out) = &arguments.out {
-        let has_policy = lab.keep_advice(&advised, &command(arguments), out)?;
+        let has_policy = lab.keep_advice(&advised, &says, &command(arguments), out)?;
         let page = format!("\nreport   {}\n", out.join(REPORT).display());
         document = document.words(page);
         if has_policy {
@@ -107,7 +108,7 @@ fn candidates(arguments: &arguments::Advise, in_use: &str) -> Candidates {
     Candidates(all.into_iter().filter(|name| name != in_use && by_default(name)).collect())
 }
 
-fn document(advised: &[Advised], left: usize) -> Document {
+fn document(advised: &[Advised], says: &[String], left: usize) -> Document {
     let mut table = Table::new([
         text("connections of"),
         text("objects"),
@@ -126,7 +127,7 @@ fn document(advised: &[Advised], left: usize) -> Document {
         }
     }
     let document = Document::default().table(table).words("\n");
-    let document = advice_says(advised).into_iter().fold(document, Document::said);
+    let document = says.iter().fold(document, Document::said);
     let document = document.words("\n").table(advised_paths(advised)).said(
         "Of the paths that explain the connections, the best one is shown; the interval includes \
          the spread over the others. Misfit: about 0.5 is what chance alone leaves; above 1.5 \

@@ -14,16 +14,17 @@ use std::{fs, io};
 /// Connections that are assumed to share a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObservedGroup {
-    /// What they have in common: the operator's group, the clients' prefix or the scenario's flow;
-    /// and the host's port.
+    /// What they have in common: the operator's group, the other end's prefix or the scenario's flow;
+    /// and the port of the service, which is the host's own unless the host opened them.
     pub name: String,
     /// The controller of most connections.
     pub in_use: String,
     /// The same as the kernel names it.
     pub in_kernel: String,
-    /// Prefixes of the clients, as few as cover the same addresses; empty for a run.
+    /// Prefixes of the clients, as few as cover the same addresses; empty for a run, and for
+    /// connections that the host opened: a policy cannot name the port of the other end.
     pub prefixes: Vec<IpNet>,
-    /// The host's port.
+    /// The host's port; `None` for connections that it opened.
     pub port: Option<u16>,
     /// The connections under that controller.
     pub connections: Vec<Connection>,
@@ -162,8 +163,10 @@ impl Observed {
                 // `knee cc load` prefixes the kernel names of Knee's own controllers.
                 let cc = row.cc.strip_prefix("knee_").unwrap_or(&row.cc).replace('_', "-");
                 let group = self.groups.entry(name(row)).or_default();
-                group.prefixes.extend(row.prefix.parse::<IpNet>());
-                group.port = row.local_port;
+                if opened_to(row).is_none() {
+                    group.prefixes.extend(row.prefix.parse::<IpNet>());
+                    group.port = row.local_port;
+                }
                 group.in_kernel.entry(cc.clone()).or_insert_with(|| row.cc.to_string());
                 seen.entry((name(row), cc)).or_default().push(one);
             }
@@ -224,10 +227,21 @@ fn name(row: &ConnectionRecord, flows: &BTreeMap<u32, String>) -> String {
         ("", prefix, _) => prefix,
         (group, ..) => group,
     };
-    match row.local_port {
-        Some(port) => format!("{who}, port {port}"),
-        None => who.to_string(),
+    match (opened_to(row), row.local_port) {
+        (Some(port), _) => format!("{who}, to port {port}"),
+        (None, Some(port)) => format!("{who}, port {port}"),
+        (None, None) => who.to_string(),
     }
+}
+
+/// Smallest port that Linux gives to connections that a host opens (`net.ipv4.ip_local_port_range`).
+const OPENED_FROM: u16 = 32_768;
+
+/// The port of the other end, if this one opened the connection: it then has a port that Linux chose,
+/// a different one for each connection, and the other end has not.
+fn opened_to(row: &ConnectionRecord) -> Option<u16> {
+    row.local_port.filter(|local| *local >= OPENED_FROM)?;
+    row.remote_port.filter(|remote| *remote < OPENED_FROM)
 }
 
 /// Extracts the fields that advice needs; `None` if nothing was sent or a field is missing.

@@ -201,6 +201,12 @@ fn cautions(group: &Advised) -> Vec<String> {
         )),
         _ => {}
     }
+    if group.classes.is_empty() {
+        says.push(format!(
+            "{name}: {} is in use, and no other candidate was named: --candidates names some.",
+            group.in_use
+        ));
+    }
     let is_misfit =
         |class: &AdvisedClass| matches!(class.verdict, Verdict::NoAdvice(Reason::Misfit(_)));
     if group.classes.iter().any(is_misfit) {
@@ -295,14 +301,16 @@ fn in_kernel(name: &str) -> String {
 }
 
 impl Lab {
-    /// Writes the page of the advice and, if it names an experiment on a host, the policy. Returns
-    /// whether there is one. `command` repeats the advice.
+    /// Writes the page of the advice with the sentences `says` ([`advice_says`] first) and, if it
+    /// names an experiment on a host, the policy. Returns whether there is one. `command` repeats the
+    /// advice.
     ///
     /// # Errors
     /// A file that cannot be written.
     pub fn keep_advice(
         &self,
         advised: &[Advised],
+        says: &[String],
         command: &str,
         directory: &Path,
     ) -> Result<bool, Error> {
@@ -311,7 +319,7 @@ impl Lab {
             write_text(&directory.join(ADVISED_POLICY), policy)?;
         }
         let page = AdvicePage {
-            says: &advice_says(advised),
+            says,
             rows: &advised.iter().flat_map(rows).collect::<Vec<_>>(),
             paths: advised_paths(advised),
             policy: policy.as_deref(),

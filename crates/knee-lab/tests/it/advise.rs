@@ -247,3 +247,38 @@ fn connections_whose_controller_was_not_seen_have_the_host_s_default() {
     let said = advice_says(&[advised]).join(" ");
     assert!(said.contains("of 280 of 300 connections") && said.contains("--in-use"), "{said}");
 }
+
+/// Both ends of connections on one host: those of the server have its port, those of the clients a
+/// port each, which names nothing. A policy cannot name the other end's port.
+#[test]
+fn connections_that_the_host_opened_are_one_group() {
+    let row = |local: u16, remote: u16| ConnectionRecord {
+        prefix: "127.0.0.0/24".into(),
+        local_port: Some(local),
+        remote_port: Some(remote),
+        cc: "cubic".into(),
+        acked_bytes: Some(1000),
+        sent_bytes: Some(1000),
+        retransmitted_bytes: Some(0),
+        busy_ns: Some(1000),
+        rtt_min_ns: Some(1000),
+        srtt_ns: Some(1000),
+        ..ConnectionRecord::default()
+    };
+    let clients = (40_000..40_050).flat_map(|port| [row(8080, port), row(port, 8080)]);
+    let mut observed = Observed::default();
+    observed.add(&clients.collect::<Vec<_>>());
+    let mut groups = observed.groups();
+    groups.sort_by(|a, b| a.name.cmp(&b.name));
+    let told: Vec<_> = groups
+        .iter()
+        .map(|one| (one.name.as_str(), one.port, one.prefixes.len(), one.connections.len()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("127.0.0.0/24, port 8080", Some(8080), 1, 50),
+            ("127.0.0.0/24, to port 8080", None, 0, 50)
+        ]
+    );
+}

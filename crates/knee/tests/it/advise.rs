@@ -93,6 +93,7 @@ fn a_page_is_written() {
     let said = expect(folder, "advise few --out advice", 0);
     assert!(said.contains("report   advice/report.html") && !said.contains("policy  "), "{said}");
     let page = fs::read_to_string(folder.join("advice/report.html")).unwrap();
+    assert!(!page.contains("half and half"));
     for part in
         ["No experiment promises a gain.", "fewer than 200 connections", "There is no policy"]
     {
@@ -100,6 +101,21 @@ fn a_page_is_written() {
     }
     assert!(!folder.join("advice/advised.toml").exists());
     assert!(complaint(folder, "advise few --out advice", 2).contains("--force"));
+    let none = expect(folder, "advise few --candidates bbr", 0);
+    assert!(none.contains("bbr: bbr is in use, and no other candidate was named"), "{none}");
+    // Where two controllers share a path, page and terminal say what that shows.
+    let both = fs::read_to_string(folder.join("few.toml")).unwrap();
+    let (before, flow) = both.split_once("[[flow]]").unwrap();
+    let flow = flow.split_once("[[flow]]").unwrap().0;
+    let other = flow.replace("\"bbr\"", "\"cubic\"");
+    fs::write(folder.join("both.toml"), format!("{before}[[flow]]{flow}[[flow]]{other}")).unwrap();
+    expect(folder, "run both.toml --out both --no-alternatives", 0);
+    let said = expect(folder, "advise both --out both-advice", 0);
+    let page = fs::read_to_string(folder.join("both-advice/report.html")).unwrap();
+    for told in [said, page] {
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("In both two controllers share a path, half and half: "), "{told}");
+    }
     // A policy of earlier advice does not outlive it.
     fs::write(folder.join("advice/advised.toml"), "name = \"earlier\"").unwrap();
     expect(folder, "advise few --out advice --force", 0);
