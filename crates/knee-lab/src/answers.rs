@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 /// Minimum number of seeds for each alternative: enough for an interval, and for a sign test to
 /// distinguish two alternatives if one never finishes.
 pub const ANSWER_SEEDS: u64 = 10;
-/// Limit on the multipath groups that are examined; further ones are ignored.
+/// Limit on the multipath groups that are examined; the answers name the others.
 const GROUPS_MAX: usize = 4;
 /// Finer sampling interval of path usage, used when it costs few rows.
 const FINE_SAMPLES: &str = "sample_interval=10 ms";
@@ -29,6 +29,8 @@ const FEW_FLOWS: usize = 20;
 #[derive(Debug, Default)]
 pub struct Questions {
     paths: Vec<(PathsQuestion, Vec<String>)>,
+    /// Groups of flows over several paths beyond the limit.
+    left_out: Vec<String>,
     processes: Vec<MixProcess>,
     pairs: Vec<MixPair>,
 }
@@ -37,7 +39,15 @@ impl Questions {
     /// Derives the questions from a scenario.
     pub fn of(scenario: &Scenario) -> Questions {
         let (processes, pairs) = mixes(scenario);
-        Questions { paths: paths(scenario), processes, pairs }
+        let mut flows = several_paths(scenario);
+        let left_out = flows.split_off(flows.len().min(GROUPS_MAX)).into_iter();
+        let left_out = left_out.map(|flow| flow.name.clone()).collect();
+        let question = |flow: &Flow| {
+            let names = flow.paths.iter().map(|path| scenario.paths[*path].name.clone());
+            (PathsQuestion::new(&flow.name, &flow.workload), names.collect())
+        };
+        let paths = flows.into_iter().map(question).collect();
+        Questions { paths, left_out, processes, pairs }
     }
 
     /// Returns the processes that have exactly two mixes, and the pairs of these; drops the others.
@@ -72,18 +82,12 @@ impl Questions {
 
 /// Multipath flow groups without a backup path; with one, using all paths together is not the
 /// intended mode.
-fn paths(scenario: &Scenario) -> Vec<(PathsQuestion, Vec<String>)> {
+fn several_paths(scenario: &Scenario) -> Vec<&Flow> {
     let first_of_group = scenario.flows.iter().filter(|flow| flow.index == 0);
     let several = first_of_group.filter(|flow| {
         flow.paths.len() > 1 && flow.multipath.as_ref().is_some_and(|how| how.backup.is_empty())
     });
-    several
-        .take(GROUPS_MAX)
-        .map(|flow| {
-            let names = flow.paths.iter().map(|path| scenario.paths[*path].name.clone());
-            (PathsQuestion::new(&flow.name, &flow.workload), names.collect())
-        })
-        .collect()
+    several.collect()
 }
 
 /// Whether mixes under several controllers share a path.
@@ -344,7 +348,8 @@ fn answers(
     let load = scenarios.get(&Which::AsItIs).map(|scenario| offered_load(scenario));
     let load = load.unwrap_or_default();
     let mix = MixAnswer::new(questions.pairs, &mixes, &load);
-    Answers::new(seeds, load, paths, mix)
+    let answers = Answers::new(seeds, load, paths, mix)?;
+    Some(Answers { unanswered: questions.left_out, ..answers })
 }
 
 /// The load on the links that a group of flows passes.

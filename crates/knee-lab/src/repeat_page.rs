@@ -65,9 +65,11 @@ pub(crate) fn repeat_page(
     let left_out = repeats.left_out_words().map_or_else(String::new, |words| words + " ");
     let differing: String =
         repeats.differing_claims().into_iter().map(|words| words + " ").collect();
+    let beside = answers.and_then(|found| found.beside(repeats.seeds.len()));
+    let beside = beside.map_or_else(String::new, |words| words + " ");
     let about = format!(
-        "{} runs on {}, seeds {seeds}; verdict: {}. {left_out}{differing}The page of each run is \
-         in its folder, repeat-1 and so on.",
+        "{beside}{} runs on {}, seeds {seeds}; verdict: {}. {left_out}{differing}The page of each \
+         run is in its folder, repeat-1 and so on.",
         repeats.seeds.len(),
         repeats.ground,
         repeats.verdict

@@ -4,7 +4,7 @@
 use crate::drawing::{Axis, Drawing, WIDTH};
 use crate::page::environment;
 use crate::{ReportError, Section, mix};
-use knee_present::words::{capitalised, time_us};
+use knee_present::words::{capitalised, count, time_us};
 use knee_record::{
     Answers, Judgement, MixAnswer, MixClass, PathsAnswer, PathsOutcome, Unit, offered_in_words,
 };
@@ -23,6 +23,8 @@ struct Shown {
     load: String,
     /// One entry for each group over several paths.
     paths: Vec<Paths>,
+    /// Which of these groups have no entry; empty if all have.
+    unanswered: String,
     mix: Option<Mix>,
 }
 
@@ -44,8 +46,8 @@ struct Mix {
     sentences: Vec<String>,
     rests_on: String,
     rows: Vec<Row>,
-    /// The ratios with their intervals.
-    drawing: Option<Drawing>,
+    /// The ratios of times and those of rates, with their intervals.
+    drawings: Vec<Drawing>,
 }
 
 /// A size class.
@@ -74,7 +76,13 @@ pub fn answers_section(answers: &Answers) -> Result<Section, ReportError> {
     let shown = Shown {
         load: offered_in_words(&answers.load)
             .map_or_else(String::new, |load| capitalised(&load) + "."),
-        paths: answers.paths.iter().map(|answer| of_paths(answer, seeds)).collect(),
+        paths: answers
+            .paths
+            .iter()
+            .zip(answers.paths_say())
+            .map(|(answer, said)| of_paths(answer, said, seeds))
+            .collect(),
+        unanswered: answers.unanswered_words().unwrap_or_default(),
         mix: answers.mix.as_ref().map(|answer| of_mix(answer, seeds)),
     };
     let mut environment = environment();
@@ -94,10 +102,10 @@ fn class(effect: Judgement) -> &'static str {
     }
 }
 
-fn of_paths(answer: &PathsAnswer, seeds: usize) -> Paths {
+fn of_paths(answer: &PathsAnswer, sentence: String, seeds: usize) -> Paths {
     Paths {
         class: class(answer.effect),
-        sentence: answer.sentence.clone(),
+        sentence,
         rests_on: format!(
             "{}, {}: {seeds} seeds each on the simulator, means with 95 % intervals; all paths \
              together compared with one alone, in pairs of the same seed.",
@@ -175,7 +183,7 @@ fn of_mix(answer: &MixAnswer, seeds: usize) -> Mix {
             answer.over()
         ),
         rows,
-        drawing: mix::of_answer(answer),
+        drawings: mix::of_answer(answer),
     }
 }
 
@@ -201,7 +209,7 @@ fn row(answer: &MixAnswer, of: &MixClass, first: bool) -> Row {
         retransmitted: of.again(),
         queue: only_first(queue),
         split: of.split_ratio(),
-        transfers: of.number().to_string(),
-        cut_off: of.cut_off.map(|count| count.to_string()).join(" / "),
+        transfers: count(of.number()),
+        cut_off: of.cut_off.map(count).join(" / "),
     }
 }

@@ -178,28 +178,40 @@ fn comparison(run: &RunView<'_>, test: &FlowView<'_>, control: &FlowView<'_>) ->
             "Both in this run: shows who takes from whom, not which is better. {} over {}, by size: the ratio with its 95 % interval (percentile bootstrap over transfers, in pairs where both see the same process). Completion time: left of 1 is better; throughput: right of 1 is better.",
             test.record.cc, control.record.cc
         ),
-        drawing: (!rows.is_empty()).then(|| draw_comparison(&rows)),
+        drawing: (!rows.is_empty()).then(|| draw_comparison(&rows, RATIO)),
         empty: format!("No class of sizes has {COMPARED_MIN} finished transfers on both sides."),
     }
 }
 
-/// Draws the ratios of an answer by size class; `None` if there are none.
-pub(crate) fn of_answer(answer: &MixAnswer) -> Option<Drawing> {
+/// Draws the ratios of an answer by size class: those of completion times and those of throughputs,
+/// of which opposite sides are better, apart. Empty if there are none.
+pub(crate) fn of_answer(answer: &MixAnswer) -> Vec<Drawing> {
+    let drawings = [false, true].map(|throughput| {
+        let name = match throughput {
+            true => "throughput, test over control (right is better)",
+            false => "completion time, test over control (left is better)",
+        };
+        let rows = ratios(answer, throughput);
+        (!rows.is_empty()).then(|| draw_comparison(&rows, name))
+    });
+    drawings.into_iter().flatten().collect()
+}
+
+fn ratios(answer: &MixAnswer, throughput: bool) -> Vec<Row> {
     let is_one = answer.pairs.len() == 1;
-    let rows = answer.classes.iter().filter_map(|class| {
+    let classes = answer.classes.iter().filter(|class| class.throughput == throughput);
+    let rows = classes.filter_map(|class| {
         let compared = &class.compared;
         let ratio = compared.estimate.filter(|_| compared.scale == PairedScale::Ratio)?;
         let (low, high) = compared.low.zip(compared.high)?;
-        let what = if class.throughput { "rate" } else { "time" };
         let whose = match is_one {
             true => String::new(),
             false => format!("{}: ", shortened(&class.pair, 10)),
         };
-        let label = format!("{whose}{}, {what}", class.sizes);
+        let label = format!("{whose}{}", class.sizes);
         Some(Row { label, faint: false, interval: RatioInterval { ratio, low, high } })
     });
-    let rows: Vec<Row> = rows.collect();
-    (!rows.is_empty()).then(|| draw_comparison(&rows))
+    rows.collect()
 }
 
 /// Draws the claims of test against control, with their intervals; `None` if there are none.
@@ -215,7 +227,7 @@ pub(crate) fn of_claims(claims: &[ClaimOutcome]) -> Option<Shown> {
         caption: "The ratio that each claim over transfers measured, with its 95 % interval \
                   (percentile bootstrap over transfers)."
             .to_string(),
-        drawing: Some(draw_comparison(&rows)),
+        drawing: Some(draw_comparison(&rows, RATIO)),
         empty: String::new(),
     })
 }
@@ -261,7 +273,11 @@ fn values(flow: &FlowView<'_>, class: SizeClass, value: TransferValue) -> Vec<f6
     rows.filter_map(|row| value.of(row)).collect()
 }
 
-fn draw_comparison(rows: &[Row]) -> Drawing {
+/// Name of an axis of ratios.
+const RATIO: &str = "test over control (1: the same)";
+
+/// `name` is that of the axis.
+fn draw_comparison(rows: &[Row], name: &str) -> Drawing {
     let longest = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     // Letters are largest on a small screen.
     let left = (14.0 + 10.4 * longest as f64).clamp(150.0, 340.0);
@@ -278,7 +294,7 @@ fn draw_comparison(rows: &[Row]) -> Drawing {
     };
     let mut drawing =
         Drawing::new(bottom + 40.0, "ratio of test to control by size, with intervals");
-    drawing.axis(&axis, top, bottom, "test over control (1: the same)");
+    drawing.axis(&axis, top, bottom, name);
     drawing.line("even", &[(axis.at(1.0), top), (axis.at(1.0), bottom)]);
     for (number, row) in rows.iter().enumerate() {
         let y = top + height * (number as f64 + 0.5);

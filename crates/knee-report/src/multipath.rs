@@ -44,15 +44,20 @@ pub(crate) struct Strip {
     pub drawn: bool,
 }
 
-/// Returns the flows over several paths, in the order of the scenario.
+/// Returns the flows over several paths, in the order of the scenario, and the labels of those beyond
+/// the limit.
 pub(crate) fn shown(
     summary: &Summary,
     records: &Records,
     detail: Detail,
-) -> (Vec<Series>, Vec<Strips>) {
+) -> (Vec<Series>, Vec<Strips>, Vec<String>) {
     let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
     let flows = run.flows.iter().zip(&summary.flows).filter(|(flow, _)| !flow.paths.is_empty());
-    flows.take(FLOWS_MAX).map(|(flow, said)| (series(flow, detail), strips(flow, said))).unzip()
+    let left_out = flows.clone().skip(FLOWS_MAX).map(|(flow, _)| flow.record.label()).collect();
+    let drawn = flows.take(FLOWS_MAX);
+    let (series, strips) =
+        drawn.map(|(flow, said)| (series(flow, detail), strips(flow, said))).unzip();
+    (series, strips, left_out)
 }
 
 fn series(flow: &FlowView<'_>, detail: Detail) -> Series {

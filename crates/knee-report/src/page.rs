@@ -88,6 +88,8 @@ pub(crate) struct Run {
     link_figures: Vec<Figure>,
     /// Flows over several paths.
     multipath: Vec<multipath::Strips>,
+    /// Labels of the flows over several paths that are not drawn.
+    multipath_left_out: Vec<String>,
     /// Pages, videos and mixes.
     applications: Vec<applications::Shown>,
     links_left_out: Vec<String>,
@@ -251,7 +253,7 @@ pub(crate) fn study(index: usize, page: &StudyPage<'_>) -> Result<Study, ReportE
 fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportError> {
     let (summary, records) = (page.summary, page.records);
     let mut shown = shown(records, detail);
-    let (paths, strips) = multipath::shown(summary, records, detail);
+    let (paths, strips, multipath_left_out) = multipath::shown(summary, records, detail);
     shown.embedded.multipath = paths;
     let all = charts(&shown);
     let names: Names<'_> = all.iter().map(|chart| chart.name.as_str()).collect();
@@ -287,6 +289,7 @@ fn run(id: String, page: &RunPage<'_>, detail: Detail) -> Result<Run, ReportErro
         controller_figures: figures::of_controllers(&names),
         link_figures: figures::of_links(&shown, &names),
         multipath: strips,
+        multipath_left_out,
         applications: of_applications(page),
         links_left_out: shown.links_left_out.clone(),
         distribution: figures::distribution(&names),

@@ -142,12 +142,9 @@ fn mood(effect: Judgement) -> Mood {
 /// The part after the figures: sentences about paths.
 fn sentences(answers: &Answers) -> Document {
     let seeds = answers.seeds.len();
-    let lines = answers.paths.iter().map(|answer| {
-        let name =
-            if answers.paths.len() > 1 { format!("{}: ", answer.flow) } else { String::new() };
-        let sentence = &answer.sentence;
-        format!("{name}{sentence} ({seeds} seeds each, on the simulator.)")
-    });
+    let lines = answers.paths_say().into_iter();
+    let lines = lines.map(|said| format!("{said} ({seeds} seeds each, on the simulator.)"));
+    let lines = lines.chain(answers.unanswered_words());
     let document = Document::default();
     if answers.paths.is_empty() {
         return document;

@@ -183,7 +183,11 @@ fn document(
             true => Document::default().said(format!("Each run is {HALF_AND_HALF}.")).words("\n"),
             false => Document::default(),
         };
-        let document = half_and_half.then(repeats::document(repeats));
+        let beside =
+            experiment.answers.as_ref().and_then(|found| found.beside(repeats.seeds.len()));
+        let beside = beside.map(|words| Document::default().said(words).words("\n"));
+        let document = beside.unwrap_or_default().then(half_and_half);
+        let document = document.then(repeats::document(repeats));
         let stalled = repeats.stalled_words().into_iter().collect();
         return whole(document.words(end(&verdict, stalled, &experiment.directory)));
     }

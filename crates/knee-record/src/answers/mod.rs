@@ -38,6 +38,10 @@ pub struct Answers {
     /// Comparison of controllers by transfer size; null if no two mixes share a
     /// process.
     pub mix: Option<MixAnswer>,
+    /// Groups of flows over several paths that have no answer, since only the first
+    /// few of a scenario have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<String>,
 }
 
 impl Answers {
@@ -49,7 +53,40 @@ impl Answers {
         mix: Option<MixAnswer>,
     ) -> Option<Answers> {
         let asked = !paths.is_empty() || mix.is_some();
-        asked.then(|| Answers { schema: SCHEMA.to_string(), seeds, load, paths, mix })
+        let (schema, unanswered) = (SCHEMA.to_string(), Vec::new());
+        asked.then_some(Answers { schema, seeds, load, paths, mix, unanswered })
+    }
+
+    /// Returns the sentences of the answers about paths, each with the name of its group of flows if
+    /// there are several.
+    pub fn paths_say(&self) -> Vec<String> {
+        let name = |answer: &PathsAnswer| match self.paths.len() + self.unanswered.len() {
+            0 | 1 => String::new(),
+            _ => format!("{}: ", answer.flow),
+        };
+        self.paths.iter().map(|answer| name(answer) + &answer.sentence).collect()
+    }
+
+    /// Says which groups of flows over several paths have no answer, if any.
+    pub fn unanswered_words(&self) -> Option<String> {
+        (!self.unanswered.is_empty()).then(|| {
+            let (answered, names) = (self.paths.len(), self.unanswered.join(", "));
+            format!(
+                "Only the first {answered} groups of flows over several paths are compared with \
+                 one path alone; not compared: {names}."
+            )
+        })
+    }
+
+    /// Says that answers rest on more seeds than the `runs` whose figures stand beside them, if so.
+    pub fn beside(&self, runs: usize) -> Option<String> {
+        let seeds = self.seeds.len();
+        (seeds > runs).then(|| {
+            format!(
+                "The answer is based on {seeds} seeds, which is the minimum; the figures of the \
+                 runs are those of the {runs} seeds of --repeat."
+            )
+        })
     }
 }
 

@@ -46,6 +46,20 @@ fn assert_said(printed: &str, page: &str, answers: &Value) {
         assert!(printed.contains(&sentence), "{sentence}\n{printed}");
         assert!(page.contains(&sentence), "{sentence} is not on the page");
     }
+    // Of times less is better, of rates more: they are drawn apart, and each axis says which.
+    for (axis, throughput) in [
+        ("completion time, test over control (left is better)", false),
+        ("throughput, test over control (right is better)", true),
+    ] {
+        let mut classes = answers["mix"]["classes"].as_array().into_iter().flatten();
+        let has_one = classes.any(|class| {
+            let compared = &class["compared"];
+            class["throughput"].as_bool().unwrap_or(false) == throughput
+                && compared["scale"] == "ratio"
+                && ["estimate", "low", "high"].iter().all(|key| compared[key].is_number())
+        });
+        assert_eq!(page.contains(axis), has_one, "{axis}");
+    }
 }
 
 /// Checks that Markdown has the same sentences, and each class of a mix.
@@ -119,6 +133,30 @@ fn what_ends_over_no_link_alone_is_told() {
     let (printed, answers) = answered(&text, "");
     assert_eq!(answers["paths"][0]["effect"], "better", "{printed}");
     assert!(printed.contains("longer than the run (10 of 10 seeds)"), "{printed}");
+}
+
+/// Of more flows over several paths than are answered for, the others are named: on screen and on
+/// the page, where each answer says of which flow it is, and none is drawn in silence.
+#[test]
+fn flows_without_an_answer_are_named() {
+    let links = [("left", "10 Mbit/s", "10 ms"), ("right", "10 Mbit/s", "10 ms")];
+    let text = two_links("200 kB", "minrtt", links).replacen("\"60 s\"", "\"8 s\"", 1);
+    let (before, flow) = text.split_once("[[flow]]").unwrap();
+    let flows = (1..=5).map(|number| {
+        let name = format!("name = \"f{number}\"\nstart = \"{number} s\"");
+        format!("[[flow]]{}", flow.replace("name = \"main\"", &name))
+    });
+    let text = before.to_string() + &flows.collect::<String>();
+    let folder = folder_with("a.toml", &text);
+    let at = folder.path();
+    let printed = expect(at, "run a.toml --out out", 0);
+    let page = std::fs::read_to_string(at.join("out/report.html")).unwrap();
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [plain(&printed), plain(&page)] {
+        assert!(told.contains("with one path alone; not compared: f5."), "{told}");
+        assert!(told.contains("f1: Both together ") && told.contains("f4: Both together "));
+    }
+    assert!(page.contains("first 4 flows are drawn, not those of f5[0]."));
 }
 
 #[test]
@@ -376,6 +414,8 @@ fn an_overloaded_link_has_no_answer() {
     let checked = expect(at, "check a.toml", 0);
     let checked = checked.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(checked.contains(&format!("o{load}: overloaded")), "{checked}");
+    let checked = expect(at, "check a.toml --set link.mile.rate=500Mbit/s", 0);
+    assert!(checked.contains("66.7 Mbit/s on mile, 13 % of its rate\n"), "{checked}");
     expect(at, "run a.toml --no-alternatives --out out", 0);
     let transfers = knee_record::read_run(&at.join("out")).unwrap().records.transfers;
     let arrived: u64 = transfers.iter().map(|row| row.size_bytes).sum();
@@ -506,8 +546,13 @@ fn the_page_of_repeats_is_no_poorer_than_that_of_a_run() {
     expect(at, "run a.toml --out one", 0);
     let printed = expect(at, "run a.toml --out many --repeat 3", 0);
     assert!(!printed.contains("flow.test[0]"), "{printed}");
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let seeds = "The answer is based on 10 seeds, which is the minimum; the figures of the runs are \
+                 those of the 3 seeds of --repeat.";
+    assert!(plain(&printed).contains(seeds), "{printed}");
     let page = |out: &str| std::fs::read_to_string(at.join(out).join("report.html")).unwrap();
     let (one, many) = (page("one"), page("many"));
+    assert!(!one.contains("--repeat.") && plain(&many).contains(seeds));
     for part in ["others’ queue", "mean time or rate", "cut off", "class=\"effect ", "<svg"] {
         assert!(one.contains(part) && many.contains(part), "{part}");
     }
