@@ -1,5 +1,5 @@
 //! Access to a Linux host: network namespaces and their devices, routes, diverting the traffic of
-//! programs to one process, `TCP_INFO`, connections that end, MPTCP, controllers in BPF and
+//! programs to one process, `TCP_INFO`, connections that end, counters of drops, MPTCP, controllers in BPF and
 //! programs that assign them, privileges.
 //!
 //! What this crate never does: know scenarios, run a tool, print, leave anything behind except on
@@ -8,6 +8,7 @@
 #[cfg(feature = "bpf")]
 pub mod bpf;
 mod clock;
+mod counters;
 mod diversion;
 mod error;
 mod interface;
@@ -26,6 +27,7 @@ mod tcp_info;
 pub const BPF_CONTROLLERS: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa"];
 
 pub use clock::{is_locked, since_boot};
+pub use counters::{CounterReader, Counters, InterfaceCounters, QdiscCounters};
 pub use diversion::{Diversion, DiversionSettings};
 pub use error::HostError;
 pub use interface::{Interface, Routing};

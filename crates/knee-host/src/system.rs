@@ -136,6 +136,84 @@ pub(crate) fn socket_of(family: c_int, kind: c_int, protocol: c_int) -> io::Resu
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
+/// Commands of `SIOCETHTOOL`, and the set of statistics (include/uapi/linux/ethtool.h).
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSTATS: u32 = 0x1d;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETH_SS_STATS: u32 = 1;
+/// Words of a name of a statistic (`ETH_GSTRING_LEN`).
+const ETHTOOL_NAME_WORDS: usize = 4;
+/// Room for statistics that a driver adds between two calls: the kernel writes as many as there
+/// are. No driver has that many.
+const ETHTOOL_SPARE: usize = 1 << 14;
+
+/// Reads the statistics that the driver of an interface has (`ethtool -S`), by name. `socket` is any
+/// of the namespace.
+///
+/// # Errors
+///
+/// `EOPNOTSUPP` if the driver has none, or if the kernel refuses.
+pub(crate) fn ethtool_statistics(
+    socket: &impl AsFd,
+    interface: &str,
+) -> io::Result<Vec<(String, u64)>> {
+    let pair = |low: u32, high: u32| {
+        let [low, high] = [low.to_ne_bytes(), high.to_ne_bytes()];
+        u64::from_ne_bytes([low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]])
+    };
+    let halves = |word: u64| {
+        let bytes = word.to_ne_bytes();
+        let half = |at: usize| {
+            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        [half(0), half(4)]
+    };
+    // struct ethtool_sset_info: the mask of sets, then the number of each.
+    let mut about = [pair(ETHTOOL_GSSET_INFO, 0), 1 << ETH_SS_STATS, 0];
+    ethtool(socket, interface, &mut about)?;
+    let count = if about[1] == 0 { 0 } else { halves(about[2])[0] };
+    if count == 0 {
+        return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+    }
+    let room = count as usize + ETHTOOL_SPARE;
+    // struct ethtool_gstrings: command, set and number, then the names from the twelfth byte.
+    let mut names = vec![0; 2 + room * ETHTOOL_NAME_WORDS];
+    names[0] = pair(ETHTOOL_GSTRINGS, ETH_SS_STATS);
+    names[1] = pair(count, 0);
+    ethtool(socket, interface, &mut names)?;
+    // struct ethtool_stats: command and number, then the values.
+    let mut values = vec![0; 1 + room];
+    values[0] = pair(ETHTOOL_GSTATS, count);
+    ethtool(socket, interface, &mut values)?;
+    let count = halves(values[0])[1].min(halves(names[1])[0]).min(count) as usize;
+    let bytes: Vec<u8> = names.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
+    let name = |bytes: &[u8]| {
+        let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).trim().to_owned()
+    };
+    let names = bytes.chunks_exact(8 * ETHTOOL_NAME_WORDS).map(name);
+    Ok(names.zip(values[1..].iter().copied()).take(count).collect())
+}
+
+/// Calls `SIOCETHTOOL`, for which `data` must have room for what its command returns.
+fn ethtool(socket: &impl AsFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
+    // SAFETY: an ifreq of zeroes is valid: bytes, integers, null pointers.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    // SAFETY: the kernel reads and writes one ifreq and the structure in `data`, which both outlive
+    // the call. How much it writes depends on the command, which the callers above make room for.
+    let result = unsafe {
+        libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request)
+    };
+    checked(result)
+}
+
 /// Reads a TCP option such as `TCP_INFO`, and returns its length.
 pub(crate) fn tcp_option(socket: &impl AsFd, name: c_int, bytes: &mut [u8]) -> io::Result<usize> {
     option(socket, libc::IPPROTO_TCP, name, bytes)

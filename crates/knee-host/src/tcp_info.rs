@@ -10,6 +10,21 @@ const NO_THRESHOLD: u32 = 0x7fff_ffff;
 /// Values of `enum tcp_ca_state`: fast recovery, and recovery after a timeout.
 const STATE_RECOVERY: u8 = 3;
 const STATE_LOSS: u8 = 4;
+/// States of a connection by number (include/net/tcp_states.h), as `ss` names them.
+const STATES: [&str; 12] = [
+    "UNKNOWN",
+    "ESTAB",
+    "SYN-SENT",
+    "SYN-RECV",
+    "FIN-WAIT-1",
+    "FIN-WAIT-2",
+    "TIME-WAIT",
+    "UNCONN",
+    "CLOSE-WAIT",
+    "LAST-ACK",
+    "LISTEN",
+    "CLOSING",
+];
 /// Unit of BBR's gains, 1/256.
 const GAIN_UNIT: u32 = 256;
 
@@ -17,6 +32,7 @@ const GAIN_UNIT: u32 = 256;
 /// 4.10 on may lack are `None` then; the others are older, or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
+    state: u8,
     congestion_state: u8,
     /// Payload bytes of a full segment.
     pub mss: u32,
@@ -107,6 +123,7 @@ impl TcpInfo {
         let app_limited = if cfg!(target_endian = "little") { 1 } else { 128 };
         let timeouts = u16::from_ne_bytes([bytes[240], bytes[241]]);
         TcpInfo {
+            state: bytes[0],
             congestion_state: bytes[1],
             app_limited: bytes[7] & app_limited != 0,
             mss: word(16),
@@ -184,6 +201,11 @@ impl TcpInfo {
     pub fn min_rtt(&self) -> Option<Time> {
         let measured = !matches!(self.min_rtt_us, 0 | u32::MAX);
         measured.then(|| Time::from_micros(u64::from(self.min_rtt_us)))
+    }
+
+    /// Returns the state of the connection, as `ss` names it: `ESTAB`, `FIN-WAIT-1`, …
+    pub fn state(&self) -> &'static str {
+        STATES.get(usize::from(self.state)).unwrap_or(&STATES[0])
     }
 
     /// Returns whether it is in fast recovery.
