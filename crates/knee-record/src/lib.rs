@@ -134,7 +134,7 @@ pub use sweep::{
     group_measures, read_sweep, read_sweep_runs, sweep_columns, sweep_measures, write_sweep,
 };
 pub use table::{
-    DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
+    ColumnFile, DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
     read_columns, write_columns_durably,
 };
 pub use timed::{ClassFields, Field, FlowFields, LinkFields, Point, Timed};

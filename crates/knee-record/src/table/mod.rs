@@ -11,7 +11,7 @@ pub use columns::{DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, 
 pub(crate) use read::{decoding, metadata, read, read_batches, read_each, read_series};
 pub use read::{is_decoding, read_columns};
 pub(crate) use write::write_columns;
-pub use write::write_columns_durably;
+pub use write::{ColumnFile, write_columns_durably};
 pub(crate) use write::{Table, write};
 
 use crate::tables::Names;

@@ -1,6 +1,6 @@
 //! Writes rows to Parquet as they arrive.
 
-use super::{Layout, SCHEMA_KEY};
+use super::{EPOCH_KEY, Layout, SCHEMA_KEY};
 use crate::Error;
 use crate::part::Part;
 use crate::tables::Names;
@@ -62,6 +62,56 @@ fn part_of_columns(
         })
         .map_err(|error| Error::io("write", path, error))?;
     Ok(part)
+}
+
+/// A Parquet file of columns that is written one row group at a time. It appears whole when finished;
+/// if dropped before, nothing remains.
+pub struct ColumnFile {
+    part: Part,
+    writer: Writer,
+}
+
+impl ColumnFile {
+    /// Creates the file `path` of the columns `(name, kind)`, with the schema name under
+    /// `knee.schema`, whose times count from `epoch_unix_ns`, nanoseconds since 1970 (UTC).
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the path.
+    pub fn create(
+        path: &Path,
+        schema_name: &str,
+        epoch_unix_ns: u64,
+        columns: &[(&str, Kind)],
+    ) -> Result<ColumnFile, Error> {
+        let (part, file) = Part::create(path)?;
+        let mut writer = Writer::create(file, (SCHEMA_KEY, schema_name), columns)
+            .map_err(|error| Error::io("write", path, error))?;
+        writer.note(EPOCH_KEY, epoch_unix_ns.to_string());
+        Ok(ColumnFile { part, writer })
+    }
+
+    /// Writes a row group: the cells of each column, in the order of the columns.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the path, for example when the disk is full.
+    pub fn write(&mut self, cells: &[Cells]) -> Result<(), Error> {
+        let written = self.writer.write(&mut cells.iter());
+        written.map_err(|error| Error::io("write", &self.part.path, error))
+    }
+
+    /// Returns the bytes of the row groups written.
+    pub fn bytes(&self) -> u64 {
+        self.writer.bytes()
+    }
+
+    /// Moves the file to its path, where it survives a loss of power.
+    ///
+    /// # Errors
+    /// The errors of [`ColumnFile::write`].
+    pub fn finish(self) -> Result<(), Error> {
+        self.writer.close().map_err(|error| Error::io("write", &self.part.path, error))?;
+        self.part.put_in_place_durably()
+    }
 }
 
 /// Rows that are kept as such before they are added to the columns, few enough to stay in a cache.
