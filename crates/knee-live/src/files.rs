@@ -12,9 +12,13 @@ use std::time::Duration;
 
 /// Age and size at which a file is completed.
 pub(crate) const FILE_TIME: Duration = Duration::from_secs(15 * 60);
-const FILE_BYTES: u64 = 64 << 20;
+pub(crate) const FILE_BYTES: u64 = 64 << 20;
 pub(crate) const CONNECTIONS: &str = "connections-";
 pub(crate) const MINUTES: &str = "minutes-";
+pub(crate) const OPEN: &str = "open-";
+pub(crate) const COUNTERS: &str = "counters-";
+/// The beginnings of the names of all files.
+const ALL: [&str; 4] = [CONNECTIONS, MINUTES, OPEN, COUNTERS];
 pub(crate) const ENDING: &str = ".parquet";
 
 /// Files written.
@@ -26,12 +30,18 @@ pub struct Written {
     pub removed: u64,
 }
 
+/// The files of connections that ended.
 pub(crate) struct Files {
+    folder: Folder,
+    open: Option<Open>,
+    minutes: Vec<Minute>,
+}
+
+/// A folder of files, and the limit on their size.
+pub(crate) struct Folder {
     directory: PathBuf,
     /// Limit on the total size; beyond it the oldest files are removed.
     bytes_max: u64,
-    open: Option<Open>,
-    minutes: Vec<Minute>,
     written: Written,
     /// The largest stamp of the files so far.
     largest: String,
@@ -52,17 +62,16 @@ struct Open {
     epoch: Duration,
 }
 
-impl Files {
-    pub fn new(directory: &Path, bytes_max: u64) -> Result<Files, LiveError> {
+impl Folder {
+    /// Creates the folder if it is not there yet.
+    pub fn new(directory: &Path, bytes_max: u64) -> Result<Folder, LiveError> {
         let create = |source| Error::Io { action: "create", path: directory.to_path_buf(), source };
         fs::create_dir_all(directory).map_err(create)?;
         let held = hold(directory)?;
         let largest = listed(directory)?.pop().map(|file| file.stamp).unwrap_or_default();
-        Ok(Files {
+        Ok(Folder {
             directory: directory.to_path_buf(),
             bytes_max,
-            open: None,
-            minutes: Vec::new(),
             written: Written::default(),
             largest,
             set_back: BTreeMap::new(),
@@ -71,10 +80,77 @@ impl Files {
         })
     }
 
+    /// The path of a file.
+    pub fn path(&self, start: &str, stamp: &str) -> PathBuf {
+        self.directory.join(format!("{start}{stamp}{ENDING}"))
+    }
+
+    /// Notes a completed file.
+    pub fn completed(&mut self, stamp: &str, path: PathBuf) {
+        if *stamp < *self.largest {
+            self.set_back.insert(stamp.to_string(), self.largest.clone());
+        }
+        self.largest = stamp.max(&self.largest).to_string();
+        if let Some(queue) = &self.queue {
+            queue.add(stamp, path.clone());
+        }
+        self.written.files.push(path);
+    }
+
+    /// Removes the oldest files until the rest fits, first those that are stored elsewhere; keeps
+    /// the newest and those with this stamp, which were just completed.
+    pub fn forget(&mut self, completed: &str) -> Result<(), LiveError> {
+        let mut files = listed(&self.directory)?;
+        let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
+        self.set_back.retain(|stamp, _| files.iter().any(|file| file.stamp == *stamp));
+        // What was written after the clock was set back is newer than what was before.
+        files.sort_by_key(|file| {
+            let after = self.set_back.get(&file.stamp).unwrap_or(&file.stamp);
+            (after.clone(), self.set_back.contains_key(&file.stamp))
+        });
+        let newest = files.last().map(|file| file.stamp.clone());
+        let is_stored =
+            |file: &Listed| self.queue.as_ref().is_some_and(|queue| queue.is_stored(&file.path));
+        // The sort is stable.
+        files.sort_by_key(|file| !is_stored(file));
+        for Listed { stamp, bytes: len, path } in files {
+            if bytes <= self.bytes_max {
+                break;
+            }
+            if stamp == completed || Some(&stamp) == newest.as_ref() {
+                continue;
+            }
+            fs::remove_file(&path).map_err(|source| Error::Io {
+                action: "remove",
+                path: path.clone(),
+                source,
+            })?;
+            bytes -= len;
+            self.written.removed += 1;
+            self.written.files.retain(|file| *file != path);
+            if let Some(queue) = &self.queue {
+                queue.removed(&stamp, &path);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files written.
+    pub fn written(self) -> Written {
+        self.written
+    }
+}
+
+impl Files {
+    pub fn new(directory: &Path, bytes_max: u64) -> Result<Files, LiveError> {
+        let folder = Folder::new(directory, bytes_max)?;
+        Ok(Files { folder, open: None, minutes: Vec::new() })
+    }
+
     /// Adds completed files to a queue from now on, and removes files that are stored before
     /// others.
     pub fn store(&mut self, queue: Queue) {
-        self.queue = Some(queue);
+        self.folder.queue = Some(queue);
     }
 
     /// Epoch of the current file at `now`, both since 1970 (UTC).
@@ -83,7 +159,7 @@ impl Files {
             return Ok(open.epoch);
         }
         let name = stamp(now);
-        let path = self.directory.join(format!("{CONNECTIONS}{name}{ENDING}"));
+        let path = self.folder.path(CONNECTIONS, &name);
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let mut connections = ConnectionFile::create(&path, "live", nanos)?;
         // What connections have that no scan sees, unless a route or a program says otherwise.
@@ -125,72 +201,23 @@ impl Files {
         let mut name = stamp(now);
         if let Some(open) = self.open.take() {
             name = open.name;
-            let path = self.directory.join(format!("{CONNECTIONS}{name}{ENDING}"));
+            let path = self.folder.path(CONNECTIONS, &name);
             open.connections.finish()?;
-            self.completed(&name, path);
+            self.folder.completed(&name, path);
         }
         if !self.minutes.is_empty() {
-            let path = self.directory.join(format!("{MINUTES}{name}{ENDING}"));
+            let path = self.folder.path(MINUTES, &name);
             minutes::write(&path, &self.minutes)?;
             self.minutes.clear();
-            self.completed(&name, path);
+            self.folder.completed(&name, path);
         }
-        self.forget(&name)
-    }
-
-    fn completed(&mut self, stamp: &str, path: PathBuf) {
-        if *stamp < *self.largest {
-            self.set_back.insert(stamp.to_string(), self.largest.clone());
-        }
-        self.largest = stamp.max(&self.largest).to_string();
-        if let Some(queue) = &self.queue {
-            queue.add(stamp, path.clone());
-        }
-        self.written.files.push(path);
+        self.folder.forget(&name)
     }
 
     /// Completes all files and returns the list.
     pub fn finish(mut self, now: Duration) -> Result<Written, LiveError> {
         self.close(now)?;
-        Ok(self.written)
-    }
-
-    /// Removes the oldest files until the rest fits, first those that are stored elsewhere; keeps
-    /// the newest and those with this stamp, which were just completed.
-    fn forget(&mut self, completed: &str) -> Result<(), LiveError> {
-        let mut files = listed(&self.directory)?;
-        let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
-        self.set_back.retain(|stamp, _| files.iter().any(|file| file.stamp == *stamp));
-        // What was written after the clock was set back is newer than what was before.
-        files.sort_by_key(|file| {
-            let after = self.set_back.get(&file.stamp).unwrap_or(&file.stamp);
-            (after.clone(), self.set_back.contains_key(&file.stamp))
-        });
-        let newest = files.last().map(|file| file.stamp.clone());
-        let is_stored =
-            |file: &Listed| self.queue.as_ref().is_some_and(|queue| queue.is_stored(&file.path));
-        // The sort is stable.
-        files.sort_by_key(|file| !is_stored(file));
-        for Listed { stamp, bytes: len, path } in files {
-            if bytes <= self.bytes_max {
-                break;
-            }
-            if stamp == completed || Some(&stamp) == newest.as_ref() {
-                continue;
-            }
-            fs::remove_file(&path).map_err(|source| Error::Io {
-                action: "remove",
-                path: path.clone(),
-                source,
-            })?;
-            bytes -= len;
-            self.written.removed += 1;
-            self.written.files.retain(|file| *file != path);
-            if let Some(queue) = &self.queue {
-                queue.removed(&stamp, &path);
-            }
-        }
-        Ok(())
+        Ok(self.folder.written())
     }
 }
 
@@ -217,7 +244,7 @@ fn remove_unfinished(directory: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(directory).map_err(wrong("list"))? {
         let entry = entry.map_err(wrong("list"))?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_ours = name.starts_with(CONNECTIONS) || name.starts_with(MINUTES);
+        let is_ours = ALL.iter().any(|start| name.starts_with(start));
         let is_unfinished = name.strip_suffix(PART).is_some_and(|name| name.ends_with(ENDING));
         if is_ours && is_unfinished && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             fs::remove_file(entry.path()).map_err(wrong("remove"))?;
@@ -242,9 +269,7 @@ pub(crate) fn listed(directory: &Path) -> Result<Vec<Listed>, Error> {
     for entry in fs::read_dir(directory).map_err(wrong)? {
         let entry = entry.map_err(wrong)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let stamp = [CONNECTIONS, MINUTES]
-            .iter()
-            .find_map(|start| name.strip_prefix(start)?.strip_suffix(ENDING));
+        let stamp = ALL.iter().find_map(|start| name.strip_prefix(start)?.strip_suffix(ENDING));
         let Some(stamp) = stamp else { continue };
         // Skips links, which are not Knee's.
         let about = entry.metadata().map_err(wrong)?;

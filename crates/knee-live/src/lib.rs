@@ -1,5 +1,6 @@
 //! Records a host's own TCP connections: one row for each that ends, aggregates per minute,
-//! rotating files, and reports on a folder of these.
+//! rotating files, and reports on a folder of these; and those that are open, at intervals, with
+//! where their packets were lost.
 //!
 //! [`Observer`] is notified by the kernel of every connection that ends; it needs no privilege.
 //! Reports that the kernel dropped are counted, so that a part is never taken for the whole.
@@ -16,6 +17,7 @@ mod listed;
 mod live;
 mod minutes;
 mod observer;
+mod open;
 #[cfg(feature = "page")]
 pub mod page;
 mod queue;
@@ -32,6 +34,10 @@ pub use group::{Group, Groups};
 pub use live::{Counts, Live, LiveReport};
 pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
+pub use open::{
+    COUNTERS_SCHEMA, Change, HostChange, InterfaceChange, Look, Lost, OPEN_SCHEMA, OpenConnection,
+    OpenObserver, OpenSettings, Place, QdiscChange,
+};
 pub use queue::{Queue, Stored};
 pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, is_begun, report};
 pub use row::{counted, told};

@@ -405,7 +405,7 @@ pub(crate) fn since_1970() -> Duration {
 }
 
 /// Name of a controller, of which there are few.
-fn interned(known: &mut Vec<Arc<str>>, name: &str) -> Arc<str> {
+pub(crate) fn interned(known: &mut Vec<Arc<str>>, name: &str) -> Arc<str> {
     if let Some(known) = known.iter().find(|known| &***known == name) {
         return known.clone();
     }
@@ -420,7 +420,11 @@ pub(crate) fn boot_ns() -> Result<u64, LiveError> {
 }
 
 /// Text of a prefix, cached.
-fn text_of(prefixes: &mut BTreeMap<IpNet, Arc<str>>, address: IpAddr, whole: bool) -> Arc<str> {
+pub(crate) fn text_of(
+    prefixes: &mut BTreeMap<IpNet, Arc<str>>,
+    address: IpAddr,
+    whole: bool,
+) -> Arc<str> {
     let prefix = kept(address, whole);
     if let Some(text) = prefixes.get(&prefix) {
         return text.clone();
@@ -449,7 +453,7 @@ fn part_of(since_1970: Duration) -> Part {
     Part { minute, ..Part::default() }
 }
 
-fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
