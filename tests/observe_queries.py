@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import duckdb
@@ -54,6 +55,17 @@ def serve(listener):
         connection.close()
 
 
+def stay_open():
+    """Sends a little on a connection for longer than two of the intervals of --open."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    other, _ = listener.accept()
+    for _ in range(25):
+        client.sendall(bytes(1000))
+        other.recv(1000, socket.MSG_WAITALL)
+        time.sleep(0.1)
+
+
 def main():
     knee, folder = (Path(given).resolve() for given in sys.argv[1:])
     folder.mkdir(parents=True)
@@ -62,12 +74,17 @@ def main():
         observer = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        # The observer prints its first line once it is listening.
+        beside = subprocess.Popen(
+            [*command, "--open"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        # Observers print their first line once they are listening.
         print(observer.stderr.readline().strip())
+        beside.stderr.readline()
         listener = socket.create_server(("127.0.0.1", 0))
         server = threading.Thread(target=serve, args=(listener,))
         server.start()
         port = listener.getsockname()[1]
+        stay_open()
         for size in SIZES:
             client = socket.create_connection(("127.0.0.1", port))
             while size > 0:
@@ -75,8 +92,9 @@ def main():
             client.close()
         server.join()
         out, _ = observer.communicate(timeout=60)
-        if observer.returncode != 0:
-            raise SystemExit(f"knee observe: exit {observer.returncode}")
+        beside.communicate(timeout=60)
+        if observer.returncode != 0 or beside.returncode != 0:
+            raise SystemExit(f"knee observe: exit {observer.returncode}, {beside.returncode}")
         print(out)
         os.chdir(folder)
         sent = duckdb.sql(
@@ -85,7 +103,7 @@ def main():
         if sent != sum(SIZES):
             raise SystemExit(f"{sent} bytes in the rows, {sum(SIZES)} were sent")
         queries = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        assert len(queries) == 5, len(queries)
+        assert len(queries) == 6, len(queries)
         for query in queries:
             answer = duckdb.sql(query)
             print(answer)

@@ -1,5 +1,6 @@
-//! `knee observe`: records this host's connections as they end.
+//! `knee observe`: records this host's connections as they end, or at intervals while they are open.
 
+mod open;
 mod page;
 mod upload;
 
@@ -28,6 +29,8 @@ Examples:
   knee observe --out /var/lib/knee --limit '10 GB'      until Ctrl-C or SIGTERM
   knee observe --page                         the last hour, at http://127.0.0.1:9178
   knee observe --upload s3://bucket/observed  completed files also to an object store
+  knee observe --open --addresses             what is retransmitted, and lost where
+  knee observe --open --interval '5 s' --json | jq -r .lost.sentence
 
 Without --bpf no privilege is needed. The command sees the connections in its network
 namespace; for those of a container: nsenter --net=/proc/PID/ns/net knee observe. The
@@ -42,6 +45,13 @@ pub struct Arguments {
     /// Group clients of this prefix; if two contain an address, the longer one counts
     #[arg(long, value_name = "NAME=PREFIX")]
     group: Vec<Group>,
+    /// Show open connections at intervals instead, what they retransmit, and where it was
+    /// lost: in this host's stack, in a queue, in a card or in the network
+    #[arg(long, conflicts_with_all = ["sample", "bpf", "assignment", "upload", "page"])]
+    open: bool,
+    /// Interval of --open
+    #[arg(long, value_name = "TIME", default_value = "1 s", requires = "open")]
+    interval: Time,
     /// Write a row for one of N connections; the aggregates include all
     #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_of)]
     sample: u64,
@@ -88,6 +98,9 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     if arguments.out.join(MANIFEST).exists() {
         let what = format!("{} has the records of a run", arguments.out.display());
         return Err(Failure::Usage(what, "write elsewhere with --out DIR".to_string()));
+    }
+    if arguments.open {
+        return open::observe(arguments);
     }
     let goes_on = knee_live::holds_observed(&arguments.out);
     let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;

@@ -11,13 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints data. Escapes hidden characters except for the program's own colours.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let text = if colour(&stdout()) { coloured(text) } else { plain(text).into_owned() };
+    write(&if colour(&stdout()) { coloured(text) } else { plain(text).into_owned() })
+}
+
+/// Writes text that contains no hidden characters except colours.
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).or_else(not_printed)
 }
 
 /// Clears a terminal's screen; does nothing if the output is not a terminal.
-#[cfg(feature = "bond")]
 pub fn clear() -> Result<(), Failure> {
     let mut out = stdout().lock();
     if !out.is_terminal() {
@@ -29,9 +32,18 @@ pub fn clear() -> Result<(), Failure> {
 
 /// Prints a document as indented JSON with a final newline.
 pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|error| Failure::Internal(format!("cannot write the document: {error}")))?;
+    let text = serde_json::to_string_pretty(document).map_err(unwritten)?;
     print(&(escapes(&text) + "\n"))
+}
+
+/// Prints a document as JSON on a line of its own.
+pub fn print_json_line(document: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(document).map_err(unwritten)?;
+    write(&(escapes(&text) + "\n"))
+}
+
+fn unwritten(error: serde_json::Error) -> Failure {
+    Failure::Internal(format!("cannot write the document: {error}"))
 }
 
 /// Escapes hidden characters except line breaks.
@@ -56,7 +68,14 @@ fn coloured(text: &str) -> String {
 /// Escapes hidden characters in JSON, where they occur only in strings.
 fn escapes(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
+    let mut rest = text;
+    // Nearly everything is visible ASCII, which is copied as a whole.
+    while let Some(at) = rest.bytes().position(|byte| !matches!(byte, b' '..=b'~')) {
+        let (visible, other) = rest.split_at(at);
+        shown.push_str(visible);
+        let mut others = other.chars();
+        let Some(character) = others.next() else { break };
+        rest = others.as_str();
         match is_hidden(character) && character != '\n' {
             true => {
                 let mut units = [0; 2];
@@ -66,7 +85,7 @@ fn escapes(text: &str) -> String {
             false => shown.push(character),
         }
     }
-    shown
+    shown + rest
 }
 
 /// Ignores a closed pipe (`knee … | head`); other errors are failures.
@@ -88,6 +107,12 @@ pub fn width() -> usize {
     }
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     given.filter(|columns| *columns > 0).unwrap_or(ELSEWHERE)
+}
+
+/// Lines of the terminal; `None` if the output is not a terminal.
+pub fn height() -> Option<usize> {
+    let is_terminal = stdout().is_terminal();
+    is_terminal.then(terminal_size::terminal_size).flatten().map(|(_, height)| height.0.into())
 }
 
 /// Wraps text at the width; the last line ends with a newline.

@@ -26,6 +26,10 @@ fn wrong_arguments() -> Result<(), Skipped> {
         ("observe --group a=::/0 --group b=::/0", "in two groups, a and b"),
         ("observe --duration 5", "bare number"),
         ("observe --limit 5", "bare number"),
+        ("observe --open --interval 5ms", "write 100 ms or more"),
+        ("observe --open --format csv", "write --json"),
+        ("observe --open --sample 1/10", "cannot be used with"),
+        ("observe --interval 5s", "--open"),
         ("observe --page 127.0.0.1", "invalid socket address"),
         #[cfg(feature = "live")]
         ("observe --page 0.0.0.0:80", "write --page 127.0.0.1:80"),
@@ -337,11 +341,63 @@ fn a_full_disk_is_said() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// A line of JSON for each interval, with the connections that are open, their totals and what they
+/// did. The files appear when it ends, and a killed observer's do not stay in the way.
+fn open_connections_are_told_at_intervals() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::UpToMs(200))?;
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let port = u64::from(client.local_addr().unwrap().port());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
+    command.args(["observe", "--open", "--interval", "100ms", "--json", "--out", "live"]);
+    command.args(["--group", "here=127.0.0.0/8"]).current_dir(folder.path());
+    let mut observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(observer.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    next();
+    let mut read = vec![0; 1000];
+    let (mut sent, mut total) = (0, 0);
+    for _ in 0..4 {
+        client.write_all(&read).unwrap();
+        server.read_exact(&mut read).unwrap();
+        let told = next();
+        assert_eq!(told["schema"], "knee-open-interval/1");
+        assert!(told["lost"]["sentence"].as_str().unwrap().contains(" lost "), "{told}");
+        let rows = told["rows"].as_array().unwrap();
+        let own = rows.iter().find(|row| row["local_port"] == port);
+        let Some(own) = own else { continue };
+        assert_eq!((&own["state"], &own["group"]), (&"ESTAB".into(), &"here".into()), "{own}");
+        assert_eq!(own["prefix"], "127.0.0.0/24");
+        sent += own["interval"]["sent_bytes"].as_u64().unwrap();
+        total = own["sent_bytes"].as_u64().unwrap();
+    }
+    // Whatever an interval has, the totals are the sums.
+    assert!(sent == total && total >= 2000, "{sent} of {total}");
+    let files = || {
+        let names = fs::read_dir(folder.path().join("live")).unwrap();
+        let mut names: Vec<String> =
+            names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    kill(Pid::from_raw(observer.id() as i32), Signal::SIGKILL).unwrap();
+    observer.wait().unwrap();
+    assert!(files().len() == 2 && files().iter().all(|name| name.ends_with(".parquet.part")));
+    expect(folder.path(), "observe --open --interval 100ms --duration 100ms --out live", 0);
+    let files = files();
+    assert!(files[0].starts_with("counters-") && files[1].starts_with("open-"), "{files:?}");
+    assert!(files.len() == 2 && files.iter().all(|name| name.ends_with("Z.parquet")), "{files:?}");
+    Ok(())
+}
+
 /// The trials of this file.
 pub fn all() -> Vec<Trial> {
     let all = trials![
         wrong_arguments,
         a_transfer_is_seen,
+        open_connections_are_told_at_intervals,
         lost_reports_are_counted;
         nightly:
         a_full_disk_is_said
