@@ -245,12 +245,20 @@ pub fn evaluation_worst(evaluation: &Evaluation, line: &EvaluationOutcome) -> St
         (Better::More, harm) => format!("{:.0} % of {standard}'s", 100.0 / harm),
     };
     let mean = |values: Vec<f64>| {
-        let logs = values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64;
-        line.line.unit.show((logs.exp() - line.line.floor).max(0.0))
+        (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
     };
     let both = line.seeds.iter().filter_map(|seed| seed.candidate.zip(seed.standards[at]));
     let (own, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
-    format!("{size} ({} against {})", mean(own), mean(theirs))
+    let (unit, floor) = (line.line.unit, line.line.floor);
+    let with = [mean(own), mean(theirs)];
+    let without = with.map(|value| (value - floor).max(0.0));
+    // Readers divide: where that does not give the ratio, the floor is named.
+    let differs = ((without[0] / without[1]) / (with[0] / with[1])).ln().abs();
+    let floor = match differs < 0.02 {
+        true => String::new(),
+        false => format!(", {} added to both", unit.show(floor)),
+    };
+    format!("{size} ({} against {}{floor})", unit.show(without[0]), unit.show(without[1]))
 }
 
 /// Returns the values of a line, of the candidate and of each standard: the mean over the seeds of

@@ -177,7 +177,7 @@ fn unnamed(directory: &Path) -> Result<Failure, Failure> {
         let drawn = drawn.filter(|figure| plot_svg(&records, &plot(*figure)).is_ok());
         drawn.map(Figure::name).collect()
     };
-    let what = format!("what of {} is to be drawn?", directory.display());
+    let what = format!("no figure of {} is named", directory.display());
     Ok(Failure::Usage(what, format!("write --what {}", listed_or(&names))))
 }
 

@@ -299,9 +299,22 @@ fn the_first_sentence_names_the_fault() {
             worst.starts_with("weak is worst in") && worst.contains(words),
             "{fault:?}: {says}"
         );
+        // Where the figures in the sentence do not give its ratio, it says what is missing.
+        if let Fault::GrowsUnused = fault {
+            let [times, own, others, floor] = figures(&says);
+            assert!((times / ((own + floor) / (others + floor)) - 1.0).abs() < 0.05, "{says}");
+        }
     }
     let says = first(Fault::None);
     assert!(says.starts_with("None of ") && says.contains(" shows weak worse than "), "{says}");
+}
+
+/// Of "N times reno's (A % against B %, F % added to both)": N, A, B and F.
+fn figures(says: &str) -> [f64; 4] {
+    let (_, rest) = says.split_once(": ").unwrap();
+    let (sentence, _) = rest.split_once(" added to both)").unwrap_or_else(|| panic!("{says}"));
+    let numbers = sentence.split([' ', '(']).filter_map(|word| word.parse().ok());
+    numbers.collect::<Vec<f64>>().try_into().unwrap_or_else(|_| panic!("{says}"))
 }
 
 /// The same over all sections.

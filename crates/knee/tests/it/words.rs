@@ -1,5 +1,5 @@
 //! Words that are not to appear in anything that is printed: in the golden outputs, in the help of the
-//! commands, in the templates of pages, and in the documentation.
+//! commands, in the templates of pages, in the scenarios of `knee evaluate`, and in the documentation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,7 @@ fn avoided_words_are_not_printed() {
     files(&root().join("docs"), &["md"], &mut found);
     files(&root().join("crates/knee/tests/net"), &["txt"], &mut found);
     files(&root().join("crates/knee/tests/cmd"), &["trycmd"], &mut found);
+    files(&root().join("evaluation"), &["toml"], &mut found);
     let others = found.len();
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let assets = entry.unwrap().path().join("assets");
