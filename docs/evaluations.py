@@ -44,6 +44,7 @@ marks in only two cases.
 """
 
 LEFT_OUT = {"fixed", "gcc"}
+STANDARDS = ["Reno", "CUBIC", "BBR"]
 SIGNS = {"better": "+", "alike": "=", "worse": "-", "undecided": "?", None: "x"}
 
 
@@ -85,15 +86,20 @@ def matrix(names, found):
 
 
 def own(name, evaluation):
-    """Returns where a controller is worse than all three, and how to see the whole report."""
+    """Returns where a controller is worse than all others of the three, and how to see the whole
+    report."""
+    others = {one: at for at, one in enumerate(STANDARDS) if one.lower() != name}
+    *first, last = others
+    who = f"{', '.join(first)} and {last}"
     worse = [
-        f"- {line['section']} {line['title']}: {', '.join(size(line, at) for at in range(3))}; "
-        f"worst at {line['worst']['case']}"
+        f"- {line['section']} {line['title']}: "
+        f"{', '.join(size(line, at) for at in others.values())}; "
+        f"worst in “{line['worst']['case']}”"
         for line in evaluation["lines"]
         if line["worse_than_all"]
     ]
-    told = "Worse than Reno, CUBIC and BBR, with its value over theirs:\n\n" + "\n".join(worse)
-    none = "In no line worse than Reno, CUBIC and BBR all three."
+    told = f"Worse than {who}, with its value over theirs:\n\n" + "\n".join(worse)
+    none = f"In no line worse than each of {who}."
     untried = {
         line["could_not_be_tried"] for line in evaluation["lines"] if line["could_not_be_tried"]
     }
