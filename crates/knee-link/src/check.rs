@@ -61,7 +61,7 @@ fn assert_steps<T>(steps: &Steps<T>) {
 fn assert_loss(loss: &Loss) {
     let probabilities = match *loss {
         Loss::None => vec![],
-        Loss::Independent(probability) => vec![probability],
+        Loss::Independent(probability) | Loss::SuperPackets(probability) => vec![probability],
         Loss::Periodic(period) => {
             assert!(period > 0, "a loss period is at least 1");
             vec![]

@@ -187,6 +187,10 @@ pub enum Loss {
     None,
     /// Independent for each packet, with this probability in `0.0..=1.0`.
     Independent(f64),
+    /// Independent for each super-packet, with this probability in `0.0..=1.0`: packets of one flow
+    /// that enter one after another at the same time, up to 64 KiB of IP bytes, are lost together, as
+    /// by `tc netem` on a host that leaves it to its card to cut segments.
+    SuperPackets(f64),
     /// Every n-th packet: n, 2n, 3n …
     Periodic(u64),
     /// Two states (Gilbert 1960, Elliott 1963); all values in `0.0..=1.0`. The

@@ -67,7 +67,7 @@ impl<P: Packet> Features<P> {
         let refused = if now < self.outages.until {
             Some(DropReason::Down)
         } else {
-            self.gate.refuses(now, packet.size())
+            self.gate.refuses(now, &packet)
         };
         let outcome = match refused {
             Some(reason) => Err((reason, packet)),

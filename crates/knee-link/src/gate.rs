@@ -1,9 +1,9 @@
 //! Stages before the queue: loss, then the policer.
 
-use crate::DropReason;
 use crate::config::Config;
 use crate::loss::LossProcess;
 use crate::policer::TokenBucket;
+use crate::{DropReason, Packet};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
@@ -22,11 +22,11 @@ impl Gate {
 
     /// Returns why a packet does not reach the queue; `None` if it does.
     #[inline]
-    pub fn refuses(&mut self, now: Time, size: u32) -> Option<DropReason> {
-        if self.loss.loses(now, &mut self.rng) {
+    pub fn refuses(&mut self, now: Time, packet: &impl Packet) -> Option<DropReason> {
+        if self.loss.loses(now, packet, &mut self.rng) {
             return Some(DropReason::Loss);
         }
-        let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, size));
+        let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, packet.size()));
         (!admitted).then_some(DropReason::Policer)
     }
 }

@@ -1,15 +1,23 @@
 //! Loss that is independent of the queue.
 
+use crate::Packet;
 use crate::config::{Loss, Steps};
 use knee_random::chance;
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 
+/// IP bytes of a super-packet at most: Linux's `GSO_LEGACY_MAX_SIZE`.
+const SUPER_PACKET_MAX: u32 = 1 << 16;
+
 /// A loss process: called once for each packet that enters while the link is up.
 pub(crate) enum LossProcess {
     None,
     Independent(f64),
+    SuperPackets {
+        probability: f64,
+        last: SuperPacket,
+    },
     /// Every `period`-th packet; `count` have passed since the last loss.
     Periodic {
         period: u64,
@@ -32,11 +40,38 @@ pub(crate) enum LossProcess {
     },
 }
 
+/// The super-packet of which packets have entered last, and its fate.
+#[derive(Default)]
+pub(crate) struct SuperPacket {
+    time: Time,
+    flow: u64,
+    /// Zero before the first.
+    bytes: u32,
+    lost: bool,
+}
+
+impl SuperPacket {
+    /// Whether a packet that enters now belongs to it, and counts it if so.
+    fn takes(&mut self, now: Time, packet: &impl Packet) -> bool {
+        let bytes = self.bytes.saturating_add(packet.size());
+        let belongs = self.bytes > 0
+            && (self.time, self.flow) == (now, packet.flow_hash())
+            && bytes <= SUPER_PACKET_MAX;
+        if belongs {
+            self.bytes = bytes;
+        }
+        belongs
+    }
+}
+
 impl LossProcess {
     pub fn new(loss: &Loss) -> LossProcess {
         match *loss {
             Loss::None => LossProcess::None,
             Loss::Independent(probability) => LossProcess::Independent(probability),
+            Loss::SuperPackets(probability) => {
+                LossProcess::SuperPackets { probability, last: SuperPacket::default() }
+            }
             Loss::Periodic(period) => LossProcess::Periodic { period, count: 0 },
             Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
                 let (leave, loss) = ([good_to_bad, bad_to_good], [loss_good, loss_bad]);
@@ -52,23 +87,30 @@ impl LossProcess {
 
     /// Whether the packet entering at `now` is lost; times never decrease.
     #[inline]
-    pub fn loses(&mut self, now: Time, rng: &mut ChaCha8Rng) -> bool {
+    pub fn loses(&mut self, now: Time, packet: &impl Packet, rng: &mut ChaCha8Rng) -> bool {
         match self {
             LossProcess::Steps { steps, next } => {
                 while steps.get(*next).is_some_and(|(from, _)| *from <= now) {
                     *next += 1;
                 }
-                steps[*next - 1].1.loses_next(rng)
+                steps[*next - 1].1.loses_next(now, packet, rng)
             }
-            process => process.loses_next(rng),
+            process => process.loses_next(now, packet, rng),
         }
     }
 
     /// Whether the next packet is lost, for a process without steps.
-    fn loses_next(&mut self, rng: &mut ChaCha8Rng) -> bool {
+    fn loses_next(&mut self, now: Time, packet: &impl Packet, rng: &mut ChaCha8Rng) -> bool {
         match self {
             LossProcess::None | LossProcess::Steps { .. } => false,
             LossProcess::Independent(probability) => chance(rng, *probability),
+            LossProcess::SuperPackets { probability, last } => {
+                if !last.takes(now, packet) {
+                    let (flow, bytes) = (packet.flow_hash(), packet.size());
+                    *last = SuperPacket { time: now, flow, bytes, lost: chance(rng, *probability) };
+                }
+                last.lost
+            }
             LossProcess::Periodic { period, count } => {
                 *count = (*count + 1) % *period;
                 *count == 0
@@ -90,13 +132,37 @@ impl LossProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
     use rand_core::SeedableRng;
+
+    #[derive(Clone, Copy)]
+    struct Of {
+        flow: u64,
+        size: u32,
+    }
+
+    impl Packet for Of {
+        fn size(&self) -> u32 {
+            self.size
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotCapable
+        }
+        fn mark(&mut self) {}
+        fn clear_ecn(&mut self) {}
+        fn flow_hash(&self) -> u64 {
+            self.flow
+        }
+    }
+
+    const ANY: Of = Of { flow: 0, size: 1500 };
 
     /// Returns the losses among `packets`, and how many loss bursts they form.
     fn run(loss: Loss, packets: usize) -> (f64, f64) {
         let mut process = LossProcess::new(&loss);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let lost: Vec<bool> = (0..packets).map(|_| process.loses(Time::ZERO, &mut rng)).collect();
+        let lost: Vec<bool> =
+            (0..packets).map(|_| process.loses(Time::ZERO, &ANY, &mut rng)).collect();
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         (lost.iter().filter(|lost| **lost).count() as f64, bursts as f64)
     }
@@ -109,6 +175,39 @@ mod tests {
         assert!((lost - n * p).abs() < 4.0 * deviation, "{lost} lost");
         // A burst begins with a loss that follows a survivor.
         assert!((bursts - n * p * (1.0 - p)).abs() < 4.0 * deviation, "{bursts} bursts");
+    }
+
+    /// Packets of one flow that enter together share their fate; another time, another flow between
+    /// them or more than 64 KiB begin another super-packet. As many packets are lost as if each were
+    /// alone, within four deviations of the number of super-packets.
+    #[test]
+    fn packets_of_a_super_packet_are_lost_together() {
+        let mut process = LossProcess::new(&Loss::SuperPackets(0.3));
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut lost =
+            |ms: u64, packet: Of| process.loses(Time::from_millis(ms), &packet, &mut rng);
+        let mut apart = [0_u32; 3];
+        let (count, mut all, mut of_44) = (20_000, 0, 0);
+        for ms in 0..count {
+            let [first, second, other, third] = [(1, 1500), (1, 700), (2, 1500), (1, 1500)]
+                .map(|(flow, size)| lost(3 * ms, Of { flow, size }));
+            assert_eq!(first, second);
+            apart[0] += u32::from(second != other);
+            apart[1] += u32::from(other != third);
+            let later = lost(3 * ms + 1, Of { flow: 1, size: 1500 });
+            apart[2] += u32::from(third != later);
+            all += u32::from(first);
+            let run: Vec<bool> = (0..44).map(|_| lost(3 * ms + 2, ANY)).collect();
+            assert!(run[..43].iter().all(|lost| *lost == run[0]));
+            of_44 += u32::from(run[43] != run[42]);
+        }
+        let near = |number: u32, part: f64| {
+            let (n, deviation) = (count as f64, (count as f64 * part * (1.0 - part)).sqrt());
+            assert!((f64::from(number) - n * part).abs() < 4.0 * deviation, "{number}, not {part}");
+        };
+        near(all, 0.3);
+        // Of two that are independent one is lost and one is not: 2 p (1 - p).
+        [apart[0], apart[1], apart[2], of_44].map(|number| near(number, 2.0 * 0.3 * 0.7));
     }
 
     #[test]
@@ -145,7 +244,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut hits = |loss: Loss| {
             let mut process = LossProcess::new(&loss);
-            (1..=10).filter(|_| process.loses(Time::ZERO, &mut rng)).collect::<Vec<u32>>()
+            (1..=10).filter(|_| process.loses(Time::ZERO, &ANY, &mut rng)).collect::<Vec<u32>>()
         };
         assert_eq!(hits(Loss::Periodic(4)), [4, 8]);
         let record: Arc<[bool]> = [true, false, false, true, false].into();
@@ -160,7 +259,7 @@ mod tests {
         let mut process = LossProcess::new(&Loss::Steps(Steps(steps)));
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         // Two packets a second: at 0.0, 0.5, 1.0, … s.
-        let mut lost = |half: u64| process.loses(Time::from_millis(half * 500), &mut rng);
+        let mut lost = |half: u64| process.loses(Time::from_millis(half * 500), &ANY, &mut rng);
         let hits: Vec<u64> = (0..26).filter(|half| lost(*half)).collect();
         assert_eq!(hits, [3, 7, 20, 23]);
     }

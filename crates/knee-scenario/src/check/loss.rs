@@ -74,23 +74,32 @@ fn pattern(
     if states.iter().any(|entry| entry.is_broken()) || table.every.is_broken() {
         return None;
     }
+    let super_packets = match &table.super_packets {
+        Optional::Broken => return None,
+        given => given.is_given(),
+    };
     match (&table.every, &table.file, bursts) {
-        (Optional::Given(_), Optional::Absent, false) => {
+        (Optional::Absent, Optional::Absent, false) if super_packets => {
+            Some(Loss::SuperPackets(probability(&table.super_packets, "super_packets", reading)))
+        }
+        (Optional::Given(_), Optional::Absent, false) if !super_packets => {
             in_range(&table.every, "every", 1, 1_000_000_000_000, reading);
             table.every.get().map(|every| Loss::Periodic(*every))
         }
-        (Optional::Absent, Optional::Given(file), false) => {
+        (Optional::Absent, Optional::Given(file), false) if !super_packets => {
             let file = file.clone();
             let lost = inputs.loss(&file, reading)?;
             table.file = Optional::new(inputs.resolved(&file.value));
             Some(Loss::Recorded(lost))
         }
-        (Optional::Absent, Optional::Absent, true) => gilbert_elliott(span, table, reading),
+        (Optional::Absent, Optional::Absent, true) if !super_packets => {
+            gilbert_elliott(span, table, reading)
+        }
         (_, Optional::Broken, _) => None,
         _ => {
-            let help = "write { every = 1000 }, or { file = \"…\" }, or \
-                        { good_to_bad = \"1 %\", bad_to_good = \"30 %\" }";
-            reading.problem(span, "a loss pattern has one of three forms", help);
+            let help = "write { every = 1000 }, or { file = \"…\" }, or { super_packets = \"1 %\" }, \
+                        or { good_to_bad = \"1 %\", bad_to_good = \"30 %\" }";
+            reading.problem(span, "a loss pattern has one of four forms", help);
             None
         }
     }

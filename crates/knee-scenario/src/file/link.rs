@@ -233,8 +233,8 @@ table! {
 }
 
 table! {
-    /// A pattern of loss: `every`, or `file`, or Gilbert and Elliott's four
-    /// probabilities.
+    /// A pattern of loss: `every`, or `file`, or `super_packets`, or Gilbert and
+    /// Elliott's four probabilities.
     "a loss pattern" LossTable {
         /// Every n-th packet is lost.
         every: Optional<u64>,
@@ -245,6 +245,9 @@ table! {
         good_to_bad: Optional<Fraction>,
         /// Probability to go from the bad state to the good, per packet.
         bad_to_good: Optional<Fraction>,
+        /// Independent loss of each super-packet: packets of one flow that enter at the
+        /// same time, up to 64 KiB.
+        super_packets: Optional<Fraction>,
         /// Loss in the good state. Default: 0 %.
         loss_good: Optional<Fraction>,
         /// Loss in the bad state. Default: 100 %.

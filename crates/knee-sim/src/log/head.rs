@@ -97,6 +97,7 @@ fn loss(of: &Loss) -> String {
     match of {
         Loss::None => String::new(),
         Loss::Independent(_) | Loss::GilbertElliott { .. } => "random".to_string(),
+        Loss::SuperPackets(_) => "super-packets".to_string(),
         Loss::Periodic(every) => format!("every:{every}"),
         Loss::Recorded(record) => {
             let bits: String = record.iter().map(|lost| if *lost { '1' } else { '0' }).collect();

@@ -57,12 +57,13 @@ fn what_shares_nothing_does_not_touch_each_other() {
 }
 
 /// Keys that cause random draws, or hash a name.
-const DRAWING: [&str; 12] = [
+const DRAWING: [&str; 13] = [
     "jitter",
     // The key of a link, not that of a circuit breaker.
     "\nloss = \"",
     "\nloss = [",
     "good_to_bad",
+    "super_packets",
     "pie",
     "red\"",
     "fq-codel",

@@ -217,7 +217,8 @@ fn loss(island: &mut Island, name: &str, duration_ms: u32, draw: &mut Draw) -> S
             draw.between(1, duration_ms),
             draw.between(5, 200)
         ),
-        0 | 1 => format!("loss = \"{percent} %\"\n"),
+        0 => format!("loss = \"{percent} %\"\n"),
+        1 => format!("loss = {{ super_packets = \"{percent} %\" }}\n"),
         2 => format!("loss = {{ every = {} }}\n", draw.between(5, 200)),
         3 => format!(
             "loss = {{ good_to_bad = \"{percent} %\", bad_to_good = \"{} %\" }}\n",

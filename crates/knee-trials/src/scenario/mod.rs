@@ -179,6 +179,7 @@ mod tests {
             "reorder = true",
             "every = ",
             "good_to_bad",
+            "super_packets",
             "loss = { file",
             "BDP",
             "packets\"",

@@ -1,5 +1,6 @@
 //! What a packet passes before the queue: outages, loss, policer.
 
+use super::books::{Offer, Owner};
 use super::service::WORK_PER_BYTE;
 use crate::parse::{Link, Loss, Policer, Reason};
 
@@ -12,6 +13,9 @@ pub enum Fate {
     MayBeLost,
 }
 
+/// IP bytes that are lost together at most.
+const SUPER_PACKET_MAX: u64 = 65_536;
+
 /// State of a link's gate.
 pub struct Gate {
     down: Vec<(u64, u64)>,
@@ -20,7 +24,17 @@ pub struct Gate {
     seen: u64,
     /// Loss steps that had begun at the last of them.
     begun: usize,
+    /// The packets of one super-packet that the loss model has processed last.
+    last: Option<Together>,
     bucket: Option<Bucket>,
+}
+
+/// Packets of one flow that have entered at one time, one after another.
+struct Together {
+    time: u64,
+    owner: Owner,
+    bytes: u64,
+    lost: bool,
 }
 
 /// A token bucket in bit/s x ns.
@@ -54,11 +68,19 @@ impl Gate {
             bucket.level = bucket.depth();
             bucket
         });
-        Gate { down: head.down.clone(), loss: head.loss.clone(), seen: 0, begun: 0, bucket }
+        Gate {
+            down: head.down.clone(),
+            loss: head.loss.clone(),
+            seen: 0,
+            begun: 0,
+            last: None,
+            bucket,
+        }
     }
 
     /// Returns what must happen to a packet; `lost` says whether it was lost at random.
-    pub fn judge(&mut self, time: u64, bytes: u64, lost: bool) -> Fate {
+    pub fn judge(&mut self, offer: &Offer, lost: bool) -> Fate {
+        let (time, bytes) = (offer.time, offer.bytes);
         if self.is_down(time) {
             return Fate::Goes(Reason::Down);
         }
@@ -74,6 +96,11 @@ impl Gate {
             }
             Loss::Recorded(_) => false,
             Loss::Random => true,
+            Loss::SuperPackets => match self.together(offer, lost) {
+                Some(true) => return Fate::Goes(Reason::Loss),
+                Some(false) => false,
+                None => true,
+            },
         };
         if by_chance && lost {
             return Fate::MayBeLost;
@@ -82,12 +109,27 @@ impl Gate {
         if enough { Fate::Passes } else { Fate::Goes(Reason::Policer) }
     }
 
+    /// Returns the fate of the super-packet to which a packet belongs, unless it is the first of one:
+    /// then that is `lost`.
+    fn together(&mut self, offer: &Offer, lost: bool) -> Option<bool> {
+        let (time, owner, bytes) = (offer.time, offer.owner, offer.bytes);
+        let same = |last: &&mut Together| {
+            last.time == time && last.owner == owner && last.bytes + bytes <= SUPER_PACKET_MAX
+        };
+        if let Some(last) = self.last.as_mut().filter(same) {
+            last.bytes += bytes;
+            return Some(last.lost);
+        }
+        self.last = Some(Together { time, owner, bytes, lost });
+        None
+    }
+
     /// Restarts the packet count when a loss step has begun since the last packet.
     fn begin_step(&mut self, time: u64) {
         let Loss::Steps(steps) = &self.loss else { return };
         let begun = steps.partition_point(|(from, _)| *from <= time);
         if begun != self.begun {
-            (self.begun, self.seen) = (begun, 0);
+            (self.begun, self.seen, self.last) = (begun, 0, None);
         }
     }
 

@@ -37,7 +37,7 @@ impl Link {
             find("was let in though the circuit breaker had tripped".to_string());
         }
         let offer = self.offers.get(name);
-        match (self.gate.judge(time, offer.bytes, drop == Some(Reason::Loss)), drop) {
+        match (self.gate.judge(offer, drop == Some(Reason::Loss)), drop) {
             (Fate::Goes(reason), actual) if actual == Some(reason) => false,
             (Fate::Goes(reason), _) => {
                 find(format!("was not dropped, which {} calls for", word(reason)));

@@ -47,6 +47,8 @@ pub enum Loss {
     None,
     /// Random: any packet may be lost.
     Random,
+    /// Random: any packet may be lost, with all of its flow that enter with it.
+    SuperPackets,
     /// Packets n, 2n, 3n …
     Every(u64),
     /// One entry per packet, repeated.
@@ -231,6 +233,7 @@ fn steady_loss(text: &str) -> Result<Loss, String> {
     Ok(match text.split_once(':') {
         None if text == "none" => Loss::None,
         None if text == "random" => Loss::Random,
+        None if text == "super-packets" => Loss::SuperPackets,
         Some(("every", n)) => Loss::Every(at_least_one("loss", number("loss", n)?)?),
         Some(("recorded", bits)) if !bits.is_empty() => {
             Loss::Recorded(bits.chars().map(|bit| bit == '1').collect())

@@ -73,6 +73,17 @@ fn a_loss_needs_a_loss_model() {
     finds("loss=recorded:10", false, &packets, &[Rule::Drop, Rule::Drop]);
 }
 
+/// Packets of one flow that enter at one time are lost all or none, those of other times apart.
+#[test]
+fn what_is_lost_with_a_super_packet_is_all_of_it() {
+    let lost = |at: u64| (at, Dropped(at, "loss"));
+    let loss = "loss=super-packets";
+    finds(loss, false, &[(0, Leaves(MS)), (0, Leaves(2 * MS)), lost(5 * MS), lost(5 * MS)], &[]);
+    finds(loss, false, &[(0, Leaves(MS)), lost(MS)], &[]);
+    finds(loss, false, &[(0, Leaves(MS)), lost(0)], &[Rule::Drop]);
+    finds(loss, false, &[lost(0), (0, Leaves(MS))], &[Rule::Drop]);
+}
+
 #[test]
 fn a_policer_drops_what_exceeds_its_bucket_and_nothing_else() {
     // 3000 bytes at first, 1500 more every 10 ms.
