@@ -119,9 +119,21 @@ impl Lab {
         jobs: &[Job<'_>],
         keep: impl Fn(usize, Run) -> Result<T, Error> + Sync,
     ) -> Result<Vec<Option<T>>, Error> {
+        self.run_in_order(jobs, costliest_first, keep)
+    }
+
+    /// The same, with the jobs in the order that `order` returns for their loads.
+    ///
+    /// # Errors
+    /// The first failure of a job or of `keep`.
+    pub(crate) fn run_in_order<T: Send>(
+        &self,
+        jobs: &[Job<'_>],
+        order: impl Fn(&[Load]) -> Vec<usize>,
+        keep: impl Fn(usize, Run) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<Option<T>>, Error> {
         let loads: Vec<Load> = jobs.iter().map(|job| Load::of(job.scenario, job.ground)).collect();
-        let order = costliest_first(&loads);
-        self.side_by_side(&loads, order, |index, control| {
+        self.side_by_side(&loads, order(&loads), |index, control| {
             keep(index, execute(&jobs[index], control)?).map(Some)
         })
     }

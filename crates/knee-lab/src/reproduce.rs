@@ -1,6 +1,7 @@
 //! Runs studies on one or more grounds and evaluates their claims. Implements `knee reproduce`.
 
 mod ground;
+mod seeds;
 
 use crate::both;
 use crate::command::{self, names, on};
@@ -8,15 +9,16 @@ use crate::directory::{REPORT, STUDIES};
 use crate::error::Error;
 use crate::ground::{Ground, KERNEL, Pace, SIMULATOR};
 use crate::job::{Job, Run};
-use crate::lab::Lab;
+use crate::lab::{Lab, costliest_first};
+use crate::load::Load;
 use crate::models;
 use crate::studies::{NamedStudy, StudyError, built_in_studies};
 use crate::study_page::RunSource;
 use crate::study_record::{GroundRecord, NotRun, RunRecord, SCHEMA, StudyRecord, StudyRecords};
 use crate::text::named_files;
 use knee_record::{
-    ClaimOutcome, NamedSeeds, RunView, Verdict, evaluate_over_seeds, fill_conclusion,
-    fill_findings, write_json, write_text,
+    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, fill_conclusion, fill_findings,
+    over_seeds, write_json, write_text,
 };
 use knee_scenario::{Claim, Measure, Scenario, Study, StudyRun};
 use std::collections::BTreeMap;
@@ -80,19 +82,19 @@ struct Done<'s> {
     ground: &'s dyn Ground,
     below: String,
     finished: Run,
-    /// The same scenario with further seeds.
-    further: Vec<Run>,
+}
+
+/// All runs.
+struct Ended<'s> {
+    /// By study and run.
+    done: Vec<Vec<Done<'s>>>,
+    /// Claims with further seeds, by study.
+    further: Vec<seeds::Outcomes>,
 }
 
 impl Done<'_> {
     fn view(&self) -> RunView<'_> {
         self.finished.view(&self.run.scenario)
-    }
-
-    /// Views of the run, seed by seed.
-    fn views(&self) -> Vec<RunView<'_>> {
-        let further = self.further.iter().map(|one| one.view(&self.run.scenario));
-        std::iter::once(self.view()).chain(further).collect()
     }
 }
 
@@ -121,18 +123,17 @@ impl<'s> Reproduction<'s> {
         std::iter::once(&self.out).chain(self.planned().map(|planned| &planned.directory))
     }
 
-    /// All runs: those that are stored, then those of further seeds, of which only the claims are
-    /// kept.
+    /// All runs: those that are stored, then those of further seeds, seed by seed, of which only the
+    /// claims are kept.
     pub fn jobs(&self) -> Vec<Job<'_>> {
         let kept = self.planned();
         let kept = kept.map(|p| Job {
             perfect: p.perfect,
             ..Job::kept(&p.run.scenario, p.ground, &p.directory)
         });
-        let further = self.planned().flat_map(|p| {
-            let scenarios = p.further_seeds().iter();
-            scenarios.map(|scenario| Job { perfect: p.perfect, ..Job::new(scenario, p.ground) })
-        });
+        let further = self.plans.iter().flat_map(|plan| seeds::of(plan)).flatten();
+        let further =
+            further.map(|(p, scenario)| Job { perfect: p.perfect, ..Job::new(scenario, p.ground) });
         kept.chain(further).collect()
     }
 
@@ -205,8 +206,8 @@ impl Lab {
     /// # Errors
     /// The first failure of a run, or a file that cannot be written.
     pub fn reproduce(&self, what: &Reproduction<'_>) -> Result<Option<StudyRecords>, Error> {
-        let Some(done) = self.run_studies(what)? else { return Ok(None) };
-        let records = gather(what, &done);
+        let Some(Ended { done, further }) = self.run_studies(what)? else { return Ok(None) };
+        let records = gather(what, &done, &further);
         let sources: BTreeMap<String, RunSource> = done.into_iter().flatten().map(source).collect();
         compare(&records, &what.out)?;
         write_json(&what.out.join(STUDIES), &records)?;
@@ -215,34 +216,40 @@ impl Lab {
     }
 
     /// Runs everything; `None` if it was stopped.
-    fn run_studies<'s>(
-        &self,
-        what: &Reproduction<'s>,
-    ) -> Result<Option<Vec<Vec<Done<'s>>>>, Error> {
+    fn run_studies<'s>(&self, what: &Reproduction<'s>) -> Result<Option<Ended<'s>>, Error> {
         let all: Vec<&Planned<'_>> = what.planned().collect();
+        let further = seeds::Further::new(what);
         let keep = |index: usize, mut finished: Run| {
             // Only the claims of further seeds are kept.
-            let Some(Planned { run, directory, .. }) = all.get(index) else { return Ok(finished) };
+            let Some(Planned { run, directory, .. }) = all.get(index) else {
+                further.keep(index - all.len(), finished);
+                return Ok(None);
+            };
             let resolved = (knee_record::SCENARIO, run.scenario.resolved.as_bytes());
             let inputs = std::iter::once(resolved).chain(named_files(&run.scenario));
             let inputs: Vec<_> = inputs.collect();
             self.keep(directory, &run.scenario, &mut finished, &inputs)?;
-            Ok(finished)
+            Ok(Some(finished))
         };
-        let mut finished = self.run_all(&what.jobs(), keep)?;
+        // Those of further seeds as they are listed, so that runs of one seed end together.
+        let order = |loads: &[Load]| {
+            let stored = costliest_first(&loads[..all.len()]);
+            stored.into_iter().chain(all.len()..loads.len()).collect()
+        };
+        let finished = self.run_in_order(&what.jobs(), order, keep)?;
         if self.is_stopped() {
             return Ok(None);
         }
-        let mut further = finished.split_off(all.len()).into_iter().flatten();
         let mut finished = finished.into_iter();
         let mut done = |planned: &Planned<'s>| {
-            let finished = finished.next().flatten()?;
-            let further = further.by_ref().take(planned.further_seeds().len()).collect();
+            let finished = finished.next().flatten().flatten()?;
             let Planned { run, ground, ref below, .. } = *planned;
-            Some(Done { run, ground, below: below.clone(), finished, further })
+            Some(Done { run, ground, below: below.clone(), finished })
         };
         let plans = what.plans.iter();
-        Ok(plans.map(|study| study.iter().map(&mut done).collect()).collect())
+        let done: Option<Vec<Vec<Done<'s>>>> =
+            plans.map(|study| study.iter().map(&mut done).collect()).collect();
+        Ok(done.map(|done| Ended { done, further: further.outcomes(what.studies.len()) }))
     }
 }
 
@@ -261,10 +268,14 @@ fn compare(records: &StudyRecords, out: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn gather(what: &Reproduction<'_>, done: &[Vec<Done<'_>>]) -> StudyRecords {
-    let pairs = what.studies.iter().zip(done);
+fn gather(
+    what: &Reproduction<'_>,
+    done: &[Vec<Done<'_>>],
+    further: &[seeds::Outcomes],
+) -> StudyRecords {
+    let pairs = what.studies.iter().zip(done).zip(further);
     let studies: Vec<StudyRecord> =
-        pairs.map(|(study, runs)| gather_study(what, study, runs)).collect();
+        pairs.map(|((study, runs), further)| gather_study(what, study, runs, further)).collect();
     let runs = done.iter().flatten();
     StudyRecords {
         schema: SCHEMA.to_string(),
@@ -275,13 +286,18 @@ fn gather(what: &Reproduction<'_>, done: &[Vec<Done<'_>>]) -> StudyRecords {
     }
 }
 
-fn gather_study(what: &Reproduction<'_>, named: &NamedStudy, done: &[Done<'_>]) -> StudyRecord {
+fn gather_study(
+    what: &Reproduction<'_>,
+    named: &NamedStudy,
+    done: &[Done<'_>],
+    further: &seeds::Outcomes,
+) -> StudyRecord {
     let study = &named.study;
     let on_ground = |name: &str| -> Vec<&Done<'_>> {
         done.iter().filter(|done| done.ground.name() == name).collect()
     };
     let runs = on_ground(SIMULATOR);
-    let mut claims = evaluate(named, what.scope, &runs);
+    let mut claims = evaluate(named, what.scope, &runs, further);
     let mut told = claims.clone();
     let others = study.claims.iter().filter(|claim| !what.scope.includes(study, claim));
     told.extend(others.map(ClaimOutcome::from_record));
@@ -354,21 +370,31 @@ fn source(done: Done<'_>) -> (String, RunSource) {
 /// Evaluates the claims over the study's runs and models, then those in the scenarios of the runs,
 /// whose subjects get the run's name as a prefix. Findings also cite claims that were not run: with
 /// their values on record. Values of other seeds than those on record may drift.
-fn evaluate(named_study: &NamedStudy, scope: Scope, runs: &[&Done<'_>]) -> Vec<ClaimOutcome> {
+fn evaluate(
+    named_study: &NamedStudy,
+    scope: Scope,
+    runs: &[&Done<'_>],
+    further: &seeds::Outcomes,
+) -> Vec<ClaimOutcome> {
     let study = &named_study.study;
     let against_record = |outcome: ClaimOutcome, claim: &Claim| match named_study.seed_shift {
         0 => outcome.against_record(claim),
         _ => outcome,
     };
-    let views: Vec<Vec<RunView<'_>>> = runs.iter().map(|done| done.views()).collect();
-    let named: Vec<NamedSeeds<'_, '_>> = runs
+    let views: Vec<RunView<'_>> = runs.iter().map(|done| done.view()).collect();
+    let named: Vec<NamedRun<'_, '_>> = runs
         .iter()
         .zip(&views)
-        .map(|(done, views)| NamedSeeds { name: &done.run.name, views })
+        .map(|(done, view)| NamedRun { name: &done.run.name, view })
         .collect();
-    let over_all = scope.claims(study).map(|claim| {
+    let over_all = scope.claims(study).enumerate().map(|(place, claim)| {
         let model = models::evaluate(claim, &study.models);
-        against_record(model.unwrap_or_else(|| evaluate_over_seeds(claim, &named)), claim)
+        let outcome = model.unwrap_or_else(|| {
+            let first = evaluate_in_study(claim, &named);
+            let others = further.get(&place).into_iter().flatten().cloned();
+            over_seeds(claim, std::iter::once(first).chain(others).collect())
+        });
+        against_record(outcome, claim)
     });
     let of_runs = runs.iter().flat_map(|done| &done.run.scenario.claims);
     let of_runs = claims_of_runs(runs).zip(of_runs);

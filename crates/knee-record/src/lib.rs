@@ -99,7 +99,7 @@ pub use observed::{
     ObservedProvider, ObservedReport, ObservedSpread,
 };
 pub use offered::{OfferedLoad, OfferedSpan, offered_in_words, offered_load};
-pub use over_seeds::{NamedSeeds, OverSeeds, evaluate_over_seeds};
+pub use over_seeds::{OverSeeds, over_seeds};
 pub use part::{PART, Part};
 pub use print::{Unit, count};
 pub use rank::{

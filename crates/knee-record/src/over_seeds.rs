@@ -1,8 +1,7 @@
-//! Checks claims of a study over runs with several seeds.
+//! Outcomes of a claim over several seeds.
 
-use crate::claims::{ClaimOutcome, NamedRun, Outcome, decided, evaluate_in_study};
+use crate::claims::{ClaimOutcome, Outcome, decided};
 use crate::print::Unit;
-use crate::view::RunView;
 use knee_scenario::Claim;
 use knee_statistics::{Interval, Paired};
 use schemars::JsonSchema;
@@ -21,38 +20,19 @@ pub struct OverSeeds {
     pub high: Option<f64>,
 }
 
-/// The runs of a study under one name, seed by seed.
-pub struct NamedSeeds<'r, 'a> {
-    /// Name in the study.
-    pub name: &'r str,
-    /// Records of each run; at least one.
-    pub views: &'r [RunView<'a>],
-}
-
-/// Checks a claim over the seeds that all the runs it names have, by the interval of the mean; for
-/// ratios, which are taken seed by seed, by that of the geometric mean.
-pub fn evaluate_over_seeds(claim: &Claim, runs: &[NamedSeeds<'_, '_>]) -> ClaimOutcome {
-    let targets: Vec<&str> = std::iter::once(&claim.of)
-        .chain(&claim.relative_to)
-        .filter_map(|target| Some(target.split_once('/')?.0))
-        .collect();
-    let involved = runs.iter().filter(|run| targets.contains(&run.name));
-    let seeds = involved.map(|run| run.views.len()).min().unwrap_or(1);
-    let of_seed = |seed: usize| {
-        let named = runs.iter().filter_map(|run| {
-            let view = run.views.get(seed).or(run.views.first())?;
-            Some(NamedRun { name: run.name, view })
-        });
-        let named: Vec<NamedRun<'_, '_>> = named.collect();
-        evaluate_in_study(claim, &named)
-    };
-    match seeds {
-        0 | 1 => of_seed(0),
-        _ => together(claim, (0..seeds).map(of_seed).collect()),
+/// Combines the outcomes of a claim over several seeds, at least one: by the interval of the mean of
+/// its values; for ratios, which are taken seed by seed, by that of the geometric mean. It is not
+/// tested if one of them is not.
+///
+/// # Panics
+/// There is no outcome.
+pub fn over_seeds(claim: &Claim, mut outcomes: Vec<ClaimOutcome>) -> ClaimOutcome {
+    match outcomes.len() {
+        1 => outcomes.swap_remove(0),
+        _ => together(claim, outcomes),
     }
 }
 
-/// Combines several outcomes into one; not tested if one of them is not.
 fn together(claim: &Claim, mut outcomes: Vec<ClaimOutcome>) -> ClaimOutcome {
     let untested = |one: &ClaimOutcome| one.outcome == Outcome::NotTestedHere;
     if let Some(at) = outcomes.iter().position(untested) {
