@@ -13,7 +13,7 @@ use crate::tree::{Key, Kind, Node, Span};
 /// Default ground of a run.
 const DEFAULT_GROUND: &str = "sim";
 /// Largest number of seeds: each is a whole run.
-const SEEDS_MAX: u64 = 100;
+const SEEDS_MAX: u64 = 1000;
 
 /// Checks a study. `folder` is where the files that it names are looked up; `seed_shift` is added to
 /// the seed of every run.

@@ -553,7 +553,7 @@ fn a_run_of_a_study_has_several_seeds() {
     let moved = shifted("seeds = 2", 100).unwrap().runs.remove(0);
     assert_eq!((moved.scenario.seed, moved.further_seeds[0].seed), (107, 108));
     assert!(moved.scenario.resolved.contains("seed = 107"), "{}", moved.scenario.resolved);
-    for wrong in ["seeds = 0", "seeds = 101"] {
+    for wrong in ["seeds = 0", "seeds = 1001"] {
         let errors = study(wrong).unwrap_err();
         assert_eq!(errors.problems.len(), 1, "{errors}");
         assert!(errors.to_string().contains("the number of seeds must be at"), "{errors}");
