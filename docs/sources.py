@@ -255,15 +255,15 @@ PAGES = [
                 "B2* B3* B4*",
                 [
                     Picture(
-                        "cubic-pairs-low-loss",
+                        "cubic-super-packets-low-loss",
                         "throughput",
-                        "CUBIC, 1.5 % lost in pairs.",
+                        "CUBIC, 1.5 % of super-packets lost.",
                         ["the table=1.23 Mbit/s"],
                     ),
                     Picture(
-                        "bbr-pairs-low-loss",
+                        "bbr-super-packets-low-loss",
                         "throughput",
-                        "BBR, 1.5 % lost in pairs.",
+                        "BBR, 1.5 % of super-packets lost.",
                         ["the table=160 Mbit/s"],
                     ),
                 ],
