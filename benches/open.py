@@ -167,7 +167,7 @@ def processor_seconds(process):
 
 def beside_ss(network, knee, seconds, connections):
     """Reads connections by both for this long."""
-    network.queue("router", "right", "tbf rate 400mbit burst 20k limit 200k")
+    network.queue("router", "right", "tbf rate 200mbit burst 20k limit 100k")
     receiver, sender = network.traffic("--connections", connections)
     same = compared = 0
     with tempfile.TemporaryDirectory() as folder:

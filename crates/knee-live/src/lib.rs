@@ -39,7 +39,9 @@ pub use open::{
     OpenObserver, OpenSettings, Place, QdiscChange,
 };
 pub use queue::{Queue, Stored};
-pub use report::{AccessLog, Period, Providers, ReportSettings, holds_observed, is_begun, report};
+pub use report::{
+    AccessLog, Period, Providers, ReportSettings, holds_observed, holds_open, is_begun, report,
+};
 pub use row::{counted, told};
 pub use source::Reports;
 #[cfg(feature = "upload")]

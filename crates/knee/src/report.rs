@@ -21,6 +21,12 @@ pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     if knee_live::is_begun(directory) {
         return Err(unfinished(directory));
     }
+    if knee_live::holds_open(directory) {
+        let what = format!("{} has open connections only, of --open", directory.display());
+        let advice = "query open-*.parquet as docs/observe.md shows; knee observe without --open \
+                      records connections as they end, for knee report";
+        return Err(Failure::Usage(what, advice.to_string()));
+    }
     if let Some(option) = arguments.observed.given() {
         let what = format!(
             "{option} requires a folder of knee observe, which {} is not",

@@ -11,7 +11,7 @@ pub use log::AccessLog;
 pub use period::Period;
 pub use providers::Providers;
 
-use crate::files::{CONNECTIONS, ENDING, MINUTES};
+use crate::files::{CONNECTIONS, ENDING, MINUTES, OPEN};
 use crate::minutes;
 use crate::{LiveError, row};
 use knee_record::{Error, ObservedReport, PART, each_connection};
@@ -51,6 +51,11 @@ pub struct ReportSettings {
 /// Whether a folder contains output of `knee observe`.
 pub fn holds_observed(directory: &Path) -> bool {
     list(directory, MINUTES).is_ok_and(|files| !files.is_empty())
+}
+
+/// Whether a folder contains open connections, which [`report`] does not cover.
+pub fn holds_open(directory: &Path) -> bool {
+    list(directory, OPEN).is_ok_and(|files| !files.is_empty())
 }
 
 /// Whether `knee observe` has begun to write to a folder, and completed no file yet.

@@ -389,6 +389,8 @@ fn open_connections_are_told_at_intervals() -> Result<(), Skipped> {
     let files = files();
     assert!(files[0].starts_with("counters-") && files[1].starts_with("open-"), "{files:?}");
     assert!(files.len() == 2 && files.iter().all(|name| name.ends_with("Z.parquet")), "{files:?}");
+    let said = complaint(folder.path(), "report live", 2);
+    assert!(said.contains("has open connections only"), "{said}");
     Ok(())
 }
 
