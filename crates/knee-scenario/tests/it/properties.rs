@@ -64,6 +64,7 @@ fn steady_loss() -> impl Strategy<Value = String> {
         percent(),
         (1u64..100_000).prop_map(|n| format!("{{ every = {n} }}")),
         Just("{ file = \"lost.txt\" }".to_string()),
+        percent().prop_map(|part| format!("{{ super_packets = {part} }}")),
         (percent(), percent())
             .prop_map(|(a, b)| format!("{{ good_to_bad = {a}, bad_to_good = {b} }}")),
     ]

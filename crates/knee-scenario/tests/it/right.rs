@@ -185,6 +185,7 @@ fn every_key_arrives() {
     assert_eq!(other.config.loss, Loss::Periodic(1000));
     assert!(matches!(mark.config.aqm, Aqm::Threshold(_)));
     assert_eq!(mark.config.loss, Loss::Independent(0.0025));
+    assert_eq!(host.config.loss, Loss::SuperPackets(0.001));
     assert_eq!((&air.config.rate, air.config.buffer), (&RateModel::Unlimited, Buffer::Unlimited));
     let Aqm::DualPi2(pair) = &dual.config.aqm else { panic!("DualPI2") };
     assert_eq!((pair.step, pair.classic_share), (Time::from_millis(1), 0.1));

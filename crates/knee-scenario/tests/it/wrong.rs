@@ -232,6 +232,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("loss above one", "buffer = \"2 BDP\"", "loss = \"101 %\""),
     ("loss of every zeroth packet", "buffer = \"2 BDP\"", "loss = { every = 0 }"),
     ("two patterns of loss", "buffer = \"2 BDP\"", "loss = { every = 9, file = \"x\" }"),
+    (
+        "super-packets and bursts",
+        "buffer = \"2 BDP\"",
+        "loss = { super_packets = \"1 %\", every = 9 }",
+    ),
     ("half a burst model", "buffer = \"2 BDP\"", "loss = { good_to_bad = \"1 %\" }"),
     ("loss record broken", "buffer = \"2 BDP\"", "loss = { file = \"broken.loss\" }"),
     (

@@ -85,6 +85,7 @@ aqm = { name = "dualpi2", target = "15 ms", update = "16 ms", rtt_max = "100 ms"
 
 [link.host]
 rate = "1 Gbit/s"
+loss = { super_packets = "0.1 %" }
 
 [link.port]
 rate = "100 Mbit/s"
