@@ -22,10 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The same with --quick, for a build with debug assertions.
 QUICK = {
-    "ii": (2, 4, 1266),
+    "ii": (2, 4, 1262),
     "ii-loss": (2, 4, 2682),
     "v": (1, 2, 2971),
-    "multipath": (2, 4, 1786),
+    "multipath": (2, 4, 1782),
 }
 
 # Case: simulated seconds of the short and the long run, maximum instructions per packet.

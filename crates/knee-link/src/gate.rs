@@ -1,9 +1,9 @@
 //! Stages before the queue: loss, then the policer.
 
+use crate::DropReason;
 use crate::config::Config;
 use crate::loss::LossProcess;
 use crate::policer::TokenBucket;
-use crate::{DropReason, Packet};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 
@@ -20,13 +20,13 @@ impl Gate {
         Gate { rng, loss: LossProcess::new(&config.loss), policer }
     }
 
-    /// Returns why a packet does not reach the queue; `None` if it does.
+    /// Returns why a packet of a flow does not reach the queue; `None` if it does.
     #[inline]
-    pub fn refuses(&mut self, now: Time, packet: &impl Packet) -> Option<DropReason> {
-        if self.loss.loses(now, packet, &mut self.rng) {
+    pub fn refuses(&mut self, now: Time, size: u32, flow: u64) -> Option<DropReason> {
+        if self.loss.loses(now, size, flow, &mut self.rng) {
             return Some(DropReason::Loss);
         }
-        let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, packet.size()));
+        let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, size));
         (!admitted).then_some(DropReason::Policer)
     }
 }

@@ -1,6 +1,5 @@
 //! Loss that is independent of the queue.
 
-use crate::Packet;
 use crate::config::{Loss, Steps};
 use knee_random::chance;
 use knee_units::Time;
@@ -16,7 +15,7 @@ pub(crate) enum LossProcess {
     Independent(f64),
     SuperPackets {
         probability: f64,
-        last: SuperPacket,
+        last: Box<SuperPacket>,
     },
     /// Every `period`-th packet; `count` have passed since the last loss.
     Periodic {
@@ -52,15 +51,24 @@ pub(crate) struct SuperPacket {
 
 impl SuperPacket {
     /// Whether a packet that enters now belongs to it, and counts it if so.
-    fn takes(&mut self, now: Time, packet: &impl Packet) -> bool {
-        let bytes = self.bytes.saturating_add(packet.size());
-        let belongs = self.bytes > 0
-            && (self.time, self.flow) == (now, packet.flow_hash())
-            && bytes <= SUPER_PACKET_MAX;
+    fn takes(&mut self, now: Time, size: u32, flow: u64) -> bool {
+        let bytes = self.bytes.saturating_add(size);
+        let belongs =
+            self.bytes > 0 && (self.time, self.flow) == (now, flow) && bytes <= SUPER_PACKET_MAX;
         if belongs {
             self.bytes = bytes;
         }
         belongs
+    }
+
+    /// Whether the packet entering is lost, with this probability if it begins one.
+    #[inline(never)]
+    fn loses(&mut self, packet: (Time, u32, u64), part: f64, rng: &mut ChaCha8Rng) -> bool {
+        let (time, bytes, flow) = packet;
+        if !self.takes(time, bytes, flow) {
+            *self = SuperPacket { time, flow, bytes, lost: chance(rng, part) };
+        }
+        self.lost
     }
 }
 
@@ -70,7 +78,7 @@ impl LossProcess {
             Loss::None => LossProcess::None,
             Loss::Independent(probability) => LossProcess::Independent(probability),
             Loss::SuperPackets(probability) => {
-                LossProcess::SuperPackets { probability, last: SuperPacket::default() }
+                LossProcess::SuperPackets { probability, last: Box::default() }
             }
             Loss::Periodic(period) => LossProcess::Periodic { period, count: 0 },
             Loss::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
@@ -87,29 +95,25 @@ impl LossProcess {
 
     /// Whether the packet entering at `now` is lost; times never decrease.
     #[inline]
-    pub fn loses(&mut self, now: Time, packet: &impl Packet, rng: &mut ChaCha8Rng) -> bool {
+    pub fn loses(&mut self, now: Time, size: u32, flow: u64, rng: &mut ChaCha8Rng) -> bool {
         match self {
             LossProcess::Steps { steps, next } => {
                 while steps.get(*next).is_some_and(|(from, _)| *from <= now) {
                     *next += 1;
                 }
-                steps[*next - 1].1.loses_next(now, packet, rng)
+                steps[*next - 1].1.loses_next(now, size, flow, rng)
             }
-            process => process.loses_next(now, packet, rng),
+            process => process.loses_next(now, size, flow, rng),
         }
     }
 
     /// Whether the next packet is lost, for a process without steps.
-    fn loses_next(&mut self, now: Time, packet: &impl Packet, rng: &mut ChaCha8Rng) -> bool {
+    fn loses_next(&mut self, now: Time, size: u32, flow: u64, rng: &mut ChaCha8Rng) -> bool {
         match self {
             LossProcess::None | LossProcess::Steps { .. } => false,
             LossProcess::Independent(probability) => chance(rng, *probability),
             LossProcess::SuperPackets { probability, last } => {
-                if !last.takes(now, packet) {
-                    let (flow, bytes) = (packet.flow_hash(), packet.size());
-                    *last = SuperPacket { time: now, flow, bytes, lost: chance(rng, *probability) };
-                }
-                last.lost
+                last.loses((now, size, flow), *probability, rng)
             }
             LossProcess::Periodic { period, count } => {
                 *count = (*count + 1) % *period;
@@ -132,37 +136,16 @@ impl LossProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Ecn;
     use rand_core::SeedableRng;
 
-    #[derive(Clone, Copy)]
-    struct Of {
-        flow: u64,
-        size: u32,
-    }
-
-    impl Packet for Of {
-        fn size(&self) -> u32 {
-            self.size
-        }
-        fn ecn(&self) -> Ecn {
-            Ecn::NotCapable
-        }
-        fn mark(&mut self) {}
-        fn clear_ecn(&mut self) {}
-        fn flow_hash(&self) -> u64 {
-            self.flow
-        }
-    }
-
-    const ANY: Of = Of { flow: 0, size: 1500 };
+    const ANY: (u32, u64) = (1500, 0);
 
     /// Returns the losses among `packets`, and how many loss bursts they form.
     fn run(loss: Loss, packets: usize) -> (f64, f64) {
         let mut process = LossProcess::new(&loss);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let lost: Vec<bool> =
-            (0..packets).map(|_| process.loses(Time::ZERO, &ANY, &mut rng)).collect();
+            (0..packets).map(|_| process.loses(Time::ZERO, ANY.0, ANY.1, &mut rng)).collect();
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         (lost.iter().filter(|lost| **lost).count() as f64, bursts as f64)
     }
@@ -184,17 +167,18 @@ mod tests {
     fn packets_of_a_super_packet_are_lost_together() {
         let mut process = LossProcess::new(&Loss::SuperPackets(0.3));
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let mut lost =
-            |ms: u64, packet: Of| process.loses(Time::from_millis(ms), &packet, &mut rng);
+        let mut lost = |ms: u64, (size, flow): (u32, u64)| {
+            process.loses(Time::from_millis(ms), size, flow, &mut rng)
+        };
         let mut apart = [0_u32; 3];
         let (count, mut all, mut of_44) = (20_000, 0, 0);
         for ms in 0..count {
             let [first, second, other, third] = [(1, 1500), (1, 700), (2, 1500), (1, 1500)]
-                .map(|(flow, size)| lost(3 * ms, Of { flow, size }));
+                .map(|(flow, size)| lost(3 * ms, (size, flow)));
             assert_eq!(first, second);
             apart[0] += u32::from(second != other);
             apart[1] += u32::from(other != third);
-            let later = lost(3 * ms + 1, Of { flow: 1, size: 1500 });
+            let later = lost(3 * ms + 1, (1500, 1));
             apart[2] += u32::from(third != later);
             all += u32::from(first);
             let run: Vec<bool> = (0..44).map(|_| lost(3 * ms + 2, ANY)).collect();
@@ -246,7 +230,9 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut hits = |loss: Loss| {
             let mut process = LossProcess::new(&loss);
-            (1..=10).filter(|_| process.loses(Time::ZERO, &ANY, &mut rng)).collect::<Vec<u32>>()
+            (1..=10)
+                .filter(|_| process.loses(Time::ZERO, ANY.0, ANY.1, &mut rng))
+                .collect::<Vec<u32>>()
         };
         assert_eq!(hits(Loss::Periodic(4)), [4, 8]);
         let record: Arc<[bool]> = [true, false, false, true, false].into();
@@ -261,7 +247,8 @@ mod tests {
         let mut process = LossProcess::new(&Loss::Steps(Steps(steps)));
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         // Two packets a second: at 0.0, 0.5, 1.0, … s.
-        let mut lost = |half: u64| process.loses(Time::from_millis(half * 500), &ANY, &mut rng);
+        let mut lost =
+            |half: u64| process.loses(Time::from_millis(half * 500), ANY.0, ANY.1, &mut rng);
         let hits: Vec<u64> = (0..26).filter(|half| lost(*half)).collect();
         assert_eq!(hits, [3, 7, 20, 23]);
     }
