@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The same with --quick, for a build with debug assertions.
 QUICK = {
     "ii": (2, 4, 1262),
-    "ii-loss": (2, 4, 2682),
+    "ii-loss": (2, 4, 2653),
     "v": (1, 2, 2971),
     "multipath": (2, 4, 1782),
 }

@@ -21,7 +21,7 @@ impl Gate {
     }
 
     /// Returns why a packet of a flow does not reach the queue; `None` if it does.
-    #[inline]
+    #[inline(always)]
     pub fn refuses(&mut self, now: Time, size: u32, flow: u64) -> Option<DropReason> {
         if self.loss.loses(now, size, flow, &mut self.rng) {
             return Some(DropReason::Loss);

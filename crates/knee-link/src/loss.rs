@@ -93,7 +93,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the packet entering at `now` is lost; times never decrease.
+    /// Whether a packet of a flow entering at `now` is lost; times never decrease.
     #[inline]
     pub fn loses(&mut self, now: Time, size: u32, flow: u64, rng: &mut ChaCha8Rng) -> bool {
         match self {
@@ -101,20 +101,22 @@ impl LossProcess {
                 while steps.get(*next).is_some_and(|(from, _)| *from <= now) {
                     *next += 1;
                 }
-                steps[*next - 1].1.loses_next(now, size, flow, rng)
+                steps[*next - 1].1.loses(now, size, flow, rng)
             }
-            process => process.loses_next(now, size, flow, rng),
-        }
-    }
-
-    /// Whether the next packet is lost, for a process without steps.
-    fn loses_next(&mut self, now: Time, size: u32, flow: u64, rng: &mut ChaCha8Rng) -> bool {
-        match self {
-            LossProcess::None | LossProcess::Steps { .. } => false,
-            LossProcess::Independent(probability) => chance(rng, *probability),
             LossProcess::SuperPackets { probability, last } => {
                 last.loses((now, size, flow), *probability, rng)
             }
+            process => process.loses_next(rng),
+        }
+    }
+
+    /// Whether the next packet is lost, whatever it is and whenever it enters.
+    fn loses_next(&mut self, rng: &mut ChaCha8Rng) -> bool {
+        match self {
+            LossProcess::None | LossProcess::Steps { .. } | LossProcess::SuperPackets { .. } => {
+                false
+            }
+            LossProcess::Independent(probability) => chance(rng, *probability),
             LossProcess::Periodic { period, count } => {
                 *count = (*count + 1) % *period;
                 *count == 0
