@@ -186,7 +186,8 @@ pub(crate) fn ethtool_statistics(
     values[0] = pair(ETHTOOL_GSTATS, count);
     ethtool(socket, interface, &mut values)?;
     let count = halves(values[0])[1].min(halves(names[1])[0]).min(count) as usize;
-    let bytes: Vec<u8> = names.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
+    let used = &names[..2 + count * ETHTOOL_NAME_WORDS];
+    let bytes: Vec<u8> = used.iter().flat_map(|word| word.to_ne_bytes()).skip(12).collect();
     let name = |bytes: &[u8]| {
         let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(name).trim().to_owned()
