@@ -56,12 +56,15 @@ impl<'p, 's> Further<'p, 's> {
     pub fn new(what: &'p Reproduction<'s>) -> Further<'p, 's> {
         let (mut seeds, mut places) = (Vec::new(), Vec::new());
         for (study, plan) in what.plans.iter().enumerate() {
-            for with in of(plan) {
+            let claims = what.scope.claims(&what.studies[study].study).enumerate();
+            let claims: Vec<(usize, &Claim, usize)> =
+                claims.map(|(number, claim)| (number, claim, seeds_of(claim, plan))).collect();
+            for (seed, with) in of(plan).enumerate() {
                 places.extend((0..with.len()).map(|place| (seeds.len(), place)));
                 let runs: Vec<&Planned<'s>> =
                     with.into_iter().map(|(planned, _)| planned).collect();
-                let claims = what.scope.claims(&what.studies[study].study).enumerate();
-                let claims = claims.filter(|(_, claim)| are_there(claim, plan, &runs)).collect();
+                let claims = claims.iter().filter(|(.., seeds)| *seeds > seed);
+                let claims = claims.map(|(number, claim, _)| (*number, *claim)).collect();
                 seeds.push(Seed { study, runs, claims, state: Mutex::default() });
             }
         }
@@ -115,11 +118,10 @@ impl Seed<'_, '_> {
     }
 }
 
-/// Whether a claim is about runs, and each run of the plan that it is about is among `runs`.
-fn are_there(claim: &Claim, plan: &[Planned<'_>], runs: &[&Planned<'_>]) -> bool {
-    let is_about = |planned: &&Planned<'_>| concerns(claim, planned.run);
-    // Runs in real time have one seed, and are not told apart by their names.
+/// Returns the number of further seeds that all the runs have that a claim is about; zero if it is
+/// about none. Runs in real time have one seed, and the names of others.
+fn seeds_of(claim: &Claim, plan: &[Planned<'_>]) -> usize {
     let repeatable = plan.iter().filter(|planned| planned.ground.pace() == Pace::Virtual);
-    let needed = repeatable.filter(is_about).count();
-    needed > 0 && needed == runs.iter().copied().filter(is_about).count()
+    let about = repeatable.filter(|planned| concerns(claim, planned.run));
+    about.map(|planned| planned.further_seeds().len()).min().unwrap_or(0)
 }
