@@ -63,10 +63,17 @@ impl SuperPacket {
 
     /// Whether the packet entering is lost, with this probability if it begins one.
     #[inline(never)]
-    fn loses(&mut self, packet: (Time, u32, u64), part: f64, rng: &mut ChaCha8Rng) -> bool {
-        let (time, bytes, flow) = packet;
-        if !self.takes(time, bytes, flow) {
-            *self = SuperPacket { time, flow, bytes, lost: chance(rng, part) };
+    fn loses(
+        &mut self,
+        now: Time,
+        size: u32,
+        flow: u64,
+        probability: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> bool {
+        if !self.takes(now, size, flow) {
+            let lost = chance(rng, probability);
+            *self = SuperPacket { time: now, flow, bytes: size, lost };
         }
         self.lost
     }
@@ -104,7 +111,7 @@ impl LossProcess {
                 steps[*next - 1].1.loses(now, size, flow, rng)
             }
             LossProcess::SuperPackets { probability, last } => {
-                last.loses((now, size, flow), *probability, rng)
+                last.loses(now, size, flow, *probability, rng)
             }
             process => process.loses_next(rng),
         }
@@ -140,14 +147,17 @@ mod tests {
     use super::*;
     use rand_core::SeedableRng;
 
-    const ANY: (u32, u64) = (1500, 0);
+    /// Whether a packet of 1500 bytes of one flow is lost.
+    fn loses(process: &mut LossProcess, now: Time, rng: &mut ChaCha8Rng) -> bool {
+        process.loses(now, 1500, 0, rng)
+    }
 
     /// Returns the losses among `packets`, and how many loss bursts they form.
     fn run(loss: Loss, packets: usize) -> (f64, f64) {
         let mut process = LossProcess::new(&loss);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let lost: Vec<bool> =
-            (0..packets).map(|_| process.loses(Time::ZERO, ANY.0, ANY.1, &mut rng)).collect();
+            (0..packets).map(|_| loses(&mut process, Time::ZERO, &mut rng)).collect();
         let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         (lost.iter().filter(|lost| **lost).count() as f64, bursts as f64)
     }
@@ -183,7 +193,7 @@ mod tests {
             let later = lost(3 * ms + 1, (1500, 1));
             apart[2] += u32::from(third != later);
             all += u32::from(first);
-            let run: Vec<bool> = (0..44).map(|_| lost(3 * ms + 2, ANY)).collect();
+            let run: Vec<bool> = (0..44).map(|_| lost(3 * ms + 2, (1500, 1))).collect();
             assert!(run[..43].iter().all(|lost| *lost == run[0]));
             of_44 += u32::from(run[43] != run[42]);
         }
@@ -232,9 +242,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut hits = |loss: Loss| {
             let mut process = LossProcess::new(&loss);
-            (1..=10)
-                .filter(|_| process.loses(Time::ZERO, ANY.0, ANY.1, &mut rng))
-                .collect::<Vec<u32>>()
+            (1..=10).filter(|_| loses(&mut process, Time::ZERO, &mut rng)).collect::<Vec<u32>>()
         };
         assert_eq!(hits(Loss::Periodic(4)), [4, 8]);
         let record: Arc<[bool]> = [true, false, false, true, false].into();
@@ -249,8 +257,7 @@ mod tests {
         let mut process = LossProcess::new(&Loss::Steps(Steps(steps)));
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         // Two packets a second: at 0.0, 0.5, 1.0, … s.
-        let mut lost =
-            |half: u64| process.loses(Time::from_millis(half * 500), ANY.0, ANY.1, &mut rng);
+        let mut lost = |half: u64| loses(&mut process, Time::from_millis(half * 500), &mut rng);
         let hits: Vec<u64> = (0..26).filter(|half| lost(*half)).collect();
         assert_eq!(hits, [3, 7, 20, 23]);
     }
