@@ -1,28 +1,11 @@
 //! A link that is asked to pause, packet by packet: what is in transmission goes on, and the next
 //! packet begins when the end of the pause has arrived.
 
-use knee_link::{Aqm, Buffer, Config, Delay, Ecn, Link, Packet, Pause, RateModel, Steps};
-use knee_units::{Rate, Time};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use crate::common::{Named, bits, constant, link};
+use knee_link::{Aqm, Buffer, Config, Delay, Link, Pause};
+use knee_units::Time;
 
-/// A packet of 1000 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Kilobyte;
-
-impl Packet for Kilobyte {
-    fn size(&self) -> u32 {
-        1000
-    }
-    fn ecn(&self) -> Ecn {
-        Ecn::NotCapable
-    }
-    fn mark(&mut self) {}
-    fn clear_ecn(&mut self) {}
-    fn flow_hash(&self) -> u64 {
-        0
-    }
-}
+const KILOBYTE: Named = Named { number: 0, size: 1000, flow: 0, ecn_capable: false, marked: false };
 
 fn us(time: u64) -> Time {
     Time::from_micros(time)
@@ -31,20 +14,16 @@ fn us(time: u64) -> Time {
 /// A packet takes 10 us, and 100 us to the far end.
 fn config(buffer: Buffer) -> Config {
     Config {
-        rate: RateModel::Constant(Rate::from_bits_per_second(800_000_000)),
-        delay: Delay { base: Steps(vec![(Time::ZERO, us(100))]), jitter: None },
+        rate: bits(800_000_000),
+        delay: Delay { base: constant(us(100)), jitter: None },
         buffer,
         aqm: Aqm::DropTail,
         ..Config::pure_delay(Time::ZERO)
     }
 }
 
-fn link(config: Config) -> Link<Kilobyte> {
-    Link::new(config, ChaCha8Rng::seed_from_u64(1))
-}
-
 /// When each packet arrives at the far end.
-fn arrivals(link: &mut Link<Kilobyte>) -> Vec<u64> {
+fn arrivals(link: &mut Link<Named>) -> Vec<u64> {
     let mut arrivals = Vec::new();
     while link.next_time() < Time::MAX {
         let now = link.next_time();
@@ -59,7 +38,7 @@ fn arrivals(link: &mut Link<Kilobyte>) -> Vec<u64> {
 fn a_pause_reaches_the_link_after_its_delay() {
     let mut link = link(Config { pausable: true, ..config(Buffer::Unlimited) });
     for _ in 0..20 {
-        assert!(link.send(Time::ZERO, Kilobyte).is_ok());
+        assert!(link.send(Time::ZERO, KILOBYTE).is_ok());
     }
     // Asked at 15 us, it pauses after 115 us: eleven packets have left until 110 us, the twelfth is
     // in transmission until 120 us. Asked at 200 us, it goes on at 300 us.
@@ -85,7 +64,7 @@ fn a_pause_reaches_the_link_after_its_delay() {
 fn an_open_pause_holds_everything() {
     let mut link = link(Config { pausable: true, ..config(Buffer::Unlimited) });
     for _ in 0..20 {
-        assert!(link.send(Time::ZERO, Kilobyte).is_ok());
+        assert!(link.send(Time::ZERO, KILOBYTE).is_ok());
     }
     link.pause(Time::ZERO, true);
     // Ten have left at 100 us, and the eleventh begins.
@@ -102,7 +81,7 @@ fn a_link_asks_by_the_length_of_its_queue() {
     let mut link = link(Config { pause, ..config(Buffer::Packets(5)) });
     let mut asked = Vec::new();
     for number in 0..7 {
-        let accepted = link.send(us(1), Kilobyte).is_ok();
+        let accepted = link.send(us(1), KILOBYTE).is_ok();
         // One in transmission and five that wait fit.
         assert_eq!(accepted, number < 6);
         while let Some((time, pause)) = link.take_request() {
