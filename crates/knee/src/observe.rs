@@ -92,6 +92,19 @@ fn one_of(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Drops the privileges, which are no longer needed once an observer has begun and no other thread
+/// exists yet. Returns what Ctrl-C and SIGTERM stop, and until when it is observed in words.
+fn stoppable(arguments: &Arguments) -> Result<(Handle, String), Failure> {
+    knee_host::give_up_capabilities().map_err(LiveError::from)?;
+    let handle = Handle::default();
+    interrupt::stops(handle.clone())?;
+    let until = match arguments.duration {
+        Some(duration) => format!("for {duration}"),
+        None => "until Ctrl-C".to_string(),
+    };
+    Ok((handle, until))
+}
+
 /// Observes until it is stopped, then prints a summary.
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to observe")]
 pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
@@ -114,14 +127,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
         keep_addresses: arguments.addresses,
         bytes_max: arguments.limit.get(),
     })?;
-    // Drops the privileges, which are no longer needed; no other thread exists yet.
-    knee_host::give_up_capabilities().map_err(LiveError::from)?;
-    let handle = Handle::default();
-    interrupt::stops(handle.clone())?;
-    let until = match arguments.duration {
-        Some(duration) => format!("for {duration}"),
-        None => "until Ctrl-C".to_string(),
-    };
+    let (handle, until) = stoppable(arguments)?;
     let room = Unit::Bytes.show(observer.buffer_bytes()? as f64);
     let out = arguments.out.display();
     screen::say(&format!("Observing {until}, into {out}; room for reports: {room}."));

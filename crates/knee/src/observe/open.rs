@@ -1,12 +1,11 @@
 //! `knee observe --open`: what open connections do in each interval, and where packets are lost.
 
-use super::{Arguments, text};
+use super::{Arguments, stoppable, text};
 use crate::arguments::Format;
 use crate::failure::{Ending, Failure};
-use crate::{interrupt, screen};
-use knee_lab::Handle;
+use crate::screen;
 use knee_live::{
-    Change, Groups, InterfaceChange, LiveError, Look, OpenConnection, OpenObserver, OpenSettings,
+    Change, Groups, InterfaceChange, Look, OpenConnection, OpenObserver, OpenSettings,
 };
 use knee_present::words::{bytes, count, time_us};
 use knee_present::{Cell, Document, Head, Table, number};
@@ -47,13 +46,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
         keep_addresses: arguments.addresses,
         bytes_max: arguments.limit.get(),
     })?;
-    knee_host::give_up_capabilities().map_err(LiveError::from)?;
-    let handle = Handle::default();
-    interrupt::stops(handle.clone())?;
-    let until = match arguments.duration {
-        Some(duration) => format!("for {duration}"),
-        None => "until Ctrl-C".to_string(),
-    };
+    let (handle, until) = stoppable(arguments)?;
     screen::say(&format!(
         "Observing open connections every {} {until}, into {}.",
         arguments.interval,
