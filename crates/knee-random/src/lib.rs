@@ -8,12 +8,14 @@ use rand_core::Rng;
 use std::f64::consts::TAU;
 
 /// Returns a number uniform in `[0, 1)`, a multiple of 2^-53; uses one word of 64 bits.
+#[inline]
 pub fn unit(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 /// Returns true with `probability`; uses one word of 64 bits, or none if the
 /// outcome is certain.
+#[inline]
 pub fn chance(rng: &mut ChaCha8Rng, probability: f64) -> bool {
     if probability <= 0.0 || probability >= 1.0 {
         return probability >= 1.0;
