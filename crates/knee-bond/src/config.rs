@@ -309,7 +309,11 @@ fn anywhere() -> SocketAddr {
     SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT)
 }
 
-fn target<'de, D: Deserializer<'de>>(from: D) -> Result<Target, D::Error> {
+/// Reads a name or address with a port.
+///
+/// # Errors
+/// Either is missing or invalid.
+pub fn target<'de, D: Deserializer<'de>>(from: D) -> Result<Target, D::Error> {
     Target::parse(&String::deserialize(from)?).map_err(D::Error::custom)
 }
 
@@ -366,7 +370,11 @@ fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     if fits { Ok(name) } else { Err(D::Error::custom(format!("no interface is named {name:?}"))) }
 }
 
-fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
+/// Reads a limit of bytes, which is more than zero.
+///
+/// # Errors
+/// The text is no size, or zero.
+pub fn cap<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     let text = String::deserialize(from)?;
     let wrong = |error| D::Error::custom(format!("{error}, as in \"20 GB\""));
     let bytes: Bytes = text.parse().map_err(wrong)?;
@@ -486,7 +494,11 @@ pub fn newer(path: &Path) -> PathBuf {
     beside.filter(|newer| newer.exists()).unwrap_or_else(|| path.to_owned())
 }
 
-fn read<C: for<'de> Deserialize<'de>>(path: &Path) -> Result<C, ConfigError> {
+/// Reads a configuration of any kind.
+///
+/// # Errors
+/// The file cannot be read or parsed; the error names the line.
+pub fn read<C: for<'de> Deserialize<'de>>(path: &Path) -> Result<C, ConfigError> {
     let io = |source| ConfigError::Io { path: path.to_owned(), source };
     let text = read_text_file(path, FILE_BYTES_MAX).map_err(io)?;
     toml::from_str(&text).map_err(|error| wrong(path, &in_its_line(&text, &error)))
@@ -503,12 +515,13 @@ fn in_its_line(text: &str, error: &toml::de::Error) -> String {
     format!("line {}: {problem}, in: {line}", number + 1)
 }
 
-fn wrong(path: &Path, problem: &str) -> ConfigError {
+/// Makes the error of a configuration that was parsed and cannot be used.
+pub fn wrong(path: &Path, problem: &str) -> ConfigError {
     ConfigError::Wrong { path: path.to_owned(), problem: problem.to_owned() }
 }
 
 /// Resolves a path relative to the directory of the configuration.
-fn beside(config: &Path, path: &mut PathBuf) {
+pub fn beside(config: &Path, path: &mut PathBuf) {
     if let Some(folder) = config.parent() {
         *path = folder.join(&*path);
     }
@@ -623,39 +636,58 @@ impl ServerConfig {
     /// The file cannot be read or used; the error names the line.
     pub fn read_from(path: &Path, place: &Path) -> Result<ServerConfig, ConfigError> {
         let mut config: ServerConfig = read(path)?;
-        let keys: Vec<_> = config.client.iter().flat_map(|client| &client.key.0).collect();
-        let distinct: BTreeSet<_> = keys.iter().collect();
-        if keys.is_empty() {
-            return Err(wrong(path, "client: name at least one, with its public key"));
-        }
-        if distinct.len() < keys.len() {
-            return Err(wrong(path, "client: a key is repeated; each client needs its own"));
-        }
-        let mut names = BTreeSet::new();
-        if let Some(again) = config.client.iter().find(|client| !names.insert(&client.name)) {
-            let problem = format!(
-                "client: the name {:?} is repeated; each client needs its own. During a change of \
-                 keys, list both: key = [\"…\", \"…\"]",
-                again.name
-            );
-            return Err(wrong(path, &problem));
-        }
-        if let Some(client) = config.client.iter().find(|c| c.name.contains(char::is_control)) {
-            let problem = format!("client: the name {:?} has control characters", client.name);
-            return Err(wrong(path, &problem));
-        }
+        check_clients(path, &config.client)?;
         beside(place, &mut config.key);
         Ok(config)
     }
 
     /// Returns the keys of all clients.
     pub fn pins(&self) -> Vec<PublicKey> {
-        self.client.iter().flat_map(|client| client.key.0.iter().copied()).collect()
+        pins(&self.client)
     }
 
     /// Returns the name of the client with this key.
     pub fn name_of(&self, key: &PublicKey) -> Option<&str> {
-        let client = self.client.iter().find(|client| client.key.0.contains(key))?;
-        Some(&client.name)
+        name_of(&self.client, key)
     }
+}
+
+/// Returns the keys of all clients.
+pub fn pins(clients: &[ClientOf]) -> Vec<PublicKey> {
+    clients.iter().flat_map(|client| client.key.0.iter().copied()).collect()
+}
+
+/// Returns the name of the client with this key.
+pub fn name_of<'c>(clients: &'c [ClientOf], key: &PublicKey) -> Option<&'c str> {
+    let client = clients.iter().find(|client| client.key.0.contains(key))?;
+    Some(&client.name)
+}
+
+/// Checks that there is a client, and that names and keys are each one client's.
+///
+/// # Errors
+/// What is wrong; `path` is the configuration's.
+pub fn check_clients(path: &Path, clients: &[ClientOf]) -> Result<(), ConfigError> {
+    let keys: Vec<_> = clients.iter().flat_map(|client| &client.key.0).collect();
+    let distinct: BTreeSet<_> = keys.iter().collect();
+    if keys.is_empty() {
+        return Err(wrong(path, "client: name at least one, with its public key"));
+    }
+    if distinct.len() < keys.len() {
+        return Err(wrong(path, "client: a key is repeated; each client needs its own"));
+    }
+    let mut names = BTreeSet::new();
+    if let Some(again) = clients.iter().find(|client| !names.insert(&client.name)) {
+        let problem = format!(
+            "client: the name {:?} is repeated; each client needs its own. During a change of \
+             keys, list both: key = [\"…\", \"…\"]",
+            again.name
+        );
+        return Err(wrong(path, &problem));
+    }
+    if let Some(client) = clients.iter().find(|c| c.name.contains(char::is_control)) {
+        let problem = format!("client: the name {:?} has control characters", client.name);
+        return Err(wrong(path, &problem));
+    }
+    Ok(())
 }

@@ -6,13 +6,14 @@ use crate::datagrams::carry;
 use crate::dns;
 use crate::egress::Egress;
 use crate::engine::Engine;
+use crate::meter::{Meter, hours};
 use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::resolver;
 use crate::status::CarriedStatus;
 use crate::stream::{BundleStream, relay};
 use knee_quic::BundleId;
 use knee_units::Bytes;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -44,8 +45,6 @@ const BURST_S: f64 = 10.0;
 const LOOKUPS: usize = 64;
 /// Time after which the log repeats that a client leaves connections without a bundle.
 const REPEATED: Duration = Duration::from_secs(60);
-/// Time in which a client may carry as many bytes as its limit says.
-const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// What a client uses of its limits.
 #[derive(Debug)]
@@ -57,66 +56,6 @@ pub struct Account {
     filled: Instant,
     lookups: Arc<Semaphore>,
     meter: Rc<Meter>,
-}
-
-/// Counts the bytes that a client's connections and UDP flows carry.
-#[derive(Debug)]
-pub struct Meter {
-    limit: Option<u64>,
-    /// Start of the current day, which is 24 hours from the first use on.
-    began: Cell<Instant>,
-    carried: Cell<u64>,
-    /// Whether the server has said today that the limit is used up.
-    was_said: Cell<bool>,
-}
-
-impl Meter {
-    fn new(limit: Option<u64>) -> Meter {
-        let began = Cell::new(Instant::now());
-        Meter { limit, began, carried: Cell::new(0), was_said: Cell::new(false) }
-    }
-
-    /// Counts bytes, or returns false if the limit does not allow them.
-    pub fn may_pass(&self, bytes: usize) -> bool {
-        self.may_pass_at(Instant::now(), bytes)
-    }
-
-    fn may_pass_at(&self, now: Instant, bytes: usize) -> bool {
-        let Some(limit) = self.limit else { return true };
-        if now.duration_since(self.began.get()) >= DAY {
-            self.began.set(now);
-            self.carried.set(0);
-            self.was_said.set(false);
-        }
-        let carried = self.carried.get().saturating_add(bytes as u64);
-        let may = carried <= limit;
-        // What is refused uses up the limit: otherwise smaller pieces would pass for ever.
-        self.carried.set(if may { carried } else { limit });
-        may
-    }
-
-    /// Returns how long nothing may pass, if the limit is used up.
-    fn wait(&self, now: Instant) -> Option<Duration> {
-        let is_used_up = self.limit.is_some_and(|limit| self.carried.get() >= limit);
-        let left = DAY.saturating_sub(now.duration_since(self.began.get()));
-        (is_used_up && !left.is_zero()).then_some(left)
-    }
-
-    /// Returns the hours for which nothing may pass, once for each time the limit is used up.
-    fn wait_to_say(&self, now: Instant) -> Option<u64> {
-        self.wait(now).filter(|_| !self.was_said.replace(true)).map(hours)
-    }
-
-    /// Returns the bytes carried in the current 24 hours and their limit, if there is one.
-    fn used(&self, now: Instant) -> Option<(u64, u64)> {
-        let is_current = now.duration_since(self.began.get()) < DAY;
-        self.limit.map(|limit| (if is_current { self.carried.get() } else { 0 }, limit))
-    }
-}
-
-/// Rounds up to hours.
-fn hours(time: Duration) -> u64 {
-    time.as_secs().div_ceil(3600).max(1)
 }
 
 impl Account {
@@ -462,35 +401,5 @@ async fn udp(
     }
     if let Some(account) = shared.accounts.borrow_mut().get_mut(owner) {
         account.udp_flows -= 1;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{DAY, Meter};
-    use std::time::Duration;
-
-    #[test]
-    fn a_meter_counts_for_a_day() {
-        let meter = Meter::new(Some(1000));
-        let began = meter.began.get();
-        let late = began + DAY - Duration::from_secs(1);
-        assert!(meter.may_pass_at(began, 400) && meter.may_pass_at(began, 600));
-        assert_eq!(meter.used(late), Some((1000, 1000)));
-        assert!(!meter.may_pass_at(late, 1) && meter.may_pass_at(late, 0));
-        assert_eq!(meter.wait(late), Some(Duration::from_secs(1)));
-        assert_eq!((meter.wait_to_say(late), meter.wait_to_say(late)), (Some(1), None));
-        assert_eq!((meter.wait(began + DAY), meter.used(began + DAY)), (None, Some((0, 1000))));
-        assert!(meter.may_pass_at(began + DAY, 999));
-        // What does not fit uses up the rest.
-        assert!(!meter.may_pass_at(began + DAY, 2) && !meter.may_pass_at(began + DAY, 1));
-        assert_eq!(meter.wait_to_say(began + DAY), Some(24));
-    }
-
-    #[test]
-    fn without_a_limit_everything_passes() {
-        let meter = Meter::new(None);
-        assert!(meter.may_pass(usize::MAX) && meter.may_pass(usize::MAX));
-        assert_eq!((meter.wait(meter.began.get()), meter.used(meter.began.get())), (None, None));
     }
 }

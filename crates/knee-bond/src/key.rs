@@ -2,7 +2,8 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use knee_quic::{KeyPair, PublicKey};
+use knee_quic::KeyPair;
+pub use knee_quic::PublicKey;
 use knee_scenario::open_file;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};

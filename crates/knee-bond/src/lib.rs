@@ -31,6 +31,7 @@ mod errand;
 pub mod judge;
 pub mod key;
 mod links;
+pub mod meter;
 pub mod page;
 pub mod proxy;
 pub mod quota;
