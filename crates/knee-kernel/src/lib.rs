@@ -1,5 +1,8 @@
 //! The ground `kernel`: the scenario over the Linux kernel's own TCP.
 //!
+//! Its flows can also run to another machine ([`run_remote`]), which discards and counts what
+//! arrives; the ground `hosts` (`knee-hosts`) does that.
+//!
 //! Hosts, links, probes and the course of a run come from `knee-testbed`. This crate has the part
 //! about TCP: which settings of a scenario the kernel supports ([`check_scenario`]), flows over its
 //! sockets, and the information that it provides about them. It runs no tool.
@@ -10,10 +13,12 @@
 mod error;
 mod flows;
 mod hosts;
+mod remote;
 mod run;
 mod settings;
 
 pub use error::KernelError;
 pub use knee_record::Control;
 pub use knee_testbed::Health;
-pub use run::{check_scenario, run};
+pub use remote::{Remote, check_remote, run_remote};
+pub use run::{check_scenario, create_hosts, run};

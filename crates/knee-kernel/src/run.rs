@@ -1,12 +1,12 @@
 //! A run from beginning to end.
 
-use crate::flows::{Applications, FLOWS_MAX, listen};
+use crate::flows::{Applications, FLOWS_MAX, Receivers, listen};
 use crate::settings::Settings;
 use crate::{Control, Health, KernelError, hosts};
-use knee_emulator::realtime;
+use knee_emulator::{Tun, realtime};
 use knee_record::Records;
 use knee_scenario::Scenario;
-use knee_testbed::Testbed;
+use knee_testbed::{Hosts, Testbed};
 
 /// Runs a scenario to its end, or until `control` says to stop.
 ///
@@ -22,10 +22,21 @@ pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), 
     let (hosts, devices) = hosts::create(&settings)?;
     let testbed = Testbed { scenario, hosts: &hosts };
     let checked = testbed.self_check(devices)?;
-    let flows = listen(scenario, &settings, &hosts)?;
+    let receivers = Receivers::Testbed(&hosts);
+    let flows = listen(scenario, &settings, receivers)?;
     testbed.play(checked, control, |clock, stop| {
-        Applications::new(scenario, &hosts, flows, stop, clock).run()
+        Applications::new(scenario, receivers, flows, stop, clock).run()
     })
+}
+
+/// Creates the two hosts on which [`run`] runs a scenario, with the same settings, and the devices
+/// between which an emulator runs; to compare what else runs there.
+///
+/// # Errors
+///
+/// The same errors as [`run`] before it begins.
+pub fn create_hosts(scenario: &Scenario) -> Result<(Hosts, Vec<Tun>), KernelError> {
+    hosts::create(&settings(scenario)?)
 }
 
 /// Checks whether the kernel supports all settings of a scenario, without running anything.
@@ -37,7 +48,7 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), KernelError> {
     settings(scenario).map(drop)
 }
 
-fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
+pub(crate) fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
     if scenario.flows.len() > FLOWS_MAX {
         return Err(KernelError::Unsupported {
             place: "scenario".to_owned(),
@@ -50,7 +61,7 @@ fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
 
 /// Registers the BPF controllers; they are unloaded when the result is dropped or the process ends.
 #[cfg(feature = "bpf")]
-fn register_bpf_controllers(
+pub(crate) fn register_bpf_controllers(
     settings: &Settings,
 ) -> Result<Vec<knee_host::bpf::Registration>, KernelError> {
     let each = settings.bpf_controllers.iter();

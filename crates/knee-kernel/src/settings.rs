@@ -12,7 +12,8 @@ use knee_scenario::{Flow, Scenario, Workload};
 use knee_testbed::{Family, PathSettings};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
-use refused::{check_flow, check_pacing, unsupported};
+pub use refused::unsupported;
+use refused::{check_flow, check_pacing};
 
 /// IP and TCP header without options.
 const HEADER_V4: u32 = 40;

@@ -2,7 +2,7 @@
 //! connections, so that an application learns immediately what has arrived.
 
 use super::exchange::Exchange;
-use super::flow::{RunningFlow, Source, objects};
+use super::flow::{Receivers, RunningFlow, Source, objects};
 use super::sockets::broken;
 use super::{GIVE_BYTES, SLEEP_MAX_MS, TAKE_BYTES};
 use crate::KernelError;
@@ -10,7 +10,6 @@ use crate::settings::Settings;
 use knee_emulator::{Clock, timespec};
 use knee_record::{Connections, Records};
 use knee_scenario::Scenario;
-use knee_testbed::Hosts;
 use knee_units::Time;
 use nix::errno::Errno;
 use nix::poll::ppoll;
@@ -19,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// All flows.
 pub struct Applications<'a> {
     scenario: &'a Scenario,
-    hosts: &'a Hosts,
+    receivers: Receivers<'a>,
     /// When set, all flows end.
     stop: &'a AtomicBool,
     clock: Clock,
@@ -31,27 +30,28 @@ pub struct Applications<'a> {
     connections: Connections,
 }
 
-/// Makes listeners for all flows, each at the end that does not open its connections.
+/// Makes all flows, with a listener on the testbed for each, at the end that does not open its
+/// connections.
 pub fn listen<'a>(
     scenario: &Scenario,
     settings: &'a Settings,
-    hosts: &Hosts,
+    receivers: Receivers<'_>,
 ) -> Result<Vec<RunningFlow<'a>>, KernelError> {
     let flows = settings.flows.iter().enumerate();
-    flows.map(|(index, plan)| RunningFlow::new(scenario, hosts, index, plan)).collect()
+    flows.map(|(index, plan)| RunningFlow::new(scenario, receivers, index, plan)).collect()
 }
 
 impl<'a> Applications<'a> {
     pub fn new(
         scenario: &'a Scenario,
-        hosts: &'a Hosts,
+        receivers: Receivers<'a>,
         flows: Vec<RunningFlow<'a>>,
         stop: &'a AtomicBool,
         clock: Clock,
     ) -> Applications<'a> {
         Applications {
             scenario,
-            hosts,
+            receivers,
             stop,
             clock,
             flows,
@@ -125,7 +125,7 @@ impl<'a> Applications<'a> {
         let now = self.clock.now();
         let since = now.saturating_sub(self.flows[flow].plan.start);
         while let Some(action) = self.flows[flow].application.poll(since) {
-            self.flows[flow].carry_out(action, self.hosts, now)?;
+            self.flows[flow].carry_out(action, self.receivers, now)?;
         }
         let state = &mut self.flows[flow];
         if state.completed.is_none() && state.application.is_complete() {
@@ -144,6 +144,7 @@ impl<'a> Applications<'a> {
             let number = exchange.number;
             let looked = exchange.look_for_end(state.plan.is_multipath(), now);
             let (has_ended, has_settled) = looked.map_err(|source| broken(state.plan, source))?;
+            state.delivered += exchange.newly_acknowledged();
             if has_settled {
                 self.settle(flow, at, now)?;
             }

@@ -23,8 +23,8 @@ pub struct Told {
     /// Bytes given to the sending socket, and received by the receiving end.
     pub given: u64,
     pub delivered: u64,
-    /// Whether the sending end opened the connection.
-    pub opens: bool,
+    /// Bytes that the kernel counts as acknowledged and that are no data, without the FIN.
+    pub overhead: u64,
 }
 
 /// Makes the row of a connection of `flow` over one path.
@@ -64,8 +64,8 @@ fn known(
     row: ConnectionRecord,
 ) -> ConnectionRecord {
     let plan = &scenario.flows[flow];
-    // The connecting end counts its SYN as an acknowledged byte, each end its FIN.
-    let acked = info.acked_bytes.saturating_sub(u64::from(told.opens)).min(told.given);
+    // Each end counts its FIN.
+    let acked = info.acked_bytes.saturating_sub(told.overhead).min(told.given);
     ConnectionRecord {
         connection: told.number.into(),
         flow: Some(flow as u32),

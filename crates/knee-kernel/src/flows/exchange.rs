@@ -9,7 +9,7 @@ use knee_host::{TcpInfo, mptcp};
 use knee_units::Time;
 use nix::errno::Errno;
 use nix::poll::PollFlags;
-use nix::sys::socket::{MsgFlags, Shutdown, recv, send, shutdown};
+use nix::sys::socket::{MsgFlags, Shutdown, getsockopt, recv, send, setsockopt, shutdown, sockopt};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -46,6 +46,16 @@ pub struct Exchange {
     /// Whether the end of the stream was acknowledged too, after which no counter changes.
     pub settled: bool,
     pub observed: Observed,
+    /// The receiving end, if it is on another machine.
+    remote: Option<RemoteEnd>,
+}
+
+/// The receiving end of a connection on another machine. Only its kernel says what has arrived.
+struct RemoteEnd {
+    port: u16,
+    /// Bytes before the data, and how many of them were sent.
+    greeting: Vec<u8>,
+    greeted: usize,
 }
 
 impl Exchange {
@@ -69,7 +79,46 @@ impl Exchange {
             completed: None,
             settled: false,
             observed: Observed::default(),
+            remote: None,
         }
+    }
+
+    /// Makes a connection to `remote_port` of another machine, which accepts it and asks for nothing.
+    /// Closing it before its end sends a reset: what is still unsent must not outlive the run.
+    pub fn remote(
+        number: u32,
+        started: Time,
+        opener: OwnedFd,
+        port: u16,
+        remote_port: u16,
+        greeting: Vec<u8>,
+    ) -> Exchange {
+        let remote = Some(RemoteEnd { port: remote_port, greeting, greeted: 0 });
+        resets_when_closed(&opener, true);
+        Exchange { remote, ..Exchange::new(number, started, opener, port, false) }
+    }
+
+    pub fn remote_port(&self) -> Option<u16> {
+        self.remote.as_ref().map(|remote| remote.port)
+    }
+
+    /// Returns the bytes that the kernel counts as acknowledged and that are no data: the SYN of the
+    /// connecting end (the FIN comes last), and a greeting.
+    pub fn overhead(&self) -> u64 {
+        let greeting = self.remote.as_ref().map_or(0, |remote| remote.greeting.len() as u64);
+        u64::from(!self.fetches) + greeting
+    }
+
+    /// Counts what another machine has acknowledged since the last call as delivered, and returns it;
+    /// 0 on the testbed, where the receiving end counts.
+    pub fn newly_acknowledged(&mut self) -> u64 {
+        if self.remote.is_none() {
+            return 0;
+        }
+        let acked = self.observed.info.acked_bytes.saturating_sub(self.overhead()).min(self.given);
+        let new = acked.saturating_sub(self.delivered);
+        self.delivered += new;
+        new
     }
 
     pub fn sending(&self) -> Option<&OwnedFd> {
@@ -111,7 +160,8 @@ impl Exchange {
 
     /// Returns the events that the sending end waits for.
     pub fn sending_events(&self) -> PollFlags {
-        let out = if self.owed > 0 { PollFlags::POLLOUT } else { PollFlags::empty() };
+        let has_more = self.owed > 0 || !self.is_greeted();
+        let out = if has_more { PollFlags::POLLOUT } else { PollFlags::empty() };
         out | if self.fetches && !self.ended { PollFlags::POLLIN } else { PollFlags::empty() }
     }
 
@@ -124,7 +174,8 @@ impl Exchange {
     /// Serves the sending end: reads requests, and gives the data owed.
     pub fn serve_sending(&mut self, payload: &[u8]) -> io::Result<()> {
         self.take_requests()?;
-        let Some(socket) = self.sending() else { return Ok(()) };
+        self.greet()?;
+        let Some(socket) = self.sending().filter(|_| self.is_greeted()) else { return Ok(()) };
         let part = &payload[..self.owed.min(payload.len() as u64) as usize];
         if !part.is_empty() {
             let given = allowed(send(socket.as_raw_fd(), part, MsgFlags::MSG_NOSIGNAL))?;
@@ -133,6 +184,22 @@ impl Exchange {
             if self.owed != u64::MAX {
                 self.owed -= given as u64;
             }
+        }
+        Ok(())
+    }
+
+    fn is_greeted(&self) -> bool {
+        self.remote.as_ref().is_none_or(|remote| remote.greeted == remote.greeting.len())
+    }
+
+    fn greet(&mut self) -> io::Result<()> {
+        let Some(remote) = &mut self.remote else { return Ok(()) };
+        let rest = &remote.greeting[remote.greeted..];
+        if !rest.is_empty() {
+            // Leaves together with the first data, if there is any.
+            let more = if self.owed > 0 { libc::MSG_MORE } else { 0 };
+            let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::from_bits_retain(more);
+            remote.greeted += allowed(send(self.opener.as_raw_fd(), rest, flags))?;
         }
         Ok(())
     }
@@ -183,13 +250,14 @@ impl Exchange {
     }
 
     fn is_given(&self) -> bool {
-        self.closing && self.given == self.asked
+        self.closing && self.given == self.asked && self.is_greeted()
     }
 
     /// Returns whether everything has arrived, so that its acknowledgement must be polled for: no
     /// event announces it.
     pub fn awaits_end(&self) -> bool {
-        !self.settled && self.is_given() && self.delivered >= self.asked
+        let has_arrived = self.remote.is_some() || self.delivered >= self.asked;
+        !self.settled && self.is_given() && has_arrived
     }
 
     /// Looks at what is acknowledged, if everything has arrived. Returns whether all data is for
@@ -204,9 +272,12 @@ impl Exchange {
             (is_acked, is_acked)
         } else {
             let info = TcpInfo::of(socket)?;
+            if self.remote.is_some() {
+                check_alive(socket)?;
+            }
             self.observed.note(&info);
-            // The kernel counts the SYN of the connecting end as a byte, and the FIN.
-            let acked = info.acked_bytes.saturating_sub(u64::from(!self.fetches));
+            let acked = info.acked_bytes.saturating_sub(self.overhead());
+            // The FIN counts as a byte.
             (acked >= self.given, acked > self.given)
         };
         let is_first = is_acked && self.completed.is_none();
@@ -214,7 +285,25 @@ impl Exchange {
             self.completed = Some(now);
         }
         self.settled = is_end_acked;
+        if self.settled && self.remote.is_some() {
+            resets_when_closed(&self.opener, false);
+        }
         Ok((is_first, is_end_acked))
+    }
+}
+
+/// Sets whether closing a connection discards what is unsent and sends a reset.
+fn resets_when_closed(socket: &OwnedFd, resets: bool) {
+    let linger = libc::linger { l_onoff: resets.into(), l_linger: 0 };
+    // If it fails, the kernel sends what it has.
+    let _ = setsockopt(socket, sockopt::Linger, &linger);
+}
+
+/// Reports a reset, which nothing else does once all data is given.
+fn check_alive(socket: &OwnedFd) -> io::Result<()> {
+    match getsockopt(socket, sockopt::SocketError)? {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
@@ -224,5 +313,24 @@ fn allowed(result: nix::Result<usize>) -> io::Result<usize> {
         Ok(len) => Ok(len),
         Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOTCONN | Errno::EINPROGRESS) => Ok(0),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    /// What the kernel acknowledges begins with the SYN and the greeting, and ends with the FIN.
+    #[test]
+    fn a_greeting_is_not_delivered() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap().into();
+        let mut exchange = Exchange::remote(0, Time::ZERO, socket, 1, 2, vec![0; 40]);
+        exchange.given = 1000;
+        for (acked, new) in [(0, 0), (41, 0), (141, 100), (141, 0), (1041, 900), (1042, 0)] {
+            exchange.observed.info.acked_bytes = acked;
+            assert_eq!(exchange.newly_acknowledged(), new, "{acked}");
+        }
+        assert_eq!(exchange.delivered, 1000);
     }
 }

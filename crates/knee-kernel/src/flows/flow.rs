@@ -6,8 +6,8 @@ use super::sampling::Observed;
 use super::sockets::{broken, connect_to, listen_at, local_port, open, set_up};
 use super::subflows::Subflows;
 use super::{COMPLETION_PERIOD, PORT};
-use crate::KernelError;
 use crate::settings::FlowSettings;
+use crate::{KernelError, Remote};
 use knee_host::{Namespace, mptcp};
 use knee_record::{ConnectionRecord, FlowRecord, FlowSample, ObjectRecord};
 use knee_scenario::{Scenario, application_stream};
@@ -16,7 +16,7 @@ use knee_units::Time;
 use knee_workload::{Action, Application};
 use nix::poll::{PollFd, PollFlags};
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 
 /// Something that may be ready: a listener, or an end of a connection.
@@ -27,12 +27,22 @@ pub enum Source {
     Receiving(u32),
 }
 
+/// Where the receiving ends of flows are.
+#[derive(Clone, Copy)]
+pub enum Receivers<'a> {
+    /// On the other host of the testbed, driven by the same thread.
+    Testbed(&'a Hosts),
+    /// On another machine.
+    Remote(&'a Remote),
+}
+
 /// A running application.
 pub struct RunningFlow<'a> {
     pub index: usize,
     pub plan: &'a FlowSettings,
     pub application: Box<dyn Application>,
-    pub listener: TcpListener,
+    /// Listener on the testbed.
+    pub listener: Option<TcpListener>,
     /// Whether the receiving end opens connections and sends requests.
     pub fetches: bool,
     /// Whether connections are forgotten as soon as they end, and recorded as transfers.
@@ -51,19 +61,25 @@ pub struct RunningFlow<'a> {
 impl<'a> RunningFlow<'a> {
     pub fn new(
         scenario: &Scenario,
-        hosts: &Hosts,
+        receivers: Receivers<'_>,
         index: usize,
         plan: &'a FlowSettings,
     ) -> Result<RunningFlow<'a>, KernelError> {
         let rng = application_stream(scenario.seed, &scenario.flows[index]);
         let fetches = !plan.workload.properties().pushes;
-        let (host, end) = ends(hosts, !fetches);
-        let at = address(plan.path, end, plan.family);
-        let listener = host.within(|| {
-            let socket = open(plan, at)?;
-            set_up(&socket, plan, fetches)?;
-            listen_at(socket, plan, at, PORT + index as u16)
-        })?;
+        let listen = |hosts| {
+            let (host, end) = ends(hosts, !fetches);
+            let at = address(plan.path, end, plan.family);
+            host.within(|| {
+                let socket = open(plan, at)?;
+                set_up(&socket, plan, fetches)?;
+                listen_at(socket, plan, at, PORT + index as u16)
+            })
+        };
+        let listener = match receivers {
+            Receivers::Testbed(hosts) => Some(listen(hosts)?),
+            Receivers::Remote(_) => None,
+        };
         Ok(RunningFlow {
             index,
             plan,
@@ -84,12 +100,12 @@ impl<'a> RunningFlow<'a> {
     pub fn carry_out(
         &mut self,
         action: Action,
-        hosts: &Hosts,
+        receivers: Receivers<'_>,
         now: Time,
     ) -> Result<(), KernelError> {
         match action {
             Action::Open { connection } => {
-                let exchange = self.open(connection, hosts, now)?;
+                let exchange = self.open(connection, receivers, now)?;
                 self.live.push(exchange);
             }
             Action::Push { connection, bytes } => self.exchange(connection).push(bytes),
@@ -106,24 +122,43 @@ impl<'a> RunningFlow<'a> {
     }
 
     /// Opens a connection, without waiting for the handshake.
-    fn open(&self, number: u32, hosts: &Hosts, now: Time) -> Result<Exchange, KernelError> {
+    fn open(
+        &self,
+        number: u32,
+        receivers: Receivers<'_>,
+        now: Time,
+    ) -> Result<Exchange, KernelError> {
         let plan = self.plan;
-        let (host, _) = ends(hosts, self.fetches);
-        let (_, far) = ends(hosts, !self.fetches);
-        // The thread changes namespaces; a socket stays in the one in which it was created.
-        host.enter()?;
-        let to = address(plan.path, far, plan.family);
-        let opener = open(plan, to)?;
+        let (to, greeting) = match receivers {
+            Receivers::Testbed(hosts) => {
+                let (host, _) = ends(hosts, self.fetches);
+                let (_, far) = ends(hosts, !self.fetches);
+                // The thread changes namespaces; a socket stays in the one in which it was created.
+                host.enter()?;
+                let port = PORT + self.index as u16;
+                (SocketAddr::new(address(plan.path, far, plan.family), port), None)
+            }
+            Receivers::Remote(remote) => {
+                let to = remote.address(plan.family);
+                let missing = || broken(plan, io::ErrorKind::AddrNotAvailable.into());
+                (to.ok_or_else(missing)?, Some(remote.greeting.clone()))
+            }
+        };
+        let opener = open(plan, to.ip())?;
         set_up(&opener, plan, !self.fetches)?;
-        connect_to(&opener, plan, to, PORT + self.index as u16)?;
+        connect_to(&opener, plan, to)?;
         let port = local_port(&opener).map_err(|source| broken(plan, source))?;
-        Ok(Exchange::new(number, now, opener, port, self.fetches))
+        Ok(match greeting {
+            None => Exchange::new(number, now, opener, port, self.fetches),
+            Some(greeting) => Exchange::remote(number, now, opener, port, to.port(), greeting),
+        })
     }
 
     pub fn accept(&mut self) -> Result<(), KernelError> {
         let call = |source| KernelError::call("accept a connection", source);
+        let Some(listener) = &self.listener else { return Ok(()) };
         loop {
-            let (stream, from) = match self.listener.accept() {
+            let (stream, from) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if is_transient(&error) => continue,
@@ -138,8 +173,10 @@ impl<'a> RunningFlow<'a> {
     }
 
     pub fn watch<'s>(&'s self, mut add: impl FnMut(Source, PollFd<'s>)) {
-        if self.live.iter().any(|exchange| exchange.accepted.is_none()) {
-            add(Source::Listener, PollFd::new(self.listener.as_fd(), PollFlags::POLLIN));
+        if let Some(listener) = &self.listener
+            && self.live.iter().any(|exchange| exchange.accepted.is_none())
+        {
+            add(Source::Listener, PollFd::new(listener.as_fd(), PollFlags::POLLIN));
         }
         for exchange in &self.live {
             let number = exchange.number;
@@ -181,7 +218,6 @@ impl<'a> RunningFlow<'a> {
             flow: self.index as u32,
             path: self.plan.path as u16,
             time_ns: now.as_nanos(),
-            delivered_bytes: self.delivered,
             sent_bytes: gone.sent_bytes,
             retransmitted_bytes: gone.retransmitted_bytes,
             sent_packets: u64::from(gone.sent_packets),
@@ -194,7 +230,9 @@ impl<'a> RunningFlow<'a> {
                 if exchange.fetches { exchange.accepted.as_ref() } else { Some(&exchange.opener) };
             let Some(socket) = socket else { continue };
             row = row.with(exchange.observed.sample(socket, self.index, self.plan, now, 0)?);
+            self.delivered += exchange.newly_acknowledged();
         }
+        row.delivered_bytes = self.delivered;
         Ok((row, Vec::new()))
     }
 
@@ -205,7 +243,7 @@ impl<'a> RunningFlow<'a> {
         exchange: &Exchange,
         end: Time,
     ) -> ConnectionRecord {
-        let listening = PORT + self.index as u16;
+        let listening = exchange.remote_port().unwrap_or(PORT + self.index as u16);
         // One that a stop cut off has no completion time.
         let size = Some(exchange.size()).filter(|_| !self.endless());
         let (local_port, remote_port) =
@@ -220,7 +258,7 @@ impl<'a> RunningFlow<'a> {
             size,
             given: exchange.given,
             delivered: exchange.delivered,
-            opens: !exchange.fetches,
+            overhead: exchange.overhead(),
         };
         if !self.plan.is_multipath() {
             return closing::connection(scenario, self.index, &told, &exchange.observed);

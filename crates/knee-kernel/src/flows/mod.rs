@@ -9,6 +9,7 @@ mod sockets;
 mod subflows;
 
 pub use applications::{Applications, listen};
+pub use flow::Receivers;
 
 use knee_units::Time;
 

@@ -89,10 +89,9 @@ pub fn listen_at(
 pub fn connect_to(
     socket: &OwnedFd,
     plan: &FlowSettings,
-    to: IpAddr,
-    port: u16,
+    to: SocketAddr,
 ) -> Result<(), KernelError> {
-    match connect(socket.as_raw_fd(), &at_port(to, port)) {
+    match connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(()),
         Err(error) => Err(broken(plan, error.into())),
     }
