@@ -177,7 +177,9 @@ impl<'g> Experiment<'g> {
         let ExperimentSettings { set, on: grounds, packet_log, alternatives, .. } = &self.settings;
         let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
         words.extend(set.iter().flat_map(|set| ["--set".to_string(), quoted(set.text())]));
-        let line = words.join(" ") + &on(&names(grounds)) + &format!(" --seed {seed}");
+        let further = grounds.iter().flat_map(|ground| ground.arguments());
+        let further: String = further.map(|word| format!(" {}", quoted(&word))).collect();
+        let line = words.join(" ") + &on(&names(grounds)) + &further + &format!(" --seed {seed}");
         let repeat = repeat.map_or(String::new(), |repeat| format!(" --repeat {repeat}"));
         let log = if *packet_log { " --packet-log" } else { "" };
         let alone = if *alternatives { "" } else { " --no-alternatives" };

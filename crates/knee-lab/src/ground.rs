@@ -1,6 +1,8 @@
 //! Where a scenario can run. A new ground is a crate with its own [`Ground`], and a line in
 //! [`Grounds::built_in`] or a call of [`Grounds::with`].
 
+#[cfg(feature = "hosts")]
+mod hosts;
 #[cfg(feature = "kernel")]
 mod kernel;
 #[cfg(feature = "quic")]
@@ -9,6 +11,8 @@ mod simulator;
 #[cfg(any(feature = "kernel", feature = "quic"))]
 mod testbed;
 
+#[cfg(feature = "hosts")]
+pub use hosts::Hosts;
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "quic")]
@@ -27,6 +31,8 @@ pub const SIMULATOR: &str = "sim";
 pub const KERNEL: &str = "kernel";
 /// Name of the QUIC ground, if this build has it.
 pub const QUIC: &str = "quic";
+/// Name of the ground between two machines, if this build has it.
+pub const HOSTS: &str = "hosts";
 /// The real-time grounds with which the simulator is compared.
 pub const REAL: [&str; 2] = [KERNEL, QUIC];
 
@@ -50,6 +56,11 @@ pub trait Ground: fmt::Debug + Send + Sync {
     /// Whether it can write a packet log.
     fn writes_packet_log(&self) -> bool {
         false
+    }
+
+    /// Arguments of `knee run` that it needs beside its name.
+    fn arguments(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Performs setup that must precede the process's second thread. If it fails,
@@ -112,8 +123,8 @@ pub struct Ended {
 /// A ground's judgement of a run in real time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// How the host kept up.
-    pub health: HostHealth,
+    /// How the host kept up, where that is measured.
+    pub health: Option<HostHealth>,
     /// Verdict on the run.
     pub verdict: Verdict,
     /// Reason for the verdict; may be empty.
@@ -205,6 +216,8 @@ impl Grounds {
         let grounds = grounds.with(Kernel);
         #[cfg(feature = "quic")]
         let grounds = grounds.with(Quic);
+        #[cfg(feature = "hosts")]
+        let grounds = grounds.with(Hosts::default());
         grounds
     }
 

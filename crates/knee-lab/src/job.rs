@@ -94,6 +94,6 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     if let Some(judged) = &judged {
         summary = summary.judged(judged.verdict, &judged.reason);
     }
-    let health = judged.map(|judged| judged.health);
+    let health = judged.and_then(|judged| judged.health);
     Ok(Run { records, summary, usage, health, recording })
 }

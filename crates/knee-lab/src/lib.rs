@@ -65,10 +65,12 @@ pub use experiment::{
 };
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
 pub use given::Given;
+#[cfg(feature = "hosts")]
+pub use ground::Hosts;
 #[cfg(feature = "kernel")]
 pub use ground::Kernel;
 pub use ground::{
-    Ended, Ground, GroundError, Grounds, Judged, KERNEL, Output, Pace, Refusal, SIMULATOR,
+    Ended, Ground, GroundError, Grounds, HOSTS, Judged, KERNEL, Output, Pace, Refusal, SIMULATOR,
     Simulator, UnknownGround,
 };
 pub use handle::{Handle, Progress};

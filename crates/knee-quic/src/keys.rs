@@ -64,8 +64,9 @@ impl PublicKey {
         &self.0
     }
 
-    /// Extracts the key of a SubjectPublicKeyInfo, or returns `None` if it is not Ed25519.
-    fn of(info: &[u8]) -> Option<PublicKey> {
+    /// Extracts the key of a DER SubjectPublicKeyInfo, which takes the place of a certificate, or
+    /// returns `None` if it is not Ed25519.
+    pub fn of(info: &[u8]) -> Option<PublicKey> {
         info.strip_prefix(&BEFORE_KEY).and_then(|key| key.try_into().ok()).map(PublicKey)
     }
 
@@ -144,10 +145,10 @@ impl KeyPair {
     }
 
     /// Makes the TLS configuration of a client that has this pair and accepts only servers with
-    /// these keys, for any QUIC library.
+    /// these keys, for any QUIC or TLS library.
     ///
     /// # Errors
-    /// The crypto library lacks what QUIC needs.
+    /// The crypto library lacks TLS 1.3.
     pub fn client(&self, servers: &[PublicKey]) -> Result<rustls::ClientConfig, KeyError> {
         let mut config = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -164,10 +165,10 @@ impl KeyPair {
     }
 
     /// Makes the TLS configuration of a server that has this pair and accepts only clients with
-    /// these keys, for any QUIC library.
+    /// these keys, for any QUIC or TLS library.
     ///
     /// # Errors
-    /// The crypto library lacks what QUIC needs.
+    /// The crypto library lacks TLS 1.3.
     pub fn server(&self, clients: &[PublicKey]) -> Result<rustls::ServerConfig, KeyError> {
         let mut config = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -231,7 +232,7 @@ impl Pins {
     }
 }
 
-/// QUIC does not use TLS 1.2 (RFC 9001, section 4.2).
+/// Neither end uses TLS 1.2, nor does QUIC (RFC 9001, section 4.2).
 const OLD: rustls::Error = rustls::Error::General(String::new());
 
 impl ServerCertVerifier for Pins {

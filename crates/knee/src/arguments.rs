@@ -11,6 +11,7 @@ mod model;
 mod observed;
 mod output;
 mod rank;
+mod serve;
 mod steer;
 mod train;
 
@@ -28,6 +29,7 @@ pub use model::Model;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
+pub use serve::Serve;
 pub use steer::{
     Applied, Apply, Host, Keys, Limit, PolicyPlan, Published, Rehearse, Sign, Steer, SteerAction,
     SteerJudge, SteerRun, Trust,
@@ -38,7 +40,7 @@ use crate::templates::Template;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use knee_lab::{Grounds, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
+use knee_lab::{Grounds, HOSTS, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
 use knee_scenario::Override;
 use std::path::PathBuf;
 
@@ -155,6 +157,9 @@ pub enum Command {
     #[command(arg_required_else_help = true, disable_help_subcommand = true,
         after_help = bond::HELP)]
     Bond(Bond),
+    /// Receive what knee run --on hosts sends from another machine, until Ctrl-C
+    #[command(arg_required_else_help = true, after_help = serve::HELP)]
+    Serve(Serve),
     /// Print completions for a shell
     #[command(arg_required_else_help = true, after_help = COMPLETIONS)]
     Completions(Completions),
@@ -209,6 +214,7 @@ Examples:
   knee run first.toml --seed 7 --repeat 10 --jobs 4
   knee run *.toml --out results --format json
   knee run first.toml --on sim,kernel     (as root) the simulator and Linux's TCP
+  knee run first.toml --on hosts --host far.toml    to another machine (knee serve)
 
 A scenario to start from: knee init first.toml";
 
@@ -220,8 +226,11 @@ pub struct Run {
     pub files: Vec<PathBuf>,
     /// Where to run
     #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
-        value_parser = grounds())]
+        value_parser = all_grounds())]
     pub on: Vec<String>,
+    /// The file about the other machine, for --on hosts: host, host_key and key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub host: Option<PathBuf>,
     /// Set a key of the scenario: link.bottleneck.rate='20 Mbit/s', flow.bbr.cc=cubic
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<Override>,
@@ -247,21 +256,32 @@ pub struct Run {
 /// Larger values are refused.
 const REPEATS_MAX: u64 = 10_000;
 
-/// Grounds that scenarios and studies can name and that this build lacks: each is a feature of the
-/// same name.
-pub fn left_out(known: &Grounds) -> impl Iterator<Item = &'static str> {
-    knee_scenario::ground_names().filter(|name| known.get(name).is_err())
+/// Grounds that this build lacks, each with the feature that it needs: those that scenarios and
+/// studies can name are features of the same name.
+pub fn left_out(known: &Grounds) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = knee_scenario::ground_names().map(|name| (name, name)).chain([(HOSTS, "bond")]);
+    all.filter(|(name, _)| known.get(name).is_err())
 }
 
+/// Grounds that need nothing but this host.
 fn grounds() -> PossibleValuesParser {
+    ground_values().into_iter().filter(|value| value.get_name() != HOSTS).collect::<Vec<_>>().into()
+}
+
+/// All grounds, for a command that says which other machine to use.
+fn all_grounds() -> PossibleValuesParser {
+    ground_values().into()
+}
+
+fn ground_values() -> Vec<PossibleValue> {
     let all = Grounds::built_in();
     let known = all.iter().map(|ground| {
         PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
     });
-    let left_out = left_out(&all).map(|name| {
-        PossibleValue::new(name).help(format!("Not in this build; needs --features {name}"))
+    let left_out = left_out(&all).map(|(name, feature)| {
+        PossibleValue::new(name).help(format!("Not in this build; needs --features {feature}"))
     });
-    known.chain(left_out).collect::<Vec<_>>().into()
+    known.chain(left_out).collect()
 }
 
 const REPRODUCE: &str = "\

@@ -41,12 +41,16 @@ pub fn bond(arguments: &Bond) -> Result<Ending, Failure> {
 }
 
 #[cfg(feature = "bond")]
+pub use bonding::{public_key, stopped};
+
+#[cfg(feature = "bond")]
 mod bonding {
     use crate::arguments::Format;
     use crate::failure::{Ending, Failure};
     use crate::print::Print;
     use crate::screen;
     use knee_bond::config::newer;
+    use knee_bond::key::PublicKey;
     use knee_bond::record::{RecordError, RecordSettings, Recorded, record as record_end};
     use knee_bond::request::Malformed;
     use knee_bond::status::{
@@ -74,7 +78,7 @@ mod bonding {
 
     impl From<ConfigError> for Failure {
         fn from(error: ConfigError) -> Failure {
-            let advice = "see docs/bond.md for both configurations".to_owned();
+            let advice = "see docs/bond.md, or docs/hosts.md for knee serve".to_owned();
             Failure::Usage(error.to_string(), advice)
         }
     }
@@ -93,13 +97,20 @@ mod bonding {
     }
 
     pub fn keys(file: &Path) -> Result<Ending, Failure> {
-        let public = match key::generate(file) {
-            Ok(public) => public,
-            Err(key::KeyFileError::Exists(_)) => key::read(file).map_err(BondError::from)?.public(),
-            Err(error) => return Err(BondError::from(error).into()),
-        };
+        let public = public_key(file)?;
         screen::print(&format!("{}\n", key::to_text(&public)))?;
         Ok(Ending::Done)
+    }
+
+    /// Returns the public key of a file, which is made if it does not exist.
+    pub fn public_key(file: &Path) -> Result<PublicKey, Failure> {
+        match key::generate(file) {
+            Ok(public) => Ok(public),
+            Err(key::KeyFileError::Exists(_)) => {
+                Ok(key::read(file).map_err(BondError::from)?.public())
+            }
+            Err(error) => Err(BondError::from(error).into()),
+        }
     }
 
     pub fn serve(path: &Path) -> Result<Ending, Failure> {
@@ -297,7 +308,7 @@ mod bonding {
     }
 
     /// Completes at Ctrl-C or at a service manager's SIGTERM.
-    fn stopped() -> Result<impl Future<Output = ()>, BondError> {
+    pub fn stopped() -> Result<impl Future<Output = ()>, BondError> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(BondError::Thread)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(BondError::Thread)?;
         Ok(async move {

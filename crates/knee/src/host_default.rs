@@ -248,7 +248,8 @@ mod tests {
                 true => Verdict::Invalid,
                 false => Verdict::Valid,
             };
-            let judged = Judged { health: HostHealth::default(), verdict, reason: "busy".into() };
+            let judged =
+                Judged { health: Some(HostHealth::default()), verdict, reason: "busy".into() };
             let records = Records { interrupted, ..Records::default() };
             Ok(Ended { records, judged: Some(judged) })
         }

@@ -43,11 +43,13 @@ pub fn lab(parallel: Option<u16>) -> Lab {
 
 /// The requested grounds.
 pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn Ground>, Failure> {
-    if let Some(name) = left_out(grounds).find(|name| names.iter().any(|n| n == name)) {
+    if let Some((name, feature)) =
+        left_out(grounds).find(|(name, _)| names.iter().any(|n| n == name))
+    {
         let what = format!("this build of Knee has no ground {name}");
         let advice = format!(
             "install one that has, {}, or run on the simulator, with --on sim",
-            build::with(name)
+            build::with(feature)
         );
         return Err(Failure::Host(what, advice));
     }

@@ -55,6 +55,7 @@ mod rerun;
 mod run;
 mod schema;
 mod screen;
+mod serve;
 mod signed;
 mod steer;
 mod sweep;
@@ -144,6 +145,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Steer(arguments) => steer::steer(arguments),
         Command::Cc(arguments) => cc::cc(arguments),
         Command::Bond(arguments) => bond::bond(arguments),
+        Command::Serve(arguments) => serve::serve(arguments),
         Command::Completions(arguments) => completions::completions(arguments),
         Command::Schema(arguments) => schema::schema(arguments),
     }

@@ -16,7 +16,14 @@ pub fn ended(
     health: &Health,
     output: Output<'_>,
 ) -> Result<Ended, GroundError> {
-    // Samples come from several threads and are sorted only at the end.
+    keep(&records, output)?;
+    let (verdict, reason) = health.verdict();
+    let judged = Judged { health: Some(kept_health(scenario, health)), verdict, reason };
+    Ok(Ended { records, judged: Some(judged) })
+}
+
+/// Stores the rows of a run. Samples come from several threads and are sorted only at the end.
+pub fn keep(records: &Records, output: Output<'_>) -> Result<(), GroundError> {
     let sink = output.samples;
     let kept = records.samples.iter().try_for_each(|row| sink.flow(&row));
     let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|row| sink.path(&row)));
@@ -24,10 +31,7 @@ pub fn ended(
     let kept = kept.and_then(|()| records.classes.iter().try_for_each(|row| sink.class(&row)));
     let mut connections = records.connections.iter();
     let kept = kept.and_then(|()| connections.try_for_each(|row| sink.connection(row)));
-    kept.map_err(GroundError::Samples)?;
-    let (verdict, reason) = health.verdict();
-    let judged = Judged { health: kept_health(scenario, health), verdict, reason };
-    Ok(Ended { records, judged: Some(judged) })
+    kept.map_err(GroundError::Samples)
 }
 
 /// Health as stored in the manifest.

@@ -15,6 +15,8 @@ mod evaluate;
 mod export;
 mod force;
 mod host;
+#[cfg(feature = "bond")]
+mod hosts;
 mod inputs;
 mod interrupt;
 mod model;

@@ -8,6 +8,8 @@ mod bpf;
 #[allow(dead_code, reason = "the other tests use more of it")]
 mod common;
 mod experiment;
+#[cfg(feature = "bond")]
+mod hosts;
 mod kernel;
 mod observe;
 mod policy;
@@ -22,6 +24,8 @@ fn main() -> ExitCode {
     let trials = trials.into_iter().flatten();
     #[cfg(feature = "bpf")]
     let trials = trials.chain(bpf::all());
+    #[cfg(feature = "bond")]
+    let trials = trials.chain(hosts::all());
     #[cfg(feature = "quic")]
     let trials = trials.chain(quic::all());
     knee_trials::run(trials)

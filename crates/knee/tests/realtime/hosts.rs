@@ -1,0 +1,87 @@
+//! `knee serve` and `knee run --on hosts` from the command line, over loopback.
+
+use crate::common::{expect, folder_with, json, knee};
+use knee_trials::{Pauses, Skipped, Trial, alone, trials};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A file over a link that is not there.
+const FILE: &str = r#"
+name = "A file"
+duration = "1 s"
+[link.wire]
+rate = "1 Gbit/s"
+delay = "1 ms"
+[path.main]
+forward = ["wire"]
+reverse_delay = "1 ms"
+[[flow]]
+name = "file"
+cc = "cubic"
+workload = { file = "3 MB" }
+[[claim]]
+id = "F1"
+says = "it ends"
+measure = "completion_time"
+of = "file"
+at_most = "900 ms"
+"#;
+
+/// Starts a server that knows `lab.key`, and waits until it listens.
+fn serve(folder: &Path) -> Child {
+    let server = expect(folder, "bond keys serve.key", 0);
+    let client = expect(folder, "bond keys lab.key", 0);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = format!(
+        "listen = \"127.0.0.1:{port}\"\nkey = \"serve.key\"\n\
+         client = [{{ name = \"lab\", key = \"{}\" }}]\n",
+        client.trim()
+    );
+    fs::write(folder.join("serve.toml"), config).unwrap();
+    let far = format!(
+        "host = \"127.0.0.1:{port}\"\nhost_key = \"{}\"\nkey = \"lab.key\"\n",
+        server.trim()
+    );
+    fs::write(folder.join("far.toml"), far).unwrap();
+    let mut command = knee(folder);
+    let mut server = command.args(["serve", "serve.toml"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let said = server.stderr.as_mut().unwrap();
+    // Nothing more is said before a client comes.
+    BufReader::with_capacity(1, said).read_line(&mut line).unwrap();
+    assert!(line.contains(&format!("Listening at TCP 127.0.0.1:{port}")), "{line}");
+    server
+}
+
+fn a_run_arrives_and_ctrl_c_ends_the_server() -> Result<(), Skipped> {
+    let _alone = alone(Pauses::UpToMs(200));
+    let folder = folder_with("file.toml", FILE);
+    let mut server = serve(folder.path());
+    let line = "run file.toml --on sim,hosts --host far.toml --no-alternatives --out out";
+    let out = expect(folder.path(), line, 0);
+    assert!(out.contains("knee run file.toml --on sim,hosts --host far.toml --seed"), "{out}");
+    let summary = json(&folder.path().join("out/hosts/summary.json"));
+    assert_eq!((&summary["ground"], &summary["verdict"]), (&"hosts".into(), &"valid".into()));
+    assert_eq!(summary["flows"][0]["delivered_bytes"], 3_000_000);
+    assert!(summary["flows"][0]["completion_us"].is_number(), "{summary}");
+    assert_eq!(summary["links"].as_array().map(Vec::len), Some(0));
+    assert_eq!(summary["claims"][0]["outcome"], "holds");
+    let manifest = json(&folder.path().join("out/hosts/manifest.json"));
+    assert!(manifest["health"].is_null(), "{manifest}");
+    assert!(folder.path().join("out/hosts/report.html").exists());
+    expect(folder.path(), "report out/hosts", 0);
+    let killed = Command::new("kill").args(["-INT", &server.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let mut said = String::new();
+    server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(server.wait().unwrap().success());
+    assert!(said.contains("lab has ended: 1 connections, 3 MB."), "{said}");
+    Ok(())
+}
+
+pub fn all() -> Vec<Trial> {
+    trials![a_run_arrives_and_ctrl_c_ends_the_server]
+}
