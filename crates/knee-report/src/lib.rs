@@ -53,8 +53,8 @@ pub use evaluation::{
     evaluation_seeds, evaluation_size, evaluation_values, evaluation_word, evaluation_worst,
 };
 pub use observed::{
-    observed_body, observed_live, observed_page, observed_says, observed_style, observed_tables,
-    observed_warning,
+    OpenPoint, observed_body, observed_live, observed_page, observed_says, observed_style,
+    observed_tables, observed_warning, open_body, open_live,
 };
 pub use page::{run_page, study_report};
 pub use plot::{Figure, Mark, MarkError, Plot, PlotError, plot_svg};

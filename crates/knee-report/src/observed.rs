@@ -2,9 +2,11 @@
 
 mod course;
 mod heat;
+mod open;
 mod spreads;
 mod tables;
 
+pub use open::{OpenPoint, open_body, open_live};
 pub use tables::observed_tables;
 
 use crate::ReportError;
@@ -19,6 +21,8 @@ use serde::Serialize;
 const TEMPLATE: &str = include_str!("../assets/observed.html");
 const LIVE: &str = include_str!("../assets/observed-live.html");
 const BODY: &str = include_str!("../assets/observed-body.html");
+/// A table with its title and its note.
+const TABLE: &str = include_str!("../assets/observed-table.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/observed.css");
 
@@ -58,17 +62,27 @@ pub fn observed_page(report: &ObservedReport, command: &str) -> Result<String, R
     Ok(template.render(minijinja::context! { body, command, assets })?)
 }
 
-/// Returns the document around a live page, with its initial contents. Its style is at `page.css`
-/// ([`observed_style`]), its script at `page.js`.
+/// Returns the document around a live page, with its title, its initial contents and a sentence for
+/// its foot. Its style is at `page.css` ([`observed_style`]), its script at `page.js`.
 ///
 /// # Errors
 /// The errors of [`observed_page`].
-pub fn observed_live(body: &str) -> Result<String, ReportError> {
+pub fn live_page(title: &str, body: &str, foot: &str) -> Result<String, ReportError> {
     let mut environment = environment();
     environment.add_template("live.html", LIVE)?;
     let template = environment.get_template("live.html")?;
     let (body, version) = (Value::from_safe_string(body.to_string()), env!("CARGO_PKG_VERSION"));
-    Ok(template.render(minijinja::context! { body, version })?)
+    Ok(template.render(minijinja::context! { title, body, foot, version })?)
+}
+
+/// Returns the document around the live page of connections as they end ([`live_page`]).
+///
+/// # Errors
+/// The errors of [`observed_page`].
+pub fn observed_live(body: &str) -> Result<String, ReportError> {
+    let foot = "The last hour, which begins with a multiple of five minutes, and ends with the \
+                minute under way. Percentiles are at most 2.2 % off.";
+    live_page("Connections of this host, live", body, foot)
 }
 
 /// Returns the style of these pages.
@@ -83,6 +97,7 @@ pub fn observed_style() -> String {
 /// The errors of [`observed_page`].
 pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
     let mut environment = environment();
+    environment.add_template("table.html", TABLE)?;
     environment.add_template("body.html", BODY)?;
     let template = environment.get_template("body.html")?;
     let tables: Vec<Table> = observed_tables(report).into_iter().map(on_page).collect();

@@ -30,6 +30,7 @@ Examples:
   knee observe --page                         the last hour, at http://127.0.0.1:9178
   knee observe --upload s3://bucket/observed  completed files also to an object store
   knee observe --open --addresses             what is retransmitted, and lost where
+  knee observe --open --page                  the same, at http://127.0.0.1:9178
   knee observe --open --interval '5 s' --json | jq -r .lost.sentence
 
 Without --bpf no privilege is needed. The command sees the connections in its network
@@ -47,7 +48,7 @@ pub struct Arguments {
     group: Vec<Group>,
     /// Show open connections at intervals instead, what they retransmit, and where it was
     /// lost: in this host's stack, in a queue, in a card or in the network
-    #[arg(long, conflicts_with_all = ["sample", "bpf", "assignment", "upload", "page"])]
+    #[arg(long, conflicts_with_all = ["sample", "bpf", "assignment", "upload"])]
     open: bool,
     /// Interval of --open
     #[arg(long, value_name = "TIME", default_value = "1 s", requires = "open")]
@@ -77,7 +78,7 @@ pub struct Arguments {
     /// host; credentials come from the environment
     #[arg(long, value_name = "URL")]
     upload: Option<String>,
-    /// Also serve the last hour as a web page at this loopback address
+    /// Also serve the last hour as a web page at this loopback address, and metrics
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1,
         default_missing_value = "127.0.0.1:9178")]
     page: Option<SocketAddr>,
@@ -116,7 +117,8 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
         return open::observe(arguments);
     }
     let goes_on = knee_live::holds_observed(&arguments.out);
-    let page = arguments.page.map(|at| page::listen(at, &arguments.out)).transpose()?;
+    let page =
+        arguments.page.map(page::listen).transpose()?.map(|page| page.recent(&arguments.out));
     upload::check(arguments.upload.as_deref())?;
     let mut observer = Observer::begin(Settings {
         reports: if arguments.bpf { Reports::Programs } else { Reports::SockDiag },

@@ -1,7 +1,7 @@
 //! Open connections, and what each did between two readings.
 
 use crate::LiveError;
-use crate::group::Groups;
+use crate::group::{Groups, kept};
 use crate::observer::interned;
 use knee_host::{TcpInfo, each_connection};
 use std::net::SocketAddr;
@@ -30,6 +30,12 @@ impl OpenConnection {
     /// Whether the peer is on this host, as far as addresses tell.
     pub(crate) fn is_within_host(&self) -> bool {
         self.remote.ip().is_loopback() || self.remote.ip() == self.local.ip()
+    }
+
+    /// The address of its peer, as far as it is shown: the whole of it, or its prefix.
+    pub fn client(&self, whole: bool) -> String {
+        let address = self.remote.ip();
+        if whole { address.to_string() } else { kept(address, false).to_string() }
     }
 
     /// Whether it sent or has sent what is not acknowledged yet.

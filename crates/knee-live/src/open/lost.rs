@@ -45,6 +45,16 @@ impl Place {
         }
     }
 
+    /// Its interface, empty for the stack, and the counter or the kind of queueing discipline.
+    pub fn names(&self) -> [&str; 2] {
+        match self {
+            Place::Stack(counter) | Place::Receipt(counter) => ["", counter],
+            Place::Qdisc(interface, name)
+            | Place::Interface(interface, name)
+            | Place::Card(interface, name) => [interface, name],
+        }
+    }
+
     /// Its kind, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -101,10 +111,7 @@ pub(crate) struct Recent(VecDeque<Interval>);
 impl Recent {
     /// Adds an interval, and decides.
     pub fn add(&mut self, seconds: f64, connections: &[OpenConnection], host: &HostChange) -> Lost {
-        let within = connections.iter().filter(|one| one.is_within_host());
-        let within = within.fold([0, 0], |[again, vain], one| {
-            [again + one.change.retransmitted_packets, vain + one.change.dsacks]
-        });
+        let within = within(connections);
         let segments = host.stack.get("TcpExtTCPDSACKRecvSegs").copied();
         let blocks = host.stack("TcpExtTCPDSACKRecv") + host.stack("TcpExtTCPDSACKOfoRecv");
         self.push(Interval {
@@ -184,8 +191,22 @@ fn burst(sent: u64, handed: u64) -> f64 {
     (sent as f64 / handed.max(1) as f64).max(1.0)
 }
 
+/// Packets that connections within this host retransmitted, and DSACKs of theirs.
+fn within(connections: &[OpenConnection]) -> [u64; 2] {
+    let within = connections.iter().filter(|one| one.is_within_host());
+    within.fold([0, 0], |[again, vain], one| {
+        [again + one.change.retransmitted_packets, vain + one.change.dsacks]
+    })
+}
+
+/// Whether a connection within this host retransmits, so that drops at receipt concern it.
+#[cfg(feature = "page")]
+pub(crate) fn retransmits_within(connections: &[OpenConnection]) -> bool {
+    within(connections)[0] > 0
+}
+
 /// Drops of an interval by place.
-fn drops(host: &HostChange, within: bool) -> BTreeMap<Place, u64> {
+pub(crate) fn drops(host: &HostChange, within: bool) -> BTreeMap<Place, u64> {
     let mut found = BTreeMap::new();
     for one in &host.interfaces {
         interface(one, &mut found);

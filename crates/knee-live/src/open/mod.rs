@@ -3,12 +3,16 @@
 mod connections;
 mod files;
 mod host;
+mod json;
 mod lost;
+mod tables;
 
 pub use connections::{Change, OpenConnection};
 pub use files::{COUNTERS_SCHEMA, OPEN_SCHEMA};
 pub use host::{HostChange, InterfaceChange, QdiscChange};
 pub use lost::{Lost, Place};
+#[cfg(feature = "page")]
+pub(crate) use lost::{drops, retransmits_within};
 
 use crate::LiveError;
 use crate::files::Written;
@@ -20,6 +24,7 @@ use ipnet::IpNet;
 use knee_host::{CounterReader, Counters};
 use lost::Recent;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -61,6 +66,8 @@ pub struct OpenObserver {
     recent: Recent,
     files: OpenFiles,
     prefixes: BTreeMap<IpNet, Arc<str>>,
+    /// Whose own connections are left out.
+    without: Option<SocketAddr>,
     /// When connections were last read.
     looked: Instant,
     /// When the current files began, on a monotonic clock and since 1970 (UTC).
@@ -90,9 +97,15 @@ impl OpenObserver {
             recent: Recent::default(),
             files,
             prefixes: BTreeMap::new(),
+            without: None,
             looked,
             clock: (looked, since_1970()),
         })
+    }
+
+    /// Leaves out the connections of a page at this address from now on.
+    pub fn leave_out(&mut self, page: SocketAddr) {
+        self.without = Some(page);
     }
 
     /// Ends an interval: reads the open connections and the counters, and writes their rows.
@@ -101,13 +114,16 @@ impl OpenObserver {
     ///
     /// Errors of reading and of writing files.
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
-    pub fn look(&mut self) -> Result<Look, LiveError> {
+    pub fn look(&mut self) -> Result<Arc<Look>, LiveError> {
         // Counters first: what they count was sent before what connections count.
         let counters = self.reader.read()?;
         let host = HostChange::between(&self.counters, &counters);
         self.counters = counters;
         let now = Instant::now();
-        let connections = self.connections.look(&self.settings.groups)?;
+        let mut connections = self.connections.look(&self.settings.groups)?;
+        if let Some(page) = self.without {
+            connections.retain(|one| one.local != page && one.remote != page);
+        }
         let length = now.saturating_duration_since(self.looked);
         self.looked = now;
         if !self.files.is_begun() {
@@ -120,12 +136,7 @@ impl OpenObserver {
         files.push(Span { unix, length }, &connections, &host, |one| {
             text_of(prefixes, one.remote.ip(), settings.keep_addresses)
         })?;
-        Ok(Look { unix, length, connections, host, lost })
-    }
-
-    /// The address of a peer as far as it is kept: its prefix, or the whole address.
-    pub fn prefix(&mut self, one: &OpenConnection) -> Arc<str> {
-        text_of(&mut self.prefixes, one.remote.ip(), self.settings.keep_addresses)
+        Ok(Arc::new(Look { unix, length, connections, host, lost }))
     }
 
     /// Completes all files and returns the list.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Limits on groups and controllers with their own series; others are counted in [`FURTHER`].
 const GROUPS_MAX: usize = 50;
 const CONTROLLERS_MAX: usize = 16;
-const FURTHER: &str = "further";
+pub(super) const FURTHER: &str = "further";
 
 /// Bucket bounds as powers of two: 16 kbit/s to 17 Gbit/s, durations of 1 ms to 134 s, and RTTs of
 /// 64 µs to 1 s.
@@ -55,7 +55,10 @@ fn counters() -> [Counter; 7] {
 
 pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
     let (counts, cells) = live.totals();
-    names.learn(&cells);
+    let by = |name: fn(&Kind) -> &Arc<str>| {
+        cells.iter().map(move |(kind, cell)| (name(kind), cell.connections))
+    };
+    names.learn(by(|kind| &kind.group), by(|kind| &kind.controller));
     let gauge = |value| Samples::Gauges(vec![Sample { labels: Vec::new(), value }]);
     let counter = |value| Samples::Counters(vec![Sample { labels: Vec::new(), value }]);
     let mut families = vec![
@@ -79,11 +82,8 @@ pub(super) fn families(live: &Live, names: &mut Names) -> Vec<Family> {
             samples: counter(counts.lost as f64),
         },
     ];
-    let group = |kind: &Kind| bounded(&kind.group, &names.groups);
-    let controller = |kind: &Kind| match &*kind.controller {
-        "" => "not seen".to_string(),
-        name => bounded(name, &names.controllers),
-    };
+    let group = |kind: &Kind| names.group(&kind.group);
+    let controller = |kind: &Kind| names.controller(&kind.controller);
     let sums =
         merged(&cells, |kind| (group(kind), class(kind), controller(kind), kind.arm.clone()));
     for (name, unit, help, value) in counters() {
@@ -152,22 +152,38 @@ pub(super) struct Names {
 
 impl Names {
     /// Adds new names while there is room, in descending order of connections.
-    fn learn(&mut self, cells: &BTreeMap<Kind, Cell>) {
-        take_up(&mut self.groups, cells, |kind| &kind.group, GROUPS_MAX);
+    pub fn learn<'n>(
+        &mut self,
+        groups: impl Iterator<Item = (&'n Arc<str>, u64)>,
+        controllers: impl Iterator<Item = (&'n Arc<str>, u64)>,
+    ) {
+        take_up(&mut self.groups, groups, GROUPS_MAX);
         // One more: unknown controllers have an empty name.
-        take_up(&mut self.controllers, cells, |kind| &kind.controller, CONTROLLERS_MAX + 1);
+        take_up(&mut self.controllers, controllers, CONTROLLERS_MAX + 1);
+    }
+
+    /// Label of a group.
+    pub fn group(&self, name: &str) -> String {
+        bounded(name, &self.groups)
+    }
+
+    /// Label of a controller.
+    pub fn controller(&self, name: &str) -> String {
+        match name {
+            "" => "not seen".to_string(),
+            name => bounded(name, &self.controllers),
+        }
     }
 }
 
-fn take_up(
+fn take_up<'n>(
     known: &mut Vec<Arc<str>>,
-    cells: &BTreeMap<Kind, Cell>,
-    name: fn(&Kind) -> &Arc<str>,
+    names: impl Iterator<Item = (&'n Arc<str>, u64)>,
     most: usize,
 ) {
     let mut sums: BTreeMap<&Arc<str>, u64> = BTreeMap::new();
-    for (kind, cell) in cells {
-        *sums.entry(name(kind)).or_default() += cell.connections;
+    for (name, connections) in names {
+        *sums.entry(name).or_default() += connections;
     }
     let mut new: Vec<_> = sums.into_iter().filter(|(name, _)| !known.contains(name)).collect();
     new.sort_by_key(|(_, sum)| Reverse(*sum));
@@ -272,7 +288,8 @@ mod tests {
         assert_eq!(second.len(), GROUPS_MAX + 1);
         let mut cells = Cells::default();
         cells.add("x".into(), "".into(), "".into(), &Ended::default());
-        names.learn(&cells.0);
+        let no_group = || cells.0.iter().map(|(kind, cell)| (&kind.group, cell.connections));
+        names.learn(no_group(), no_group());
         assert_eq!(names.groups.len(), GROUPS_MAX);
     }
 }

@@ -12,6 +12,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -79,7 +80,7 @@ fn sending(
     world: &World,
     folder: &Path,
     mut interval: impl FnMut(&Look) -> bool + Send,
-) -> (Look, Vec<std::path::PathBuf>) {
+) -> (Arc<Look>, Vec<std::path::PathBuf>) {
     let listener = world
         .receiver
         .within(|| -> Result<_, LiveError> { Ok(TcpListener::bind(RECEIVER).unwrap()) });
@@ -143,7 +144,7 @@ fn said(world: &World, mut each: impl FnMut() + Send) -> Lost {
         intervals == 8
     });
     tell(&last.lost.sentence());
-    last.lost
+    last.lost.clone()
 }
 
 /// Whether the queueing discipline of that kind is the only place.

@@ -12,15 +12,33 @@ const RIGHT: f64 = WIDTH - 20.0;
 const PANEL: f64 = 96.0;
 const GAP: f64 = 34.0;
 /// Possible distances between two marks of the time axis, seconds.
-const MARKS_S: [u64; 11] =
-    [300, 600, 900, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 86_400, 2 * 86_400, 7 * 86_400];
+const MARKS_S: [u64; 15] = [
+    10,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1800,
+    3600,
+    2 * 3600,
+    4 * 3600,
+    8 * 3600,
+    86_400,
+    2 * 86_400,
+    7 * 86_400,
+];
 const MARKS_MAX: u64 = 8;
+const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 86_400;
+/// Steps with a smaller gap between them are one line, seconds.
+const GAP_S: f64 = 0.5;
 
 /// A panel: its title, class, value, and the formatter of the value.
-type Panel = (&'static str, &'static str, fn(&ObservedPoint) -> f64, fn(f64) -> String);
+pub(super) type Panel<P> = (&'static str, &'static str, fn(&P) -> f64, fn(f64) -> String);
 
-const PANELS: [Panel; 3] = [
+const PANELS: [Panel<ObservedPoint>; 3] = [
     ("acknowledged, Mbit/s", "curve c0", mbit_per_s, |mbit| rate(Some(mbit * 1e6))),
     ("connections ended per second", "curve c2", per_second, |number| {
         format!("{number:.1} per second")
@@ -47,38 +65,14 @@ fn again(point: &ObservedPoint) -> f64 {
 /// Draws the picture, or returns `None` if there are fewer than two steps.
 pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let (points, step_s) = (&report.course.points, report.course.step_s);
-    let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;
-    let (from, to) = (first.unix_s, last.unix_s + step_s);
-    let bottom = (GAP + PANEL) * PANELS.len() as f64;
-    let mut drawing =
-        Drawing::new(bottom + 24.0, "acknowledged, ended and retransmitted over time");
-    let time = Axis::between((from as f64, to as f64), LEFT, RIGHT);
-    let is_lossy = |point: &&ObservedPoint| point.lost_reports > 0;
-    for point in points.iter().filter(is_lossy) {
-        let (x, right) = (time.at(point.unix_s as f64), time.at((point.unix_s + step_s) as f64));
-        let told = format!("{} reports lost", count(point.lost_reports));
-        drawing.bar("lost", [x, GAP, right, bottom], told);
-    }
-    for (at, (title, class, value, show)) in PANELS.iter().enumerate() {
-        let top = (GAP + PANEL) * at as f64 + GAP;
-        let most = points.iter().map(value).fold(0.0, f64::max);
-        let axis = Axis::from_zero(1.08 * most, top + PANEL, top);
-        drawing.levels(&axis, LEFT, RIGHT, title);
-        let place = |point: &ObservedPoint| {
-            (time.at(point.unix_s as f64 + 0.5 * step_s as f64), axis.at(value(point)))
-        };
-        for run in points.chunk_by(|one, next| next.unix_s == one.unix_s + step_s) {
-            drawing.line(*class, &run.iter().map(place).collect::<Vec<_>>());
-        }
-        // Invisible dots, which the pointer finds.
-        for point in points {
-            let (x, y) = place(point);
-            drawing.dot("hidden", x, y, format!("{} {}", clock(point.unix_s), show(value(point))));
-        }
-    }
-    marks(&mut drawing, &time, [from, to], bottom);
-    let lost =
-        if points.iter().any(|point| is_lossy(&point)) { " Red: reports were lost." } else { "" };
+    let label = "acknowledged, ended and retransmitted over time";
+    let span = |point: &ObservedPoint| [point.unix_s, point.unix_s + step_s].map(|s| s as f64);
+    let is_lossy = |point: &ObservedPoint| point.lost_reports > 0;
+    let shade = |point: &ObservedPoint| {
+        is_lossy(point).then(|| format!("{} reports lost", count(point.lost_reports)))
+    };
+    let drawing = panels(label, points, &PANELS, span, shade)?;
+    let lost = if points.iter().any(is_lossy) { " Red: reports were lost." } else { "" };
     Some(Picture {
         title: "Over time".to_string(),
         note: format!(
@@ -90,6 +84,51 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     })
 }
 
+/// Draws values of steps below each other over one time axis; `None` if there are fewer than two.
+/// `span` is the begin and the end of a step, seconds since 1970 (UTC); `shade` says why it is shaded.
+pub(super) fn panels<P>(
+    label: &str,
+    points: &[P],
+    panels: &[Panel<P>],
+    span: impl Fn(&P) -> [f64; 2],
+    shade: impl Fn(&P) -> Option<String>,
+) -> Option<Drawing> {
+    let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;
+    let (from, to) = (span(first)[0], span(last)[1]);
+    let bottom = (GAP + PANEL) * panels.len() as f64;
+    let mut drawing = Drawing::new(bottom + 24.0, label);
+    let time = Axis::between((from, to), LEFT, RIGHT);
+    for point in points {
+        let [x, right] = span(point).map(|at| time.at(at));
+        if let Some(told) = shade(point) {
+            drawing.bar("lost", [x, GAP, right, bottom], told);
+        }
+    }
+    for (at, (title, class, value, show)) in panels.iter().enumerate() {
+        let top = (GAP + PANEL) * at as f64 + GAP;
+        let most = points.iter().map(value).fold(0.0, f64::max);
+        let axis = Axis::from_zero(1.08 * most, top + PANEL, top);
+        drawing.levels(&axis, LEFT, RIGHT, title);
+        let place = |point: &P| {
+            let [from, to] = span(point);
+            (time.at(0.5 * (from + to)), axis.at(value(point)))
+        };
+        let follows = |one: &P, next: &P| span(next)[0] - span(one)[1] < GAP_S;
+        for run in points.chunk_by(follows) {
+            drawing.line(*class, &run.iter().map(place).collect::<Vec<_>>());
+        }
+        // Invisible dots, which the pointer finds.
+        for point in points {
+            let (x, y) = place(point);
+            let [from, to] = span(point);
+            let at = clock(from as u64, to - from < MINUTE_S as f64);
+            drawing.dot("hidden", x, y, format!("{at} {}", show(value(point))));
+        }
+    }
+    marks(&mut drawing, &time, [from as u64, to as u64], bottom);
+    Some(drawing)
+}
+
 fn marks(drawing: &mut Drawing, time: &Axis, [from, to]: [u64; 2], bottom: f64) {
     let fits = |mark: &&u64| (to - from) / **mark < MARKS_MAX;
     let mark = *MARKS_S.iter().find(fits).unwrap_or(&MARKS_S[MARKS_S.len() - 1]);
@@ -97,14 +136,15 @@ fn marks(drawing: &mut Drawing, time: &Axis, [from, to]: [u64; 2], bottom: f64) 
     while at <= to {
         let x = time.at(at as f64);
         drawing.line("grid", &[(x, GAP), (x, bottom)]);
-        let text = clock(at);
+        let text = clock(at, mark < MINUTE_S);
         let text = if mark >= DAY_S { &text[..10] } else { &text[11..] };
         drawing.words("quiet", "middle", (x, bottom + 16.0), text);
         at += mark;
     }
 }
 
-/// Formats a time: `2026-11-24 18:05`.
-fn clock(unix_s: u64) -> String {
-    rfc3339(unix_s).replace('T', " ").get(..16).unwrap_or_default().to_string()
+/// Formats a time: `2026-11-24 18:05`, or with seconds.
+fn clock(unix_s: u64, seconds: bool) -> String {
+    let length = if seconds { 19 } else { 16 };
+    rfc3339(unix_s).replace('T', " ").get(..length).unwrap_or_default().to_string()
 }

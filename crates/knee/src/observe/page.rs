@@ -1,51 +1,76 @@
 //! Page of `knee observe`.
 
-use crate::failure::Failure;
-use knee_live::Observer;
-use std::net::SocketAddr;
-use std::path::Path;
-
 #[cfg(feature = "live")]
 pub use shown::listen;
-
-/// Place of a page; uninhabited, since this build has none.
 #[cfg(not(feature = "live"))]
-pub enum Place {}
+pub use unshown::listen;
 
-/// Fails with the advice to use a build that supports the page.
+/// What stands for a page in a build that has none.
 #[cfg(not(feature = "live"))]
-pub fn listen(_address: SocketAddr, _directory: &Path) -> Result<Place, Failure> {
-    Err(Failure::Usage(
-        "this build of Knee cannot serve a page".to_string(),
-        format!(
-            "install one that can, {}, or remove --page; knee report DIR writes the same page \
-             afterwards",
-            crate::build::with("live")
-        ),
-    ))
-}
+mod unshown {
+    use crate::failure::Failure;
+    use knee_live::{Look, Observer, OpenObserver};
+    use std::net::SocketAddr;
+    use std::path::Path;
+    use std::sync::Arc;
 
-#[cfg(not(feature = "live"))]
-impl Place {
+    /// Place of a page; uninhabited, since this build has none.
+    pub enum Place {}
+
+    /// Fails with the advice to use a build that supports the page.
+    pub fn listen(_address: SocketAddr) -> Result<Place, Failure> {
+        Err(Failure::Usage(
+            "this build of Knee cannot serve a page".to_string(),
+            format!(
+                "install one that can, {}, or remove --page; knee report DIR writes the same page \
+                 afterwards, of connections that ended",
+                crate::build::with("live")
+            ),
+        ))
+    }
+
     /// Never called, because there is no such place.
-    pub fn show(self, _observer: &mut Observer) -> Result<(), Failure> {
-        match self {}
+    impl Place {
+        pub fn recent(self, _directory: &Path) -> Place {
+            match self {}
+        }
+
+        pub fn show(self, _observer: &mut Observer) -> Result<(), Failure> {
+            match self {}
+        }
+
+        pub fn show_open(
+            self,
+            _observer: &mut OpenObserver,
+            _grouped: bool,
+            _whole: bool,
+        ) -> Result<Place, Failure> {
+            match self {}
+        }
+
+        pub fn add(&self, _look: &Arc<Look>) {
+            match *self {}
+        }
     }
 }
 
 #[cfg(feature = "live")]
 mod shown {
-    use super::{Failure, Observer, Path, SocketAddr};
+    use crate::failure::Failure;
     use crate::screen;
-    use knee_live::Live;
-    use knee_live::page::{Page, PageError};
-    use std::net::TcpListener;
+    use knee_live::page::{OpenPage, Page, PageError};
+    use knee_live::{Live, Observer, OpenObserver};
+    use std::net::{SocketAddr, TcpListener};
+    use std::path::Path;
 
-    /// The listener of a page, and its initial contents.
-    pub struct Place(TcpListener, Live);
+    /// The listener of a page.
+    pub struct Place(TcpListener);
 
-    /// Binds the page's address and reads the files of the last hour.
-    pub fn listen(address: SocketAddr, directory: &Path) -> Result<Place, Failure> {
+    /// The listener of a page of connections as they end, and its initial contents.
+    pub struct Recent(TcpListener, Live);
+
+    /// Binds the page's address.
+    pub fn listen(address: SocketAddr) -> Result<Place, Failure> {
         let listener = knee_live::page::listen(address).map_err(|error| {
             let what = error.to_string();
             match error {
@@ -62,19 +87,43 @@ mod shown {
                 }
             }
         })?;
-        let (live, wrong) = Live::recent(directory);
-        for error in wrong {
-            screen::say(&format!("Not shown on the page: {error}"));
-        }
-        Ok(Place(listener, live))
+        Ok(Place(listener))
+    }
+
+    fn unserved(error: std::io::Error) -> Failure {
+        Failure::Internal(format!("cannot serve a page: {error}"))
     }
 
     impl Place {
+        /// Reads the files of the last hour, before the observer begins.
+        pub fn recent(self, directory: &Path) -> Recent {
+            let (live, wrong) = Live::recent(directory);
+            for error in wrong {
+                screen::say(&format!("Not shown on the page: {error}"));
+            }
+            Recent(self.0, live)
+        }
+
+        /// Serves open connections from now on, until the page is dropped; with their groups, and
+        /// the whole addresses of their clients.
+        pub fn show_open(
+            self,
+            observer: &mut OpenObserver,
+            grouped: bool,
+            whole: bool,
+        ) -> Result<OpenPage, Failure> {
+            let page = OpenPage::open(self.0, grouped, whole).map_err(unserved)?;
+            observer.leave_out(page.address());
+            screen::say(&format!("Open connections: http://{}", page.address()));
+            Ok(page)
+        }
+    }
+
+    impl Recent {
         /// Serves observations from now on, until the page is dropped.
         pub fn show(self, observer: &mut Observer) -> Result<Page, Failure> {
-            let Place(listener, live) = self;
-            let begin = |error| Failure::Internal(format!("cannot serve a page: {error}"));
-            let page = Page::open(listener, live.clone()).map_err(begin)?;
+            let Recent(listener, live) = self;
+            let page = Page::of_ended(listener, live.clone()).map_err(unserved)?;
             observer.show_on(live, page.address());
             screen::say(&format!("The last hour: http://{}", page.address()));
             Ok(page)

@@ -6,11 +6,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::Value;
 use std::fs::{self, Permissions};
+#[cfg(feature = "live")]
+use std::io::Lines;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+#[cfg(feature = "live")]
+use std::process::{Child, ChildStderr};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -122,6 +126,96 @@ fn asked(address: &str, place: &str, host: &str) -> String {
     answer
 }
 
+/// Begins `knee observe` with a page; returns the process, the address of the page, and what was said
+/// before it and is said after it.
+#[cfg(feature = "live")]
+fn begin_page(
+    folder: &Path,
+    further: &str,
+    said_before: &str,
+) -> (Child, String, String, Lines<BufReader<ChildStderr>>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
+    command.args(["observe", "--page=127.0.0.1:0", "--group", "here=127.0.0.0/8"]);
+    command.args(["--out", "live", "--format", "json"]).args(further.split_whitespace());
+    let command = command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut observer = command.spawn().unwrap();
+    let mut words = BufReader::new(observer.stderr.take().unwrap()).lines();
+    let mut said = String::new();
+    let address = words.find_map(|line| {
+        let line = line.unwrap();
+        said += &line;
+        Some(line.strip_prefix(said_before)?.to_string())
+    });
+    (observer, address.unwrap(), said, words)
+}
+
+#[cfg(feature = "live")]
+fn ended(mut observer: Child) {
+    kill(Pid::from_raw(observer.id() as i32), Signal::SIGTERM).unwrap();
+    assert!(observer.wait().unwrap().success());
+}
+
+/// The page of open connections shows each that is active, with its group, and the host's counters;
+/// sums since the start add up to what the connection sent; the page's own connections are on none.
+#[cfg(feature = "live")]
+#[expect(clippy::disallowed_methods, reason = "the host is observed as time passes")]
+fn live_page_shows_open_connections() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::UpToMs(50))?;
+    let folder = tempfile::tempdir().unwrap();
+    let open = "--open --interval 100ms --addresses";
+    let (mut observer, address, ..) = begin_page(folder.path(), open, "Open connections: http://");
+    // Nobody waits for lines that nobody reads.
+    let lines = observer.stdout.take().unwrap();
+    thread::spawn(move || BufReader::new(lines).lines().for_each(drop));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut looking = TcpStream::connect(&address).unwrap();
+    looking.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    looking.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut news = BufReader::new(looking).lines().map(Result::unwrap);
+    let mut bytes = vec![7; 10_000];
+    let mut send = || {
+        client.write_all(&bytes).unwrap();
+        server.read_exact(&mut bytes).unwrap();
+    };
+    (0..20).for_each(|_| send());
+    let sent = || {
+        let text = asked(&address, "/metrics", "localhost");
+        let own = text.lines().filter(|line| line.starts_with("knee_open_sent_bytes_total{"));
+        own.filter(|line| line.contains("group=\"here\""))
+            .map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap() as u64)
+            .sum::<u64>()
+    };
+    let mut rounds = 0;
+    while sent() < 200_000 {
+        rounds += 1;
+        assert!(rounds < 300, "{} of 200000", sent());
+        thread::sleep(Duration::from_millis(100));
+    }
+    // The end that sends has the other as its client.
+    let row = format!("<td>127.0.0.1</td><td>{port}</td>");
+    let mut shown = false;
+    for _ in 0..300 {
+        send();
+        let page = asked(&address, "/", "127.0.0.1");
+        shown |= page.contains(&row) && page.contains("By group") && page.contains(" lost ");
+        let own = address.rsplit_once(':').unwrap().1;
+        assert!(!page.contains(&format!("<td>{own}</td>")), "{page}");
+        if shown {
+            break;
+        }
+    }
+    assert!(shown, "{}", asked(&address, "/", "127.0.0.1"));
+    assert!(news.any(|line| line.contains("Open connections of this host")));
+    let report = asked(&address, "/report", "localhost");
+    let report: Value = serde_json::from_str(report.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!(report["schema"], "knee-open-interval/1");
+    ended(observer);
+    Ok(())
+}
+
 /// The page shows connections as they end, sends events to open pages, and after a restart
 /// continues with the last hour.
 #[cfg(feature = "live")]
@@ -129,24 +223,7 @@ fn asked(address: &str, place: &str, host: &str) -> String {
 fn live_page_shows_the_last_hour() -> Result<(), Skipped> {
     let _turn = turn(Pauses::UpToMs(50))?;
     let folder = tempfile::tempdir().unwrap();
-    let begin = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
-        command.args(["observe", "--page=127.0.0.1:0", "--group", "here=127.0.0.0/8"]);
-        command.args(["--out", "live", "--format", "json"]).current_dir(folder.path());
-        let mut observer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut words = BufReader::new(observer.stderr.take().unwrap()).lines();
-        let mut said = String::new();
-        let address = words.find_map(|line| {
-            let line = line.unwrap();
-            said += &line;
-            Some(line.strip_prefix("The last hour: http://")?.to_string())
-        });
-        (observer, address.unwrap(), said, words)
-    };
-    let ended = |mut observer: std::process::Child| {
-        kill(Pid::from_raw(observer.id() as i32), Signal::SIGTERM).unwrap();
-        assert!(observer.wait().unwrap().success());
-    };
+    let begin = || begin_page(folder.path(), "", "The last hour: http://");
     let (observer, address, _, _words) = begin();
     // A client listens from the start.
     let mut looking = TcpStream::connect(&address).unwrap();
@@ -405,6 +482,9 @@ pub fn all() -> Vec<Trial> {
         a_full_disk_is_said
     ];
     #[cfg(feature = "live")]
-    let all = all.into_iter().chain(trials![live_page_shows_the_last_hour]).collect();
+    let all = all
+        .into_iter()
+        .chain(trials![live_page_shows_the_last_hour, live_page_shows_open_connections])
+        .collect();
     all
 }
