@@ -7,6 +7,7 @@ mod cc;
 mod drops;
 mod evaluate;
 mod export;
+mod grounds;
 mod model;
 mod observed;
 mod output;
@@ -25,6 +26,8 @@ pub use cc::CcAction;
 pub use drops::Drops;
 pub use evaluate::Evaluate;
 pub use export::{Export, Exported};
+pub use grounds::left_out;
+use grounds::{all_grounds, grounds};
 pub use model::Model;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
@@ -37,10 +40,9 @@ pub use steer::{
 pub use train::Train;
 
 use crate::templates::Template;
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use knee_lab::{Grounds, HOSTS, KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
+use knee_lab::{KERNEL, KERNEL_RUNS, SEED_MAX, Vary};
 use knee_scenario::Override;
 use std::path::PathBuf;
 
@@ -255,34 +257,6 @@ pub struct Run {
 
 /// Larger values are refused.
 const REPEATS_MAX: u64 = 10_000;
-
-/// Grounds that this build lacks, each with the feature that it needs: those that scenarios and
-/// studies can name are features of the same name.
-pub fn left_out(known: &Grounds) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = knee_scenario::ground_names().map(|name| (name, name)).chain([(HOSTS, "bond")]);
-    all.filter(|(name, _)| known.get(name).is_err())
-}
-
-/// Grounds that need nothing but this host.
-fn grounds() -> PossibleValuesParser {
-    ground_values().into_iter().filter(|value| value.get_name() != HOSTS).collect::<Vec<_>>().into()
-}
-
-/// All grounds, for a command that says which other machine to use.
-fn all_grounds() -> PossibleValuesParser {
-    ground_values().into()
-}
-
-fn ground_values() -> Vec<PossibleValue> {
-    let all = Grounds::built_in();
-    let known = all.iter().map(|ground| {
-        PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
-    });
-    let left_out = left_out(&all).map(|(name, feature)| {
-        PossibleValue::new(name).help(format!("Not in this build; needs --features {feature}"))
-    });
-    known.chain(left_out).collect()
-}
 
 const REPRODUCE: &str = "\
 Examples:
