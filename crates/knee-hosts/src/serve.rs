@@ -11,6 +11,7 @@ use knee_bond::config::{ClientOf, name_of, pins};
 use knee_bond::key;
 use knee_host::raise_open_files_limit;
 use knee_quic::PublicKey;
+use knee_record::Unit;
 use nix::sys::socket::{MsgFlags, recv};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -268,7 +269,7 @@ impl Shared {
         session.state.send_replace(State::Closed);
         frames.close().await;
         let Session { client, connections, bytes, .. } = &*session;
-        let (connections, bytes) = (connections.get(), knee_units::Bytes::new(bytes.get()));
+        let (connections, bytes) = (connections.get(), Unit::Bytes.show(bytes.get() as f64));
         self.say(&format!("{client} has ended: {connections} connections, {bytes}."));
     }
 

@@ -35,8 +35,9 @@ impl Remote {
 }
 
 /// Runs the flows of a scenario to another machine until the scenario's end, or until `stop` is
-/// set. Links and delays of the scenario are the simulator's model of the path, and are not used.
-/// The records have no rows of links.
+/// set. Links and delays of the scenario are the simulator's model of the path, and are not used:
+/// the records have neither links nor rates of paths, and the base RTT of all flows is the smallest
+/// that any of them measured.
 ///
 /// # Errors
 ///
@@ -53,16 +54,19 @@ pub fn run_remote(
     let _awake = realtime::stay_awake();
     let receivers = Receivers::Remote(remote);
     let flows = listen(scenario, &settings, receivers)?;
-    let applied = Applications::new(scenario, receivers, flows, stop, clock).run()?;
+    let mut applied = Applications::new(scenario, receivers, flows, stop, clock).run()?;
+    let measured = applied.flows.iter().map(|flow| flow.rtt_min_ns).filter(|rtt| *rtt > 0).min();
+    for flow in &mut applied.flows {
+        flow.base_rtt_ns = measured.unwrap_or_default();
+    }
     let end = clock.now().min(scenario.duration);
     let data_packets = applied.flows.iter().map(|flow| flow.delivered_packets).sum();
-    let records = Records {
+    Ok(Records {
         end_ns: end.as_nanos(),
         interrupted: stop.load(Ordering::Relaxed) && end < scenario.duration,
         cost: Cost { data_packets, ..Cost::default() },
         ..applied
-    };
-    Ok(records.with_rates(scenario))
+    })
 }
 
 /// Checks that the flows of a scenario can run from this machine to another one at these addresses;

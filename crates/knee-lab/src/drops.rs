@@ -101,7 +101,8 @@ impl RunDrops {
 /// Reads what the links of a run dropped; of repeats and of several grounds, for each run.
 ///
 /// # Errors
-/// [`Error::NoDrops`] for a folder of anything else, and files that cannot be read or are damaged.
+/// [`Error::NoDrops`] for a folder of anything else, [`Error::NoLinks`] for a run between two
+/// machines, and files that cannot be read or are damaged.
 pub fn drops(directory: &Path) -> Result<Vec<RunDrops>, Error> {
     let none = |what| Err(Error::NoDrops { path: directory.to_path_buf(), what });
     match saved(directory)? {
@@ -124,6 +125,9 @@ pub fn drops(directory: &Path) -> Result<Vec<RunDrops>, Error> {
 
 fn of_run(directory: &Path, name: String) -> Result<RunDrops, Error> {
     let run = read_run(directory)?;
+    if run.records.link_names.is_empty() {
+        return Err(Error::NoLinks(directory.to_path_buf()));
+    }
     let is_logged = packet_log::is_in(directory);
     let mut lines = match is_logged {
         true => logged(directory, &run)?,

@@ -82,6 +82,9 @@ pub enum Error {
     /// A packet log is damaged.
     #[error(transparent)]
     PacketLog(#[from] PacketLogError),
+    /// No link of a run counted what it dropped.
+    #[error("{}: the links of the path are not known, nor what they dropped", .0.display())]
+    NoLinks(PathBuf),
     /// A folder holds no runs whose drops could be listed.
     #[error("{} holds {what}, not the records of one scenario", path.display())]
     NoDrops {

@@ -308,8 +308,8 @@ pub struct Measures {
     /// paths.
     pub power: Option<f64>,
     /// Packets dropped by queues, AQMs and policers of all links, from start
-    /// to end.
-    pub drops: u64,
+    /// to end; null if the links of the path are not known.
+    pub drops: Option<u64>,
 }
 
 impl Summary {
@@ -573,6 +573,6 @@ fn summarise_all(run: &RunView<'_>, all: &Flows<'_, '_>) -> Measures {
         capacity_bps: all.capacity().ok(),
         capacity_share: all.capacity_share().ok(),
         power: all.power().ok(),
-        drops: drops.sum(),
+        drops: (!run.links.is_empty()).then(|| drops.sum()),
     }
 }

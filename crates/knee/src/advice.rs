@@ -63,6 +63,7 @@ impl From<Error> for Failure {
             Error::Sweep(error) => of_sweep(error),
             Error::Qlog(error) => Failure::Usage(what, of_qlog(&error)),
             Error::PacketLog(_) => usage("run it again with --packet-log"),
+            Error::NoLinks(_) => usage("knee report shows what its flows retransmitted"),
             Error::NoDrops { .. } => {
                 usage("run one of its scenarios with knee run, and name that folder")
             }

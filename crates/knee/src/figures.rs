@@ -182,6 +182,9 @@ fn all_figures(summary: &Summary) -> [Cell; 6] {
 }
 
 fn links(summary: &Summary) -> Document {
+    if summary.links.is_empty() {
+        return Document::default().said("This run has no links.");
+    }
     let mut table = Table::new([
         text("link"),
         number("utilisation"),

@@ -178,8 +178,12 @@ fn of_runs(name: String, folders: &[PathBuf]) -> Result<Found, Error> {
 }
 
 /// Adds the rates of the paths, which are in no file, from the scenario beside the records. A run
-/// with a controller that this program does not know goes without the measures that need them.
+/// with a controller that this program does not know goes without the measures that need them, and
+/// so does a run without links, whose path the scenario only supposes.
 pub fn with_rates(folder: &Path, records: Records) -> Records {
+    if records.link_names.is_empty() {
+        return records;
+    }
     let text = ScenarioText::of_run(folder).ok();
     match text.and_then(|text| text.scenario(&[]).ok()) {
         Some(scenario) => records.with_rates(&scenario),

@@ -66,6 +66,9 @@ impl Flows<'_, '_> {
         let again: u64 = records().map(|flow| flow.retransmitted_bytes).sum();
         let each = ratio(bytes as f64, packets as f64, "nothing was delivered")?;
         let again = again as f64 / each;
+        if self.run.links.is_empty() {
+            return because("the links of the path are not known");
+        }
         let links = self.run.links.iter();
         let lost: u64 = links.map(|l| l.total(|row| row.dropped_packets + row.lost_packets)).sum();
         let elsewhere = (again - lost as f64).max(0.0);

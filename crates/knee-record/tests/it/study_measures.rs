@@ -72,6 +72,10 @@ fn what_no_link_lost_was_lost_elsewhere() {
     close(value(&run(200, 30.0), &Measure::LostElsewhere).unwrap(), 0.0);
     let nothing = value(&run(0, 12.0), &Measure::LostElsewhere).unwrap_err();
     assert!(nothing.contains("nothing was retransmitted"), "{nothing}");
+    let mut unknown = run(200, 12.0);
+    (unknown.links, unknown.link_names) = Default::default();
+    let unknown = value(&unknown, &Measure::LostElsewhere).unwrap_err();
+    assert!(unknown.contains("links of the path are not known"), "{unknown}");
     let flows = [flow("a", 0, |t| t), flow("b", 0, |t| t)];
     let two = value(&records(&flows), &Measure::LostElsewhere).unwrap_err();
     assert!(two.contains("ask for all"), "{two}");

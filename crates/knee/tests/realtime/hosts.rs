@@ -1,6 +1,6 @@
 //! `knee serve` and `knee run --on hosts` from the command line, over loopback.
 
-use crate::common::{expect, folder_with, json, knee};
+use crate::common::{complaint, expect, folder_with, json, knee};
 use knee_trials::{Pauses, Skipped, Trial, alone, trials};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -63,12 +63,21 @@ fn a_run_arrives_and_ctrl_c_ends_the_server() -> Result<(), Skipped> {
     let line = "run file.toml --on sim,hosts --host far.toml --no-alternatives --out out";
     let out = expect(folder.path(), line, 0);
     assert!(out.contains("knee run file.toml --on sim,hosts --host far.toml --seed"), "{out}");
+    assert!(out.contains("This run has no links."), "{out}");
     let summary = json(&folder.path().join("out/hosts/summary.json"));
     assert_eq!((&summary["ground"], &summary["verdict"]), (&"hosts".into(), &"valid".into()));
     assert_eq!(summary["flows"][0]["delivered_bytes"], 3_000_000);
     assert!(summary["flows"][0]["completion_us"].is_number(), "{summary}");
     assert_eq!(summary["links"].as_array().map(Vec::len), Some(0));
     assert_eq!(summary["claims"][0]["outcome"], "holds");
+    // Nothing of the path is known but what was measured: null, not zero.
+    let unknown = ["drops", "capacity_bps", "capacity_share"].map(|key| &summary["all"][key]);
+    assert!(unknown.iter().all(|value| value.is_null()), "{}", summary["all"]);
+    let flow = &summary["flows"][0];
+    assert!(flow["base_rtt_us"].as_f64().is_some_and(|rtt| rtt > 0.0 && rtt < 2000.0), "{flow}");
+    let said = complaint(folder.path(), "drops out/hosts", 2);
+    assert!(said.contains("the links of the path are not known"), "{said}");
+    expect(folder.path(), "compare out/sim out/hosts", 0);
     let manifest = json(&folder.path().join("out/hosts/manifest.json"));
     assert!(manifest["health"].is_null(), "{manifest}");
     assert!(folder.path().join("out/hosts/report.html").exists());
