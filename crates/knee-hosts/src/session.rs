@@ -241,14 +241,17 @@ async fn watch(
     }
 }
 
-/// Ends the measurement; returns how many bytes have arrived there, if it says so.
+/// Ends the measurement; returns how many bytes have arrived there, if it says so in time.
 async fn finish(frames: &mut Frames<TlsStream<TcpStream>>) -> Option<u64> {
-    frames.write(&Request::Finish).await.ok()?;
-    loop {
-        match in_time(frames.read()).await.ok()? {
-            Reply::Ended { bytes, .. } => return Some(bytes),
-            Reply::Alive => {}
-            _ => return None,
+    let ended = async {
+        frames.write(&Request::Finish).await?;
+        loop {
+            match frames.read().await? {
+                Reply::Ended { bytes, .. } => return Ok(Some(bytes)),
+                Reply::Alive => {}
+                _ => return Ok(None),
+            }
         }
-    }
+    };
+    in_time(ended).await.ok().flatten()
 }
