@@ -453,6 +453,15 @@ fn each_way_is_told_apart_from_the_other() {
     assert!(all.eq(&names), "each way has a history: {names:?}");
 }
 
+/// A probe that is reported twice, by the network's copy, stays counted among what a recovery may
+/// hear of (`tcp_init_undo`): the recovery's own D-SACK alone does not undo it.
+#[test]
+fn a_probe_that_was_reported_counts_until_it_is_over() {
+    let data = [(0, LOST), (7, LOST), (9, twice(0)), (10, twice(0))];
+    let plan = history(8, 0, 3, false, (2, 0), &data, &[(5, LOST), (8, LOST)]);
+    assert_eq!(Network::new(&plan, Ways::KNEE).run(), Ok(()));
+}
+
 fn smallest_rtt(plan: &Plan) -> Nanos {
     let mut network = Network::new(plan, Ways::KNEE);
     network.run().unwrap();

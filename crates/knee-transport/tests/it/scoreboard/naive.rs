@@ -525,7 +525,8 @@ impl Naive {
                 if segment.sacked {
                     news.late_duplicate = was.then_some(number);
                     segment.again = false;
-                    segment.probe_out = false;
+                    // `tcp_init_undo` counts a probe until an ACK goes beyond it.
+                    segment.probe_out &= self.probe.is_some_and(|(end, _)| end == number + 1);
                 }
                 was
             }
