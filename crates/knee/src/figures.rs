@@ -183,7 +183,7 @@ fn all_figures(summary: &Summary) -> [Cell; 6] {
 
 fn links(summary: &Summary) -> Document {
     if summary.links.is_empty() {
-        return Document::default().said("This run has no links.");
+        return Document::default().said("The links of the path are not known.");
     }
     let mut table = Table::new([
         text("link"),

@@ -236,7 +236,9 @@ fn read_as(experiment: &Experiment<'_>) -> String {
 
 /// The load that a scenario without an answer offers to its links; the answer says it itself.
 fn load(experiment: &Experiment<'_>) -> String {
-    let scenario = experiment.jobs().next().filter(|_| experiment.answers.is_none());
+    // Between two machines the links of the scenario are not those of the path.
+    let first = experiment.jobs().find(|job| job.ground.name() != HOSTS);
+    let scenario = first.filter(|_| experiment.answers.is_none());
     let words = scenario.and_then(|job| offered_in_words(&offered_load(job.scenario)));
     words.map_or_else(String::new, |words| {
         screen::wrapped(&words.replacen("offered load: ", "load     ", 1))

@@ -256,7 +256,7 @@ fn empty_records_say_so() {
     let text = all_text(&elements);
     for sentence in [
         "This run has no flows.",
-        "This run has no links.",
+        "The links of the path are not known.",
         "No flow delivered anything.",
         "No flow measured an RTT.",
         "No flow left samples.",

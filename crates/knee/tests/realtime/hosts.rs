@@ -63,7 +63,7 @@ fn a_run_arrives_and_ctrl_c_ends_the_server() -> Result<(), Skipped> {
     let line = "run file.toml --on sim,hosts --host far.toml --no-alternatives --out out";
     let out = expect(folder.path(), line, 0);
     assert!(out.contains("knee run file.toml --on sim,hosts --host far.toml --seed"), "{out}");
-    assert!(out.contains("This run has no links."), "{out}");
+    assert!(out.contains("The links of the path are not known."), "{out}");
     let summary = json(&folder.path().join("out/hosts/summary.json"));
     assert_eq!((&summary["ground"], &summary["verdict"]), (&"hosts".into(), &"valid".into()));
     assert_eq!(summary["flows"][0]["delivered_bytes"], 3_000_000);
