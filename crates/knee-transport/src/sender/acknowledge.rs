@@ -393,8 +393,8 @@ impl Sender {
         let outstanding = before(number, next) && !before(number, first);
         let flags = if outstanding { self.board.get(number).flags } else { 0 };
         let again = before(number, first) || flags & EVER_RETRANSMITTED != 0;
-        if known && again {
-            self.undo.unconfirmed = self.undo.unconfirmed.saturating_sub(1);
+        if known && again && self.undo.unconfirmed > 0 {
+            self.undo.unconfirmed -= 1;
         }
         // `tcp_sacktag_one`: what was retransmitted, and had arrived, was late, and its
         // retransmission is no longer in flight.

@@ -98,7 +98,7 @@ enum Handshake {
 }
 
 /// State for undoing a reduction (Linux's `undo_marker`, `undo_retrans` and
-/// `retrans_stamp`).
+/// `retrans_stamp`). A tail loss probe does not count as a retransmission here.
 #[derive(Clone, Copy, Debug, Default)]
 struct Undo {
     /// Whether there is a reduction that can be undone.
@@ -109,12 +109,28 @@ struct Undo {
     /// First segment outstanding when it was made; segments before it were not
     /// retransmitted because of it.
     first: u32,
-    /// Retransmissions not reported as duplicates.
-    unconfirmed: u32,
-    /// Whether there was any retransmission.
+    /// Retransmissions not reported as duplicates; negative before there is any.
+    unconfirmed: i32,
+    /// Whether there was any retransmission since the reduction, or one of before is out.
     retransmitted: bool,
     /// When the first retransmission was sent.
     first_at: Time,
+}
+
+impl Undo {
+    /// Returns `out` retransmissions as the count of those unconfirmed (`tcp_init_undo`).
+    fn unconfirmed(out: u32) -> i32 {
+        if out == 0 { -1 } else { out as i32 }
+    }
+
+    /// Notes a retransmission that is no probe (`tcp_retransmit_skb`).
+    fn on_retransmitted(&mut self, now: Time) {
+        if !self.retransmitted {
+            self.retransmitted = true;
+            self.first_at = now;
+        }
+        self.unconfirmed = self.unconfirmed.max(0) + 1;
+    }
 }
 
 /// A tail loss probe in progress (RFC 8985, section 7).

@@ -128,14 +128,15 @@ impl Sender {
         self.begin_period();
         // Retransmissions of an earlier recovery may be in flight: they count,
         // from the time the first of them was sent (Linux's `tcp_init_undo`,
-        // and `retrans_stamp`, which is then kept).
-        let outstanding = self.retransmissions_out();
-        let probe = u32::from(self.delivered_probe_may_be_reported());
+        // and `retrans_stamp`, which is then kept). A D-SACK may report a probe, too,
+        // but its time is none of theirs.
+        let probe = matches!(self.probe, Some(Probe { retransmission: true, .. }));
+        let outstanding = self.retransmissions_out() - u32::from(self.outstanding_probe());
         self.undo = Undo {
             possible: self.recovery_period == RecoveryPeriod::Tcp,
             restores: !self.reducing,
             first: self.board.first(),
-            unconfirmed: outstanding + probe,
+            unconfirmed: Undo::unconfirmed(outstanding + u32::from(probe)),
             retransmitted: outstanding > 0,
             first_at: self.undo.first_at,
         };
@@ -161,14 +162,6 @@ impl Sender {
         let number = high.wrapping_sub(1);
         let outstanding = !before(number, self.board.first());
         outstanding && self.board.get(number).flags & RETRANSMISSION_OUT != 0
-    }
-
-    /// Whether a probe repeated a segment that has since arrived, so that a
-    /// D-SACK may follow (`tcp_init_undo`). A segment that has not arrived
-    /// counts as out like any other retransmission.
-    fn delivered_probe_may_be_reported(&mut self) -> bool {
-        let repeated = matches!(self.probe, Some(Probe { retransmission: true, .. }));
-        repeated && !self.outstanding_probe()
     }
 
     pub(super) fn set_reducing(&mut self, reducing: bool) {
@@ -335,7 +328,7 @@ impl Sender {
 
     /// Whether every retransmission was reported as a duplicate.
     fn all_needless(&self) -> bool {
-        self.undo.retransmitted && self.undo.unconfirmed == 0
+        self.undo.unconfirmed == 0
     }
 
     /// Whether the ACK echoes a timestamp from before the first retransmission,

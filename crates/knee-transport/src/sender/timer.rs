@@ -239,7 +239,7 @@ impl Sender {
                 possible: undoable,
                 restores: true,
                 first: self.board.first(),
-                unconfirmed,
+                unconfirmed: Undo::unconfirmed(unconfirmed),
                 ..Undo::default()
             };
         }

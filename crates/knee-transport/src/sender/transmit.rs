@@ -278,7 +278,7 @@ impl Sender {
             }
             if timed_out && number == self.board.first() {
                 self.lost.pop_front();
-                return Transmit::Segment(self.send_again(now, number));
+                return Transmit::Segment(self.send_again(now, number, false));
             }
             let len = u64::from(self.board.get(number).len);
             if self.board.in_flight() + len > self.window() {
@@ -289,7 +289,7 @@ impl Sender {
                 return Transmit::At(self.pacer.next());
             }
             self.lost.pop_front();
-            return Transmit::Segment(self.send_again(now, number));
+            return Transmit::Segment(self.send_again(now, number, false));
         }
         Transmit::Nothing
     }
@@ -311,7 +311,7 @@ impl Sender {
         let segment = if new {
             self.send_new(now, waiting, self.board.in_flight(), true)
         } else {
-            self.send_again(now, self.board.next().wrapping_sub(1))
+            self.send_again(now, self.board.next().wrapping_sub(1), true)
         };
         self.probed = self.counters.sent_segments;
         self.probe = Some(Probe { high: self.board.next(), retransmission: !new });
@@ -319,7 +319,7 @@ impl Sender {
         segment
     }
 
-    fn send_again(&mut self, now: Time, number: u32) -> Segment {
+    fn send_again(&mut self, now: Time, number: u32, probe: bool) -> Segment {
         if self.board.in_flight() == 0 && self.recovery != Recovery::Loss {
             self.tell(now, Event::SentAfterIdle);
         }
@@ -333,11 +333,9 @@ impl Sender {
         let len = sent.len;
         self.sampler.on_sent(now, false, sent);
         self.rack.on_retransmitted(number, order);
-        if !self.undo.retransmitted {
-            self.undo.retransmitted = true;
-            self.undo.first_at = now;
+        if !probe {
+            self.undo.on_retransmitted(now);
         }
-        self.undo.unconfirmed += 1;
         self.charge(len);
         self.counters.retransmitted_bytes += u64::from(len);
         self.counters.retransmitted_segments += 1;

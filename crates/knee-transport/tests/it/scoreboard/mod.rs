@@ -462,6 +462,18 @@ fn a_probe_that_was_reported_counts_until_it_is_over() {
     assert_eq!(Network::new(&plan, Ways::KNEE).run(), Ok(()));
 }
 
+/// A recovery begins while a probe is out, and its retransmission is later than the probe: an ACK
+/// that echoes the probe's own timestamp is from before that retransmission (RFC 3522, section
+/// 3.2, step 4), so the recovery was needless.
+#[test]
+fn a_probe_is_not_the_first_retransmission_of_the_recovery_after_it() {
+    let data = [(0, late(25)), (1, twice(21)), (2, late(255))];
+    let plan = history(3, 0, 3, false, (1, 25), &data, &[(2, LOST)]);
+    let mut network = Network::new(&plan, Ways::KNEE);
+    assert_eq!(network.run(), Ok(()));
+    assert_eq!(network.sender.counters().spurious_recoveries, 1);
+}
+
 fn smallest_rtt(plan: &Plan) -> Nanos {
     let mut network = Network::new(plan, Ways::KNEE);
     network.run().unwrap();

@@ -306,11 +306,13 @@ impl Naive {
 
     pub fn on_again(&mut self, now: Nanos, number: u32, is_probe: bool) {
         self.resent += 1;
+        // RFC 3522, section 3.2, step 2 speaks of the retransmission that a reduction came with;
+        // nor do Linux's `undo_retrans` and `retrans_stamp` count a probe.
         if !is_probe {
             self.resent_numbers.push(number);
+            self.undo_left = self.undo_left.map(|left| left.max(0) + 1);
+            self.first_resend = self.first_resend.or(Some(now));
         }
-        self.undo_left = self.undo_left.map(|left| left.max(0) + 1);
-        self.first_resend = self.first_resend.or(Some(now));
         let head = number == self.first;
         let segment = self.segments.iter_mut().find(|s| s.number == number).expect("outstanding");
         segment.sent.push(now);
