@@ -130,6 +130,8 @@ pub struct Naive {
     pub recoveries: u64,
     pub timeouts: u64,
     pub probes: u64,
+    /// Segments that no longer counted as lost when a reduction was undone.
+    pub unmarked: u64,
     pub undone: u64,
     pub timer: Option<(Kind, Nanos)>,
     estimate: Estimate,
@@ -190,6 +192,7 @@ impl Naive {
             recoveries: 0,
             timeouts: 0,
             probes: 0,
+            unmarked: 0,
             undone: 0,
             timer: None,
             estimate,

@@ -50,6 +50,7 @@ impl Naive {
     fn undo(&mut self, unmark: bool) {
         if unmark {
             for segment in &mut self.segments {
+                self.unmarked += u64::from(segment.lost);
                 segment.lost = false;
                 segment.timed |= self.ways.undone_timed == Way::Rfc;
             }
