@@ -1,6 +1,6 @@
 //! Runs an experiment of knee-steer on a ground, where the truth is known: the packet simulator, or
-//! real TCP between hosts in network namespaces over emulated links. Implements `knee steer
-//! rehearse`.
+//! real TCP between hosts in network namespaces over emulated links, or to another machine.
+//! Implements `knee steer rehearse`.
 //!
 //! A block is a run with its own seed: the same network at another time. So no block affects the
 //! next, and burn-in is the scenario's warm-up. In a half-and-half block each arrival occurs twice,
@@ -41,7 +41,7 @@ const WINDOW: Time = Time::from_secs(60);
 /// Settings of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct RehearseSettings {
-    /// Name of the ground: `sim`, `kernel`.
+    /// Name of the ground: `sim`, `kernel`, `hosts`.
     pub on: String,
     /// Keys overridden in every scenario.
     pub set: Vec<Override>,
@@ -125,6 +125,28 @@ enum Which {
     Calibration(u64, u8),
     Triple(u64, Treatment),
     Truth(u64, Treatment),
+}
+
+impl Which {
+    /// The stage of the experiment, and the pair or triple within it.
+    fn turn(self) -> (u8, u64) {
+        match self {
+            Which::Calibration(number, _) => (0, number),
+            Which::Triple(number, _) => (1, number),
+            Which::Truth(number, _) => (2, number),
+        }
+    }
+}
+
+/// A run of one scenario, as planned.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    which: Which,
+    /// Place within its pair or triple, as drawn.
+    place: u64,
+    /// Number of its seed.
+    seed: u64,
+    treatment: Treatment,
 }
 
 /// Process and size class.
@@ -314,7 +336,7 @@ impl Lab {
         let ground = self.grounds.get(&settings.on)?;
         ground.check_host()?;
         let mut groups = Vec::new();
-        let mut runs: Vec<(usize, Which, Scenario)> = Vec::new();
+        let mut runs: Vec<(usize, Planned, Scenario)> = Vec::new();
         let mut first = None;
         for (number, text) in texts.iter().enumerate() {
             let scenario = text.scenario(&settings.set)?;
@@ -324,62 +346,67 @@ impl Lab {
             }
             ground.check(&scenario)?;
             let from = settings.seed.unwrap_or(scenario.seed);
-            for (which, at, treatment) in plan(settings, from, number) {
-                let seed = seed(repeat_seed(from, at));
+            for planned in plan(settings, from, number) {
+                let seed = seed(repeat_seed(from, planned.seed));
                 let set: Vec<Override> = settings.set.iter().cloned().chain([seed]).collect();
                 let scenario = text.scenario(&set)?;
-                let scenario = match treatment {
+                let scenario = match planned.treatment {
                     Treatment::Control => under(&scenario, &processes, 1),
                     Treatment::Test => under(&scenario, &processes, 0),
                     Treatment::Half => scenario,
                 };
-                runs.push((number, which, scenario));
+                runs.push((number, planned, scenario));
             }
             groups.push(Group { pairs, blocks: BTreeMap::new() });
             first.get_or_insert(scenario);
         }
         // Runs in real time take place in this order, the others start in it; so a stop leaves whole
-        // triples.
-        runs.sort_by_key(|(_, which, _)| *which);
+        // triples. Within one the order is drawn, since a host or a path may change meanwhile.
+        runs.sort_by_key(|(_, planned, _)| (planned.which.turn(), planned.place));
         let loads: Vec<Load> =
             runs.iter().map(|(_, _, scenario)| Load::of(scenario, ground)).collect();
         let mut order = costliest_first(&loads);
-        order.sort_by_key(|index| runs[*index].1);
+        order.sort_by_key(|index| (runs[*index].1.which.turn(), runs[*index].1.place));
         let blocks = self.side_by_side(&loads, order, |index, control| {
             let (group, _, scenario) = &runs[index];
             let run = execute(&Job::new(scenario, ground), control)?;
             let cut = run.records.interrupted;
             Ok((!cut).then(|| Block::new(&run, scenario, &groups[*group].pairs)))
         })?;
-        for ((group, which, _), block) in runs.iter().zip(blocks) {
-            groups[*group].blocks.extend(block.map(|block| (*which, block)));
+        for ((group, planned, _), block) in runs.iter().zip(blocks) {
+            groups[*group].blocks.extend(block.map(|block| (planned.which, block)));
         }
         let Some(first) = first else { return Ok(None) };
         judge(&groups, settings, &first)
     }
 }
 
-/// The runs of one scenario: identity, seed number and treatment. The order within a triple decides
-/// which seed each treatment gets.
-fn plan(settings: &RehearseSettings, seed: u64, group: usize) -> Vec<(Which, u64, Treatment)> {
-    let design = Design::new(seed);
+/// The runs of one scenario. The order that is drawn for a triple decides which seed each treatment
+/// gets, and which is first; the runs of a pair that measures the truth have one seed.
+fn plan(settings: &RehearseSettings, seed: u64, group: usize) -> Vec<Planned> {
+    let (design, group) = (Design::new(seed), group.to_string());
     let mut all = Vec::new();
     for number in 0..settings.triples {
-        for (place, treatment) in (0..).zip(design.order(&group.to_string(), number)) {
-            all.push((Which::Triple(number, treatment), number * 3 + place, treatment));
+        for (place, treatment) in (0..).zip(design.order(&group, number)) {
+            let which = Which::Triple(number, treatment);
+            all.push(Planned { which, place, seed: number * 3 + place, treatment });
         }
     }
     let mut next = settings.triples * 3;
     for number in 0..settings.calibration {
         for side in 0..2 {
-            let which = Which::Calibration(number, side);
-            all.push((which, next + number * 2 + u64::from(side), Treatment::Control));
+            let (which, place) = (Which::Calibration(number, side), u64::from(side));
+            let (seed, treatment) = (next + number * 2 + place, Treatment::Control);
+            all.push(Planned { which, place, seed, treatment });
         }
     }
     next += settings.calibration * 2;
     for number in 0..settings.truth {
-        for treatment in [Treatment::Control, Treatment::Test] {
-            all.push((Which::Truth(number, treatment), next + number, treatment));
+        let order = design.order(&group, settings.triples + number);
+        let pair = order.into_iter().filter(|treatment| *treatment != Treatment::Half);
+        for (place, treatment) in (0..).zip(pair) {
+            let which = Which::Truth(number, treatment);
+            all.push(Planned { which, place, seed: next + number, treatment });
         }
     }
     all

@@ -5,8 +5,9 @@ use crate::arguments::left_out;
 use crate::failure::Failure;
 use crate::progress::Bar;
 use crate::{build, interrupt, screen};
-use knee_lab::{Classes, Error, Ground, Grounds, Job, Lab, Written};
+use knee_lab::{Classes, Error, Ground, Grounds, HOSTS, Job, Lab, Written};
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Minimum output size for a warning, bytes.
@@ -54,6 +55,20 @@ pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn 
         return Err(Failure::Host(what, advice));
     }
     Ok(grounds.choose(names).map_err(Error::from)?)
+}
+
+/// Tells the ground between two machines which the other one is, if a file names it.
+pub fn to_host(grounds: Grounds, on: &[String], file: Option<&Path>) -> Result<Grounds, Failure> {
+    let Some(file) = file else { return Ok(grounds) };
+    if !on.iter().any(|name| name == HOSTS) {
+        let what = "--host is about the ground hosts, which is not among --on".to_owned();
+        return Err(Failure::Usage(what, "add --on hosts, or remove --host".to_owned()));
+    }
+    #[cfg(feature = "bond")]
+    return Ok(grounds.with(knee_lab::Hosts::to(file)?));
+    // Naming the ground is refused, with the command for a build that has it.
+    #[cfg(not(feature = "bond"))]
+    Ok((grounds, file).0)
 }
 
 /// Runs a long operation with a progress bar and a handler for Ctrl-C.

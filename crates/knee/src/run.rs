@@ -2,13 +2,13 @@
 
 use crate::arguments::{Format, Run};
 use crate::failure::{Ending, Failure};
-use crate::laboratory::{chosen, lab, warn, watched};
+use crate::laboratory::{chosen, lab, to_host, warn, watched};
 use crate::print::Print;
 use crate::{answers, claims, figures, grounds, repeats, screen};
 use knee_lab::directory::{DEFAULT, REPORT, unused};
 use knee_lab::words::verdict;
 use knee_lab::{
-    Experiment, ExperimentOutcome, ExperimentSettings, Grounds, HOSTS, Job, ScenarioText,
+    Experiment, ExperimentOutcome, ExperimentSettings, HOSTS, Job, ScenarioText,
     all_or_every_error, check_jobs,
 };
 use knee_present::Document;
@@ -43,9 +43,7 @@ struct DocumentRun<'r> {
 /// Runs scenarios, stores the records, and prints the results.
 pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     let mut lab = lab(arguments.output.jobs);
-    if let Some(file) = &arguments.host {
-        lab.grounds = to_host(arguments, file, lab.grounds)?;
-    }
+    lab.grounds = to_host(lab.grounds, &arguments.on, arguments.host.as_deref())?;
     let on = chosen(&lab.grounds, &arguments.on)?;
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let directories = directories(arguments, &texts)?;
@@ -76,19 +74,6 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
     } else {
         Ending::Differs
     })
-}
-
-/// Tells the ground between two machines which the other one is.
-fn to_host(arguments: &Run, file: &Path, grounds: Grounds) -> Result<Grounds, Failure> {
-    if !arguments.on.iter().any(|name| name == HOSTS) {
-        let what = "--host is about the ground hosts, which is not among --on".to_owned();
-        return Err(Failure::Usage(what, "add --on hosts, or remove --host".to_owned()));
-    }
-    #[cfg(feature = "bond")]
-    return Ok(grounds.with(knee_lab::Hosts::to(file)?));
-    // Naming the ground is refused, with the command for a build that has it.
-    #[cfg(not(feature = "bond"))]
-    Ok((grounds, file).0)
 }
 
 /// Root of the output directories.
@@ -291,7 +276,7 @@ fn shown_path(directory: &Path, name: &str) -> String {
 mod tests {
     use super::*;
     use knee_lab::scenario::Scenario;
-    use knee_lab::{Ended, Ground, GroundError, Lab, Output, Pace, Simulator};
+    use knee_lab::{Ended, Ground, GroundError, Grounds, Lab, Output, Pace, Simulator};
     use knee_present::Layout;
     use knee_record::Control;
 

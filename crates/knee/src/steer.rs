@@ -2,7 +2,7 @@
 
 use crate::arguments::{Rehearse, Steer, SteerAction};
 use crate::failure::{Ending, Failure};
-use crate::laboratory::{lab, watched};
+use crate::laboratory::{chosen, lab, to_host, watched};
 use crate::print::Print;
 use crate::screen;
 use crate::verdicts::{self, Shown, change, effect, mood, word};
@@ -32,7 +32,10 @@ pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
 
 /// Rehearses an experiment.
 fn rehearse(arguments: &Rehearse) -> Result<Ending, Failure> {
-    let lab = lab(arguments.jobs);
+    let mut lab = lab(arguments.jobs);
+    let on = std::slice::from_ref(&arguments.on);
+    lab.grounds = to_host(lab.grounds, on, arguments.host.as_deref())?;
+    chosen(&lab.grounds, on)?;
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let settings = RehearseSettings {
         on: arguments.on.clone(),

@@ -30,7 +30,7 @@ impl Hosts {
         let missing = || {
             GroundError::Host(Refusal::new(
                 "the ground hosts needs to know the other machine",
-                "name its file: knee run FILE --on hosts --host HOST.toml",
+                "name its file: --on hosts --host HOST.toml",
             ))
         };
         self.other.as_ref().map(|(_, config)| config).ok_or_else(missing)

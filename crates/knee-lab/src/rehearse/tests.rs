@@ -140,3 +140,39 @@ fn transfers_count_if_they_have_time_to_finish() {
     assert_eq!(tail(40, 0), Time::from_secs(4));
     assert_eq!(tail(40, 36), Time::from_secs(2));
 }
+
+/// Each order of a triple's blocks occurs, and each of a pair's: what a path does meanwhile must not
+/// fall on one controller.
+#[test]
+fn blocks_take_place_in_the_order_that_is_drawn() {
+    let settings = RehearseSettings { triples: 100, truth: 100, ..settings() };
+    let mut runs = plan(&settings, 1, 0);
+    runs.sort_by_key(|planned| (planned.which.turn(), planned.place));
+    let counts = |stage: u8, size: usize| {
+        let of = runs.iter().filter(|planned| planned.which.turn().0 == stage);
+        let treatments: Vec<Treatment> = of.map(|planned| planned.treatment).collect();
+        let mut counts: BTreeMap<Vec<Treatment>, u32> = BTreeMap::new();
+        for block in treatments.chunks(size) {
+            *counts.entry(block.to_vec()).or_default() += 1;
+        }
+        counts.into_values().collect::<Vec<_>>()
+    };
+    // With 100 triples in six orders, 16.7 each and 3.7 of standard deviation; 50 and 5 for pairs.
+    let triples = counts(1, 3);
+    assert!(
+        triples.len() == 6 && triples.iter().all(|count| (5..=28).contains(count)),
+        "{triples:?}"
+    );
+    let pairs = counts(2, 2);
+    assert!(pairs.len() == 2 && pairs.iter().all(|count| (35..=65).contains(count)), "{pairs:?}");
+    let seeds = |of: fn(&Planned) -> bool| {
+        let seeds = runs.iter().filter(|planned| of(planned)).map(|planned| planned.seed);
+        seeds.collect::<std::collections::BTreeSet<u64>>().len()
+    };
+    assert_eq!(seeds(|planned| planned.which.turn().0 < 2), 300 + 8, "each block is another time");
+    assert_eq!(
+        seeds(|planned| planned.which.turn().0 == 2),
+        100,
+        "each pair has the same arrivals"
+    );
+}

@@ -1,6 +1,6 @@
 //! `knee steer`.
 
-use super::{Print, Progress};
+use super::{Print, Progress, all_grounds};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use knee_lab::SEED_MAX;
 use knee_scenario::Override;
@@ -303,6 +303,7 @@ Examples:
   knee steer rehearse mix.toml --set duration=60s --triples 24
   knee steer rehearse site-a.toml site-b.toml --truth 0
   knee steer rehearse mix.toml --on kernel --set duration=10s --set warmup=2s
+  knee steer rehearse mix.toml --on hosts --host far.toml --truth 0
 
 A scenario holds two mixes of one process, one under each controller. A block is a
 run of it with its own seed: all under one, all under the other, or half
@@ -314,10 +315,14 @@ pub struct Rehearse {
     /// Scenarios with mixes, each a group of clients
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Ground: sim, or kernel for real TCP between hosts in network namespaces, in
-    /// real time, as root
-    #[arg(long, value_name = "GROUND", default_value = "sim")]
+    /// Ground: sim; in real time kernel for real TCP between network namespaces, as
+    /// root, or hosts for another machine
+    #[arg(long, value_name = "GROUND", default_value = "sim", hide_possible_values = true,
+        value_parser = all_grounds())]
     pub on: String,
+    /// The file about the other machine, for --on hosts: host, host_key and key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub host: Option<PathBuf>,
     /// Number of triples of blocks; 16 or more give an interval
     #[arg(long, value_name = "N", default_value_t = 24,
         value_parser = clap::value_parser!(u64).range(1..=10_000))]

@@ -51,6 +51,8 @@ fn a_run_needs_the_file_of_the_other_machine() {
     for (line, code, wanted) in [
         ("run f.toml --on hosts", 3, "--host HOST.toml"),
         ("run f.toml --host far.toml", 2, "add --on hosts"),
+        ("steer rehearse f.toml --on hosts", 3, "--host HOST.toml"),
+        ("steer rehearse f.toml --host far.toml", 2, "add --on hosts"),
         ("run f.toml --on hosts --host near.toml", 2, "cannot read near.toml"),
         ("reproduce --on hosts", 2, "invalid value"),
         // Nothing listens there, and it is said before anything is written.

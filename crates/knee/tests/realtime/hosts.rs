@@ -2,6 +2,7 @@
 
 use crate::common::{complaint, expect, folder_with, json, knee};
 use knee_trials::{Pauses, Skipped, Trial, alone, trials};
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
@@ -30,8 +31,52 @@ of = "file"
 at_most = "900 ms"
 "#;
 
+/// Transfers of 20 kB in one process, under each of two controllers, in blocks of a second.
+const MIX: &str = r#"
+name = "Small transfers"
+duration = "1 s"
+warmup = "50 ms"
+[link.wire]
+rate = "1 Gbit/s"
+delay = "1 ms"
+[path.main]
+forward = ["wire"]
+reverse_delay = "1 ms"
+[[flow]]
+name = "with-reno"
+cc = "reno"
+workload = { mix = { arrival_interval = "10 ms", sizes = "20 kB", process = "clients" } }
+[[flow]]
+name = "with-cubic"
+cc = "cubic"
+workload = { mix = { arrival_interval = "10 ms", sizes = "20 kB", process = "clients" } }
+"#;
+
+/// A server; it ends with the test, also with one that fails.
+struct Server(Child);
+
+impl Server {
+    /// Ends it as Ctrl-C does, and returns what it has said.
+    fn ended(mut self) -> String {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let mut said = String::new();
+        self.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(self.0.wait().unwrap().success());
+        said
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Starts a server that knows `lab.key`, and waits until it listens.
-fn serve(folder: &Path) -> Child {
+fn serve(folder: &Path) -> Server {
     let server = expect(folder, "bond keys serve.key", 0);
     let client = expect(folder, "bond keys lab.key", 0);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -47,9 +92,9 @@ fn serve(folder: &Path) -> Child {
     );
     fs::write(folder.join("far.toml"), far).unwrap();
     let mut command = knee(folder);
-    let mut server = command.args(["serve", "serve.toml"]).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    let said = server.stderr.as_mut().unwrap();
+    let server = command.args(["serve", "serve.toml"]).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut server, mut line) = (Server(server), String::new());
+    let said = server.0.stderr.as_mut().unwrap();
     // Nothing more is said before a client comes.
     BufReader::with_capacity(1, said).read_line(&mut line).unwrap();
     assert!(line.contains(&format!("Listening at TCP 127.0.0.1:{port}")), "{line}");
@@ -59,7 +104,7 @@ fn serve(folder: &Path) -> Child {
 fn a_run_arrives_and_ctrl_c_ends_the_server() -> Result<(), Skipped> {
     let _alone = alone(Pauses::UpToMs(200));
     let folder = folder_with("file.toml", FILE);
-    let mut server = serve(folder.path());
+    let server = serve(folder.path());
     let line = "run file.toml --on sim,hosts --host far.toml --no-alternatives --out out";
     let out = expect(folder.path(), line, 0);
     assert!(out.contains("knee run file.toml --on sim,hosts --host far.toml --seed"), "{out}");
@@ -82,15 +127,29 @@ fn a_run_arrives_and_ctrl_c_ends_the_server() -> Result<(), Skipped> {
     assert!(manifest["health"].is_null(), "{manifest}");
     assert!(folder.path().join("out/hosts/report.html").exists());
     expect(folder.path(), "report out/hosts", 0);
-    let killed = Command::new("kill").args(["-INT", &server.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let mut said = String::new();
-    server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(server.wait().unwrap().success());
+    let said = server.ended();
     assert!(said.contains("lab has ended: 1 connections, 3 MB."), "{said}");
     Ok(())
 }
 
+/// Two controllers over the path that is there: pairs, a triple in the order that was drawn, and the
+/// same arrivals under each. Every block arrives whole.
+fn controllers_alternate_in_blocks() -> Result<(), Skipped> {
+    let _alone = alone(Pauses::UpToMs(200));
+    let folder = folder_with("mix.toml", MIX);
+    let server = serve(folder.path());
+    let line = "steer rehearse mix.toml --on hosts --host far.toml --triples 1 --calibration 2 \
+                --truth 1 --format json";
+    let out: Value = serde_json::from_str(&expect(folder.path(), line, 0)).unwrap();
+    let class = &out["tables"]["classes"][0];
+    assert_eq!(class["objects"], "under 100 kB", "{out}");
+    assert!(class["b_minus_a"].is_number() && class["truth"].is_number(), "{out}");
+    let said = server.ended();
+    // Two pairs, three blocks, and one pair with the same arrivals.
+    assert_eq!(said.matches("lab has ended").count(), 4 + 3 + 2, "{said}");
+    Ok(())
+}
+
 pub fn all() -> Vec<Trial> {
-    trials![a_run_arrives_and_ctrl_c_ends_the_server]
+    trials![a_run_arrives_and_ctrl_c_ends_the_server, controllers_alternate_in_blocks]
 }
