@@ -17,9 +17,11 @@ mod advice;
 mod linear;
 mod path;
 mod search;
+mod series;
 mod statistics;
 
 pub use advice::{Answer, Class, Gain, Prediction, Reason, RuleOfThumb, Verdict, rule_of_thumb};
-pub use path::{Bounds, Path};
-pub use search::{Fit, Search, SearchSettings};
-pub use statistics::{Connection, LARGE_BYTES, Misfitting, Statistics, misfit};
+pub use path::{Bounds, DIMENSIONS, Path, Point};
+pub use search::{Compared, Fit, Misfitting, Search, SearchSettings, Space, misfit};
+pub use series::{Figure, Interval, Known, LinkBounds, LinkPath, Series, figures};
+pub use statistics::{Connection, LARGE_BYTES, Statistics};

@@ -1,5 +1,6 @@
 //! The path model and the search space.
 
+use crate::search::Space;
 use knee_random::{chance, normal, unit};
 use rand_chacha::ChaCha8Rng;
 
@@ -19,9 +20,9 @@ pub struct Path {
 }
 
 /// Number of searched parameters of a path.
-pub(crate) const DIMENSIONS: usize = 4;
+pub const DIMENSIONS: usize = 4;
 /// A path in the unit cube.
-pub(crate) type Point = [f64; DIMENSIONS];
+pub type Point = [f64; DIMENSIONS];
 
 /// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,10 +34,10 @@ pub struct Bounds {
 }
 
 /// A coordinate of loss or cross traffic below this fraction of its range means none.
-const NONE_BELOW: f64 = 0.4;
+pub(crate) const NONE_BELOW: f64 = 0.4;
 /// Probability that a parameter of a neighbour is drawn anew.
 const REDRAWN: f64 = 0.1;
-const LOSS: [f64; 2] = [1e-5, 3e-2];
+pub(crate) const LOSS: [f64; 2] = [1e-5, 3e-2];
 const CROSS_MAX: f64 = 0.5;
 const BUFFER_BDP: [f64; 2] = [0.05, 8.0];
 
@@ -47,9 +48,12 @@ impl Bounds {
         let low = load_bps.max(0.7 * best_bps);
         Bounds { rtt_s, rate_bps: [low, 12.0 * low] }
     }
+}
 
-    /// The path at a point.
-    pub(crate) fn path(&self, point: &Point) -> Path {
+impl Space for Bounds {
+    type Path = Path;
+
+    fn path(&self, point: &Point) -> Path {
         let [rate, loss, buffer, cross] = *point;
         let above = |part: f64| (part - NONE_BELOW) / (1.0 - NONE_BELOW);
         Path {
@@ -63,7 +67,7 @@ impl Bounds {
 }
 
 /// Logarithmic interpolation between two bounds.
-fn between([low, high]: [f64; 2], part: f64) -> f64 {
+pub(crate) fn between([low, high]: [f64; 2], part: f64) -> f64 {
     low * (high / low).powf(part)
 }
 

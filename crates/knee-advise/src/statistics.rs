@@ -1,5 +1,6 @@
 //! Statistics of many finished connections.
 
+use crate::search::Compared;
 use knee_random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -83,14 +84,10 @@ impl Statistics {
         }
         Statistics { values }
     }
+}
 
-    /// Number of statistics.
-    pub fn count(&self) -> usize {
-        self.values.iter().flatten().count()
-    }
-
-    /// Differences in standard errors; `None` where either has no value.
-    pub fn differences(&self, other: &Statistics) -> Vec<Option<f64>> {
+impl Compared for Statistics {
+    fn differences(&self, other: &Statistics) -> Vec<Option<f64>> {
         let pairs = self.values.iter().zip(&other.values).zip(FLOORS.iter().cycle());
         let each = pairs.map(|((a, b), floor)| {
             let ([a, sa], [b, sb]) = (a.as_ref()?, b.as_ref()?);
@@ -98,45 +95,14 @@ impl Statistics {
         });
         each.collect()
     }
-}
 
-/// A statistic that a simulation does not reproduce.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Misfitting {
-    /// What it is, and of which sizes.
-    pub name: String,
-    /// Simulated minus observed, standard errors.
-    pub errors: f64,
-}
+    fn count(&self) -> usize {
+        self.values.iter().flatten().count()
+    }
 
-/// Returns the largest of these differences of [`Statistics::differences`], largest first, each over
-/// `errors_min` standard errors.
-pub(crate) fn misfitting(differences: &[Option<f64>], errors_min: f64) -> Vec<Misfitting> {
-    let each = differences.iter().enumerate().filter_map(|(at, errors)| {
-        let errors = (*errors)?;
-        let name = format!("{}, {}", NAMES[at % PER_CLASS], CLASS_NAMES[at / PER_CLASS]);
-        (errors.abs() >= errors_min).then_some(Misfitting { name, errors })
-    });
-    let mut all: Vec<Misfitting> = each.collect();
-    all.sort_by(|a, b| b.errors.abs().total_cmp(&a.errors.abs()));
-    all
-}
-
-/// Distance of simulated from observed connections: the mean Huber loss over all statistics, so
-/// that a statistic outside of the model does not dominate. About one half if both come from the
-/// same path.
-pub fn misfit(observed: &Statistics, simulated: &Statistics) -> f64 {
-    const EDGE: f64 = 2.0;
-    let huber = |z: f64| match z.abs() {
-        small if small <= EDGE => small * small / 2.0,
-        large => EDGE * (large - EDGE / 2.0),
-    };
-    let differences = observed.differences(simulated);
-    // A class that only one of them has counts as a large difference.
-    let both: Vec<f64> = differences.into_iter().flatten().collect();
-    let missing = observed.count().max(simulated.count()) - both.len();
-    let sum: f64 = both.iter().map(|z| huber(*z)).sum();
-    (sum + missing as f64 * huber(3.0)) / (both.len() + missing).max(1) as f64
+    fn name(index: usize) -> String {
+        format!("{}, {}", NAMES[index % PER_CLASS], CLASS_NAMES[index / PER_CLASS])
+    }
 }
 
 /// Mean and 90th percentile of the log throughput; root of the retransmission ratio; share of
@@ -183,14 +149,14 @@ fn errors(class: &[Connection], base_rtt_s: f64, rng: &mut ChaCha8Rng) -> [f64; 
     })
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
 /// Quantile by linear interpolation; 0 without values.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let place = part * last as f64;
     let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
@@ -200,6 +166,7 @@ fn quantile(sorted: &[f64], part: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::{misfit, misfitting};
 
     /// Connections of 50 kB with a known spread of busy times.
     fn connections(count: u32) -> Vec<Connection> {
@@ -246,7 +213,7 @@ mod tests {
             1,
         ));
         let names: Vec<String> =
-            misfitting(&differences, 3.0).into_iter().map(|one| one.name).collect();
+            misfitting::<Statistics>(&differences, 3.0).into_iter().map(|one| one.name).collect();
         assert_eq!(names.len(), 2, "{names:?}");
         assert!(names.iter().all(|name| name.contains("RTT") && name.ends_with("under 100 kB")));
         // A class that only one of them has counts as different.

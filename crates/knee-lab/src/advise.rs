@@ -157,7 +157,7 @@ impl Lab {
         let observed = Statistics::of(&group.connections, base, settings.seed);
         let bounds = Bounds::new(base, group.load_bps(), group.best_bps());
         let (seed, simulations) = (settings.seed, settings.simulations);
-        let how = SearchSettings { seed, simulations, kept: FITS };
+        let how = SearchSettings { seed, simulations, kept: FITS, scan: 0 };
         let mut search = Search::new(observed, bounds, how);
         let mut tried: Vec<Simulated> = Vec::new();
         loop {

@@ -44,6 +44,8 @@ pub const EVALUATION_TABLE: &str = "evaluation.parquet";
 pub const GROUNDS: &str = "grounds.json";
 /// Results of a comparison.
 pub const COMPARISON: &str = "comparison.json";
+/// The scenario with the path that was fitted to a run.
+pub const FITTED: &str = "path.toml";
 /// Folder of the runs of a sweep.
 pub(crate) const RUNS: &str = "runs";
 /// Inputs of a sweep or a ranking.
@@ -55,7 +57,7 @@ pub const ANSWERS: &str = "answers.json";
 
 /// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
 /// own folder.
-const OURS: [&str; 27] = [
+const OURS: [&str; 28] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -82,6 +84,7 @@ const OURS: [&str; 27] = [
     EVALUATION_TABLE,
     GROUNDS,
     COMPARISON,
+    FITTED,
     ORIGIN,
 ];
 

@@ -6,6 +6,7 @@ use crate::curve::CurveError;
 use crate::evaluate::EvaluateError;
 use crate::experiment::ExperimentError;
 use crate::fidelity::GridError;
+use crate::fit::FitError;
 use crate::ground::{GroundError, UnknownGround};
 use crate::packet_log::PacketLogError;
 use crate::qlog::QlogError;
@@ -108,6 +109,9 @@ pub enum Error {
     /// No advice can be given.
     #[error(transparent)]
     Advise(#[from] AdviseError),
+    /// No path can be fitted.
+    #[error(transparent)]
+    Fit(#[from] FitError),
     /// A rehearsal is not possible.
     #[error(transparent)]
     Rehearse(#[from] RehearseError),

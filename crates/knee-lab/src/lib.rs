@@ -21,6 +21,7 @@ mod error;
 mod evaluate;
 mod experiment;
 pub mod fidelity;
+mod fit;
 mod given;
 mod ground;
 mod handle;
@@ -64,6 +65,7 @@ pub use experiment::{
     Experiment, ExperimentError, ExperimentOutcome, ExperimentSettings, SEED_MAX, check_jobs,
 };
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
+pub use fit::{FITTED_RUN, FitError, FitSettings, Fitted};
 pub use given::Given;
 #[cfg(feature = "hosts")]
 pub use ground::Hosts;

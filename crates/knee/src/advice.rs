@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use knee_lab::{
-    AdviseError, CompareError, CurveError, Error, EvaluateError, ExperimentError, GridError,
-    GroundError, QlogError, RankError, Refusal, RehearseError, RerunError, STUDY, StudyError,
-    SweepError, TrainError, built_in_studies,
+    AdviseError, CompareError, CurveError, Error, EvaluateError, ExperimentError, FitError,
+    GridError, GroundError, QlogError, RankError, Refusal, RehearseError, RerunError, STUDY,
+    StudyError, SweepError, TrainError, built_in_studies,
 };
 use knee_record::Error as RecordError;
 use knee_registry::nearest;
@@ -73,6 +73,15 @@ impl From<Error> for Failure {
             Error::Advise(AdviseError::NoFiles(ref path)) => usage(&of_no_files(path)),
             Error::Advise(AdviseError::NoConnections) => {
                 usage("observe for longer, where data is sent: knee observe --help")
+            }
+            Error::Fit(FitError::NotOneFlow(_)) => {
+                usage("fit a run with one bulk flow or file; knee advise takes many connections")
+            }
+            Error::Fit(FitError::NotOneLink(_)) => {
+                usage("write one link in forward, and reverse_delay; on hosts nothing else changes")
+            }
+            Error::Fit(FitError::TooShort(_)) => {
+                usage("run it for longer, or with a smaller sample_interval")
             }
             Error::Rehearse(RehearseError::NoPair(_)) => {
                 usage("begin with knee init --template mix")

@@ -7,6 +7,7 @@ mod cc;
 mod drops;
 mod evaluate;
 mod export;
+mod fit;
 mod grounds;
 mod model;
 mod observed;
@@ -26,6 +27,7 @@ pub use cc::CcAction;
 pub use drops::Drops;
 pub use evaluate::Evaluate;
 pub use export::{Export, Exported};
+pub use fit::Fit;
 pub use grounds::left_out;
 use grounds::{all_grounds, grounds};
 pub use model::Model;
@@ -111,6 +113,9 @@ pub enum Command {
     /// results
     #[command(after_help = FIDELITY)]
     Fidelity(Fidelity),
+    /// Find the path that explains a run: rate, RTT, loss and buffer, as far as they show
+    #[command(arg_required_else_help = true, after_help = fit::HELP)]
+    Fit(Fit),
     /// Compare runs: inputs that differ, then the main measures
     #[command(arg_required_else_help = true, after_help = COMPARE)]
     Compare(Compare),
@@ -182,6 +187,7 @@ impl Command {
             Command::Rerun(arguments) => &arguments.output.progress,
             Command::Curve(arguments) => &arguments.progress,
             Command::Fidelity(arguments) => &arguments.progress,
+            Command::Fit(arguments) => &arguments.progress,
             Command::Advise(arguments) => &arguments.progress,
             Command::Steer(Steer { action: SteerAction::Rehearse(arguments) }) => {
                 &arguments.progress

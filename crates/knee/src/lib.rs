@@ -26,6 +26,7 @@ mod export;
 mod failure;
 mod fidelity;
 mod figures;
+mod fit;
 #[cfg(test)]
 #[path = "../tests/it/net/golden.rs"]
 mod golden;
@@ -141,6 +142,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::List(arguments) => list::list(arguments),
         Command::Doctor(arguments) => doctor::doctor(arguments),
         Command::Observe(arguments) => observe::observe(arguments),
+        Command::Fit(arguments) => fit::fit(arguments),
         Command::Advise(arguments) => advise::advise(arguments),
         Command::Steer(arguments) => steer::steer(arguments),
         Command::Cc(arguments) => cc::cc(arguments),

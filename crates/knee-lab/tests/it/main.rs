@@ -8,6 +8,7 @@ mod answers;
 mod dying;
 mod evaluate;
 mod evaluate_weak;
+mod fit;
 mod grounds;
 mod perfect;
 mod rank;

@@ -13,6 +13,7 @@ mod curve;
 mod drops;
 mod evaluate;
 mod export;
+mod fit;
 mod force;
 mod host;
 #[cfg(feature = "bond")]

@@ -1,0 +1,131 @@
+//! `knee fit`.
+
+use crate::arguments;
+use crate::failure::{Ending, Failure};
+use crate::laboratory::{lab, watched};
+use crate::print::Print;
+use crate::screen;
+use knee_advise::{Figure, Known};
+use knee_lab::command::quoted;
+use knee_lab::{FitSettings, Fitted};
+use knee_present::words::{bytes, rate, time_us};
+use knee_present::{Cell, Document, Table, number, text};
+
+/// Misfit above which no single path explains the run; that of `knee advise`.
+const MISFIT_MAX: f64 = 1.5;
+
+/// Finds the path that explains a run.
+pub fn fit(arguments: &arguments::Fit) -> Result<Ending, Failure> {
+    let lab = lab(arguments.jobs);
+    let settings =
+        FitSettings { simulations: usize::from(arguments.simulations), seed: arguments.seed };
+    if let Some(out) = &arguments.out {
+        lab.keep_apart(out, std::slice::from_ref(&arguments.run))?;
+        lab.claim(out, [out, &out.join(knee_lab::FITTED_RUN)], arguments.force)?;
+    }
+    let Some(fitted) = watched(&lab, || lab.fit(&arguments.run, &settings))? else {
+        screen::say("Stopped before the search was over: there is no result.");
+        return Ok(Ending::Interrupted);
+    };
+    let mut document = document(&fitted);
+    if let Some(out) = &arguments.out {
+        let [file, page] = lab.keep_fit(&arguments.run, &fitted, out)?;
+        document = document.words(format!(
+            "\npath     knee run {}\nreport   {}\n",
+            quoted(&file.to_string_lossy()),
+            page.display()
+        ));
+    }
+    document.print_tables(arguments.print.format())?;
+    Ok(Ending::Done)
+}
+
+fn document(fitted: &Fitted) -> Document {
+    let mut table = Table::new([
+        text("of the path"),
+        number("best").holds(None, &["", "low", "high"]),
+        text("between"),
+        text("how it is known"),
+    ])
+    .called("path");
+    let Fitted { rate: speed, rtt, loss, buffer, .. } = fitted;
+    let milliseconds = |seconds: f64| time_us(Some(1e6 * seconds));
+    let percent = |part: f64| format!("{:.3} %", 100.0 * part);
+    table.row(row(
+        "rate",
+        speed,
+        &|value| rate(Some(value)),
+        [
+            "its queue was filled",
+            "its queue was never filled: a faster link would show the same",
+            "",
+        ],
+    ));
+    table.row(row("RTT", rtt, &milliseconds, ["its queue was empty at times", "", ""]));
+    table.row(row(
+        "random loss",
+        loss,
+        &percent,
+        [
+            "more is retransmitted than the queue drops",
+            "",
+            "no more is retransmitted than the queue drops",
+        ],
+    ));
+    table.row(row(
+        "buffer",
+        buffer,
+        &|value| bytes(Some(value)),
+        [
+            "it was filled, and dropped",
+            "it was never full: a larger one would show the same",
+            "a smaller one would show the same",
+        ],
+    ));
+    Document::default().said(says(fitted)).words("\n").table(table).said(
+        "Between: the paths over which the connection would look nearly as it did (99 %). Misfit: \
+         about 0.5 is what chance alone leaves. The model has one link with a constant rate, a \
+         drop-tail queue and independent losses, and no other traffic.",
+    )
+}
+
+/// A figure; `known` says how it is known between two bounds, from below, and from above.
+fn row(name: &str, figure: &Figure, shown: &dyn Fn(f64) -> String, known: [&str; 3]) -> [Cell; 4] {
+    let Figure { best, low, high, .. } = *figure;
+    let [between, at_least, at_most] = known;
+    let (bounds, how) = match figure.known {
+        Known::Closely => (format!("{} to {}", shown(low), shown(high)), between),
+        Known::Between => (format!("{} to {}", shown(low), shown(high)), "only between these"),
+        Known::AtLeast => (format!("at least {}", shown(low)), at_least),
+        Known::AtMost => (format!("at most {}", shown(high)), at_most),
+        Known::Unknown => ("unknown".to_owned(), "it makes no difference to this connection"),
+    };
+    let best = match figure.known {
+        Known::Closely => Cell::shown(shown(best), best),
+        _ => Cell::default(),
+    };
+    let best = match figure.known {
+        Known::Closely | Known::Between => best.with("low", low).with("high", high),
+        Known::AtLeast => best.with("low", low),
+        Known::AtMost => best.with("high", high),
+        Known::Unknown => best,
+    };
+    [name.into(), best, bounds.into(), how.into()]
+}
+
+fn says(fitted: &Fitted) -> String {
+    let Fitted { controller, misfit, misfitting, .. } = fitted;
+    if *misfit <= MISFIT_MAX {
+        return format!("One path explains what {controller} saw, with a misfit of {misfit:.2}.");
+    }
+    let off = misfitting.iter().take(2).map(|one| {
+        let more = if one.errors > 0.0 { "more" } else { "less" };
+        format!("{} ({more} than measured)", one.name)
+    });
+    let off: Vec<String> = off.collect();
+    format!(
+        "No single path explains what {controller} saw: the misfit is {misfit:.2}. The best one is \
+         furthest off in {}.",
+        knee_present::words::listed(&off)
+    )
+}

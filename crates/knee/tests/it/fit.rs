@@ -1,0 +1,58 @@
+//! `knee fit` as a process.
+
+use crate::common::{complaint, expect, folder_with};
+use std::fs;
+
+/// A flow over a link that it fills.
+const FLOW: &str = r#"
+name = "One flow"
+duration = "4 s"
+[link.wire]
+rate = "10 Mbit/s"
+delay = "10 ms"
+buffer = "1 BDP"
+[path.main]
+forward = ["wire"]
+reverse_delay = "10 ms"
+[[flow]]
+name = "bulk"
+cc = "reno"
+"#;
+
+#[test]
+fn a_path_is_written_as_a_scenario_that_runs() {
+    let folder = folder_with("f.toml", FLOW);
+    let at = folder.path();
+    expect(at, "run f.toml --out run", 0);
+    let said = expect(at, "fit run --simulations 200 --out path", 0);
+    for wanted in ["One path explains what reno saw", "its queue was filled", "path/path.toml"] {
+        assert!(said.contains(wanted), "{wanted:?} is not in {said}");
+    }
+    assert!(fs::read_to_string(at.join("path/report.html")).unwrap().contains("path/fitted"));
+    expect(at, "run path/path.toml --set flow.bulk.cc=bbr --out again", 0);
+    assert!(complaint(at, "fit run --out path", 2).contains("--force"));
+    expect(at, "fit run --simulations 50 --out path --force", 0);
+    assert!(complaint(at, "fit run --out run --force", 2).contains("would be replaced"));
+}
+
+#[test]
+fn what_cannot_be_fitted_is_named() {
+    let folder = folder_with("f.toml", FLOW);
+    let at = folder.path();
+    let second = "[[flow]]\nname = \"other\"\ncc = \"reno\"\n";
+    let bursts = "workload = { bursts = { size = \"10 kB\", pause = \"100 ms\" } }\n";
+    let link = FLOW.replace("forward = [\"wire\"]", "forward = [\"wire\", \"next\"]")
+        + "[link.next]\nrate = \"9 Mbit/s\"\ndelay = \"1 ms\"\n";
+    for (text, wanted) in [
+        (format!("{FLOW}{second}"), "one flow that always sends"),
+        (format!("{FLOW}{bursts}"), "one flow that always sends"),
+        (link, "one link and a delay on the way back"),
+        (FLOW.replace("4 s", "1 s"), "smaller sample_interval"),
+    ] {
+        fs::write(at.join("f.toml"), text).unwrap();
+        expect(at, "run f.toml --no-alternatives --force --out run", 0);
+        let said = complaint(at, "fit run", 2);
+        assert!(said.contains(wanted), "{wanted:?} is not in {said}");
+    }
+    assert!(complaint(at, "fit nowhere", 2).contains("name a directory that knee run wrote"));
+}
