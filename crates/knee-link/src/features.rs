@@ -67,7 +67,7 @@ impl<P: Packet> Features<P> {
         let refused = if now < self.outages.until {
             Some(DropReason::Down)
         } else {
-            self.gate.refuses(now, packet.size(), packet.flow_hash())
+            self.gate.refuses(now, packet.size(), packet.sender())
         };
         let outcome = match refused {
             Some(reason) => Err((reason, packet)),

@@ -20,10 +20,10 @@ impl Gate {
         Gate { rng, loss: LossProcess::new(&config.loss), policer }
     }
 
-    /// Returns why a packet of a flow does not reach the queue; `None` if it does.
+    /// Returns why a packet of a sender does not reach the queue; `None` if it does.
     #[inline(always)]
-    pub fn refuses(&mut self, now: Time, size: u32, flow: u64) -> Option<DropReason> {
-        if self.loss.loses(now, size, flow, &mut self.rng) {
+    pub fn refuses(&mut self, now: Time, size: u32, sender: u64) -> Option<DropReason> {
+        if self.loss.loses(now, size, sender, &mut self.rng) {
             return Some(DropReason::Loss);
         }
         let admitted = self.policer.as_mut().is_none_or(|bucket| bucket.takes(now, size));

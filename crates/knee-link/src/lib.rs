@@ -54,4 +54,8 @@ pub trait Packet {
     fn clear_ecn(&mut self);
     /// Returns the hash of the flow, for queues that separate flows.
     fn flow_hash(&self) -> u64;
+    /// Returns what tells the packets that one end hands over from all others, in a tunnel too.
+    fn sender(&self) -> u64 {
+        self.flow_hash()
+    }
 }

@@ -181,7 +181,7 @@ impl<P: Packet> Link<P> {
         match &mut self.extras {
             Extras::None => {}
             Extras::Gate(gate) => {
-                if let Some(reason) = gate.refuses(now, size, packet.flow_hash()) {
+                if let Some(reason) = gate.refuses(now, size, packet.sender()) {
                     core.counters.count(reason);
                     return Err((reason, packet));
                 }

@@ -43,7 +43,7 @@ pub(crate) enum LossProcess {
 #[derive(Default)]
 pub(crate) struct SuperPacket {
     time: Time,
-    flow: u64,
+    sender: u64,
     /// Zero before the first.
     bytes: u32,
     lost: bool,
@@ -51,10 +51,11 @@ pub(crate) struct SuperPacket {
 
 impl SuperPacket {
     /// Whether a packet that enters now belongs to it, and counts it if so.
-    fn takes(&mut self, now: Time, size: u32, flow: u64) -> bool {
+    fn takes(&mut self, now: Time, size: u32, sender: u64) -> bool {
         let bytes = self.bytes.saturating_add(size);
-        let belongs =
-            self.bytes > 0 && (self.time, self.flow) == (now, flow) && bytes <= SUPER_PACKET_MAX;
+        let belongs = self.bytes > 0
+            && (self.time, self.sender) == (now, sender)
+            && bytes <= SUPER_PACKET_MAX;
         if belongs {
             self.bytes = bytes;
         }
@@ -67,13 +68,13 @@ impl SuperPacket {
         &mut self,
         now: Time,
         size: u32,
-        flow: u64,
+        sender: u64,
         probability: f64,
         rng: &mut ChaCha8Rng,
     ) -> bool {
-        if !self.takes(now, size, flow) {
+        if !self.takes(now, size, sender) {
             let lost = chance(rng, probability);
-            *self = SuperPacket { time: now, flow, bytes: size, lost };
+            *self = SuperPacket { time: now, sender, bytes: size, lost };
         }
         self.lost
     }
@@ -100,18 +101,18 @@ impl LossProcess {
         }
     }
 
-    /// Whether a packet of a flow entering at `now` is lost; times never decrease.
+    /// Whether a packet of a sender entering at `now` is lost; times never decrease.
     #[inline]
-    pub fn loses(&mut self, now: Time, size: u32, flow: u64, rng: &mut ChaCha8Rng) -> bool {
+    pub fn loses(&mut self, now: Time, size: u32, sender: u64, rng: &mut ChaCha8Rng) -> bool {
         match self {
             LossProcess::Steps { steps, next } => {
                 while steps.get(*next).is_some_and(|(from, _)| *from <= now) {
                     *next += 1;
                 }
-                steps[*next - 1].1.loses(now, size, flow, rng)
+                steps[*next - 1].1.loses(now, size, sender, rng)
             }
             LossProcess::SuperPackets { probability, last } => {
-                last.loses(now, size, flow, *probability, rng)
+                last.loses(now, size, sender, *probability, rng)
             }
             process => process.loses_next(rng),
         }

@@ -158,6 +158,10 @@ impl knee_link::Packet for Packet {
         let key = u64::from(self.hash) << 1 | u64::from(self.ack);
         key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
+    #[inline(always)]
+    fn sender(&self) -> u64 {
+        u64::from(self.flow) << 1 | u64::from(self.ack)
+    }
 }
 
 /// Contents that most ACKs of plain connections do not have.

@@ -51,6 +51,19 @@ fn a_tunnel_is_one_flow_to_a_fair_queue() {
     assert!((share - 0.25).abs() < 0.02, "{share} beside three flows");
 }
 
+/// What two senders hand over at one time is lost apart, in a tunnel too: of sixteen that begin
+/// together, half lose their first packet.
+#[test]
+fn senders_in_a_tunnel_lose_super_packets_of_their_own() {
+    let text = shared("tunnel = \"home\"\n")
+        .replace("aqm = \"fq-codel\"", "loss = { super_packets = \"50 %\" }")
+        .replace("count = 3", "count = 16");
+    let (_, log) = run(&text);
+    let at_start = |line: &&str| line.starts_with("0,drop,0,") && line.ends_with(",loss");
+    let lost = log.lines().filter(at_start).count();
+    assert!((4..=13).contains(&lost), "{lost} of 17 first packets were lost");
+}
+
 /// A log whose head denies the tunnel is unsound: packets of one flow pass others that
 /// wait in the same queue.
 #[test]
