@@ -72,6 +72,9 @@ pub struct Offer {
     pub line: u64,
     pub time: u64,
     pub bytes: u64,
+    /// The end of a connection that sent it, and what it is.
+    pub sender: (u64, Kind),
+    /// To whom it belongs for the queue.
     pub owner: Owner,
     pub ecn_capable: bool,
     pub marked: bool,
@@ -88,12 +91,13 @@ pub struct Offer {
 
 impl Offer {
     pub fn new(offered: Offered) -> Offer {
-        let Offered { line, time, bytes, owner: (flow, kind), ecn_capable, marked, .. } = offered;
+        let Offered { line, time, bytes, owner: sender, ecn_capable, marked, .. } = offered;
         Offer {
             line,
             time,
             bytes,
-            owner: Owner::Flow(flow, kind),
+            sender,
+            owner: Owner::Flow(sender.0, sender.1),
             ecn_capable,
             marked,
             is_shut_out: false,

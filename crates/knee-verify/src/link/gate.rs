@@ -1,8 +1,8 @@
 //! What a packet passes before the queue: outages, loss, policer.
 
-use super::books::{Offer, Owner};
+use super::books::Offer;
 use super::service::WORK_PER_BYTE;
-use crate::parse::{Link, Loss, Policer, Reason};
+use crate::parse::{Kind, Link, Loss, Policer, Reason};
 
 /// What must happen to a packet before it reaches the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,10 @@ pub struct Gate {
     bucket: Option<Bucket>,
 }
 
-/// Packets of one flow that have entered at one time, one after another.
+/// Packets of one sender that have entered at one time, one after another.
 struct Together {
     time: u64,
-    owner: Owner,
+    sender: (u64, Kind),
     bytes: u64,
     lost: bool,
 }
@@ -112,15 +112,15 @@ impl Gate {
     /// Returns the fate of the super-packet to which a packet belongs, unless it is the first of one:
     /// then that is `lost`.
     fn together(&mut self, offer: &Offer, lost: bool) -> Option<bool> {
-        let (time, owner, bytes) = (offer.time, offer.owner, offer.bytes);
+        let (time, sender, bytes) = (offer.time, offer.sender, offer.bytes);
         let same = |last: &&mut Together| {
-            last.time == time && last.owner == owner && last.bytes + bytes <= SUPER_PACKET_MAX
+            last.time == time && last.sender == sender && last.bytes + bytes <= SUPER_PACKET_MAX
         };
         if let Some(last) = self.last.as_mut().filter(same) {
             last.bytes += bytes;
             return Some(last.lost);
         }
-        self.last = Some(Together { time, owner, bytes, lost });
+        self.last = Some(Together { time, sender, bytes, lost });
         None
     }
 
