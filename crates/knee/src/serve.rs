@@ -54,7 +54,8 @@ mod serving {
         let secret = path.with_extension("key");
         let name = secret.file_name().unwrap_or_default().to_string_lossy();
         file.write_all(EXAMPLE.replace("serve.key", &name).as_bytes()).map_err(not_written)?;
-        let public = public_key(&secret)?;
+        // A configuration without its key would only be in the way of the next attempt.
+        let public = public_key(&secret).inspect_err(|_| _ = std::fs::remove_file(path))?;
         screen::say(&format!(
             "{} is to be edited: its last line is the key of the machine that sends. This \
              machine's public key, for that one's file:",

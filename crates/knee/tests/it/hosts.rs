@@ -41,6 +41,16 @@ fn serve_names_what_is_wrong_and_what_to_do() {
     }
 }
 
+/// The next attempt finds nothing of one that failed.
+#[test]
+fn init_leaves_no_configuration_without_its_key() {
+    let folder = folder_with("serve.key", "no key");
+    complaint(folder.path(), "serve --init serve.toml", 3);
+    assert!(!folder.path().join("serve.toml").exists());
+    fs::remove_file(folder.path().join("serve.key")).unwrap();
+    expect(folder.path(), "serve --init serve.toml", 0);
+}
+
 #[test]
 fn a_run_needs_the_file_of_the_other_machine() {
     let folder = folder_with("f.toml", FLOW);
