@@ -9,6 +9,8 @@
 //! | self-check: median RTT is off by | over 0.5 ms | over 5 ms, or unanswered |
 //! | self-check: rate is off by | over 1 % | over 5 %, or incomplete |
 //!
+//! `knee-lab` adds how long senders waited for their host, from `TCP_INFO`.
+//!
 //! 0.5 ms is under 1 % of an RTT of 60 ms, and the tolerance of the median RTT is ten times as
 //! much. Stalls of 20 ms and more result from real-time throttling (50 ms in each second), and one
 //! such stall causes a burst larger than any link of the scenario does.

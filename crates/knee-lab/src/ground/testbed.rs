@@ -1,13 +1,18 @@
 //! Code shared by the grounds with two hosts and an emulator between them.
 
 use super::{Ended, GroundError, Judged, Output, Refusal};
-use knee_record::{HostHealth, PathCheckRecord, ProbeRecord, Records};
+use knee_record::{HostHealth, PathCheckRecord, ProbeRecord, Records, Verdict};
 use knee_scenario::Scenario;
 use knee_testbed::{Health, PathCheck, PathProbe, TestbedError};
 use knee_units::Time;
 
 /// Duration of the self-check, seconds of real time.
 pub const SETUP_S: f64 = 0.7;
+/// Part of the time with data to send in which the send buffer is what limits the senders: a run is
+/// degraded, or invalid. On a host with time for them it is nothing, since the buffer has room for
+/// every window, and a sender that is not run does not fill it.
+const WAITED_DEGRADED: f64 = 0.05;
+const WAITED_INVALID: f64 = 0.2;
 
 /// Converts the output of a run.
 pub fn ended(
@@ -17,9 +22,31 @@ pub fn ended(
     output: Output<'_>,
 ) -> Result<Ended, GroundError> {
     keep(&records, output)?;
-    let (verdict, reason) = health.verdict();
+    let (mut verdict, mut reason) = health.verdict();
+    if let Some((worse, why)) = senders_waited(&records) {
+        verdict = verdict.max(worse);
+        reason = if reason.is_empty() { why } else { format!("{reason}; {why}") };
+    }
     let judged = Judged { health: Some(kept_health(scenario, health)), verdict, reason };
     Ok(Ended { records, judged: Some(judged) })
+}
+
+/// Says for how much of their time senders were limited by the send buffer, if for too much: the host
+/// did not run the application that fills it, and what was measured is the host.
+fn senders_waited(records: &Records) -> Option<(Verdict, String)> {
+    let known = records.connections.iter().filter_map(|one| {
+        let limited = one.send_buffer_limited_ns?;
+        Some((limited as f64, one.busy_ns? as f64))
+    });
+    let (limited, busy) = known.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let share = if busy > 0.0 { limited / busy } else { 0.0 };
+    let verdict = match share {
+        share if share > WAITED_INVALID => Verdict::Invalid,
+        share if share > WAITED_DEGRADED => Verdict::Degraded,
+        _ => return None,
+    };
+    let why = format!("the host kept senders waiting: {:.0} % of their time", 100.0 * share);
+    Some((verdict, why))
 }
 
 /// Stores the rows of a run. Samples come from several threads and are sorted only at the end.
@@ -93,5 +120,31 @@ impl From<TestbedError> for GroundError {
             }
             TestbedError::Panicked => GroundError::Defect(whole),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_record::ConnectionRecord;
+
+    /// A second of data to send, and how long the send buffer limited it.
+    fn verdict(limited_ms: &[Option<u64>]) -> Option<Verdict> {
+        let one = |ms: &Option<u64>| ConnectionRecord {
+            busy_ns: Some(1_000_000_000),
+            send_buffer_limited_ns: ms.map(|ms| ms * 1_000_000),
+            ..ConnectionRecord::default()
+        };
+        let connections = limited_ms.iter().map(one).collect();
+        senders_waited(&Records { connections, ..Records::default() }).map(|found| found.0)
+    }
+
+    #[test]
+    fn a_host_that_does_not_run_its_senders_proves_little() {
+        assert_eq!(verdict(&[]), None);
+        assert_eq!(verdict(&[None, Some(0)]), None);
+        assert_eq!(verdict(&[Some(90), Some(0)]), None);
+        assert_eq!(verdict(&[Some(220), Some(0), None]), Some(Verdict::Degraded));
+        assert_eq!(verdict(&[Some(240)]), Some(Verdict::Invalid));
     }
 }
