@@ -286,6 +286,9 @@ pub fn figures(search: &mut Search<LinkBounds, Series>) -> Option<[Figure; 4]> {
             3 if most > 1.0 - BORDER => Known::AtLeast,
             3 if least < BORDER && low <= QUEUE_MIN * 1.5 => Known::AtMost,
             _ if high <= CLOSE[index] * low => Known::Closely,
+            // A queue that overflowed is closely known. The others were full once at most, by a chance
+            // that simulations need not repeat.
+            3 => Known::AtLeast,
             _ => Known::Between,
         };
         Figure { best: best[index], low, high, known }
