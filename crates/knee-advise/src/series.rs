@@ -93,7 +93,7 @@ impl Space for LinkBounds {
 }
 
 /// Number of statistics of a series.
-const COUNT: usize = 10;
+const COUNT: usize = 12;
 /// What they are, in their order.
 const NAMES: [&str; COUNT] = [
     "mean rate",
@@ -106,9 +106,12 @@ const NAMES: [&str; COUNT] = [
     "largest RTT",
     "retransmitted part",
     "part of the intervals with a retransmission",
+    "mean rate of the second half over the first",
+    "median RTT of the second half over the first",
 ];
-/// Differences that are negligible: of logarithms, but for the last two.
-const FLOORS: [f64; COUNT] = [0.01, 0.02, 0.05, 0.005, 0.02, 0.02, 0.02, 0.03, 0.003, 0.03];
+/// Differences that are negligible: of logarithms, but for those about retransmissions.
+const FLOORS: [f64; COUNT] =
+    [0.01, 0.02, 0.05, 0.005, 0.02, 0.02, 0.02, 0.03, 0.003, 0.03, 0.05, 0.05];
 /// Parts of a series that are drawn anew for its standard errors: several intervals each, because
 /// what follows each other is alike.
 const BLOCKS: usize = 10;
@@ -146,12 +149,18 @@ impl Series {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut sums, mut squares) = ([0.0; COUNT], [0.0; COUNT]);
         let length = measured.len() / BLOCKS;
+        let halves = measured.split_at(measured.len() / 2);
         for _ in 0..RESAMPLES {
-            let blocks = (0..BLOCKS).flat_map(|_| {
-                let first = below(&mut rng, (measured.len() - length + 1) as u64) as usize;
-                measured[first..first + length].iter().copied()
-            });
-            let values = of_intervals(&blocks.collect::<Vec<_>>(), rtt_min_s);
+            let mut drawn = |from: &[Interval]| -> Vec<Interval> {
+                let blocks = (0..BLOCKS / 2).flat_map(|_| {
+                    let first = below(&mut rng, (from.len() - length + 1) as u64) as usize;
+                    from[first..first + length].iter().copied()
+                });
+                blocks.collect()
+            };
+            // What belongs to one half stays there: a path that changes in between must show.
+            let blocks = [drawn(halves.0), drawn(halves.1)].concat();
+            let values = of_intervals(&blocks, rtt_min_s);
             for (index, value) in values.into_iter().enumerate() {
                 sums[index] += value;
                 squares[index] += value * value;
@@ -205,6 +214,13 @@ fn of_intervals(intervals: &[Interval], rtt_min_s: f64) -> [f64; COUNT] {
     let sent: u64 = intervals.iter().map(|one| one.sent_bytes).sum();
     let again: u64 = intervals.iter().map(|one| one.retransmitted_bytes).sum();
     let with = intervals.iter().filter(|one| one.retransmitted_bytes > 0).count();
+    let (first, second) = intervals.split_at(intervals.len() / 2);
+    let delivered = |half: &[Interval]| {
+        let bytes: u64 = half.iter().map(|one| one.delivered_bytes).sum();
+        (bytes.max(1) as f64 / half.len() as f64).ln()
+    };
+    let median =
+        |half: &[Interval]| quantile(&sorted(half.iter().filter_map(|one| one.rtt_s)), 0.5).ln();
     [
         mean.max(1.0).ln(),
         rate(0.9),
@@ -216,6 +232,8 @@ fn of_intervals(intervals: &[Interval], rtt_min_s: f64) -> [f64; COUNT] {
         rtt(0.98),
         (again as f64 / sent.max(1) as f64).sqrt(),
         with as f64 / intervals.len() as f64,
+        delivered(second) - delivered(first),
+        median(second) - median(first),
     ]
 }
 
@@ -249,7 +267,7 @@ pub struct Figure {
 
 /// Half of the 95 % point of the chi-squared distribution with as many degrees of freedom as there are
 /// statistics: what chance alone leaves of the sum of losses.
-const CHANCE: f64 = 9.15;
+const CHANCE: f64 = 10.5;
 /// Half of the 99 % point with one degree of freedom: a path that explains the series worse than the
 /// best by more is excluded, if chance is not enough.
 const SUPPORT: f64 = 3.32;
@@ -323,6 +341,7 @@ mod tests {
         assert!((value(8) - (5.0 * 1000.0 / (50.0 * 101_000.0_f64)).sqrt()).abs() < 1e-9);
         assert!((value(9) - 0.1).abs() < 1e-9);
         assert!((series.rtt_max_s - 0.038).abs() < 1e-3, "{}", series.rtt_max_s);
+        assert!(value(10).abs() < 1e-9 && value(11).abs() < 0.1);
         // All intervals have one rate: nothing is uncertain about it.
         assert_eq!(values[0][1], 0.0);
         assert!(values[5][1] > 0.0);

@@ -48,38 +48,55 @@ fn document(fitted: &Fitted) -> Document {
         text("how it is known"),
     ])
     .called("path");
-    let Fitted { rate: speed, rtt, loss, buffer, .. } = fitted;
+    let explained = fitted.misfit <= MISFIT_MAX;
+    let unknown = match explained {
+        true => "it makes no difference to this connection",
+        false => "no single path explains the run",
+    };
+    // What the best path says of a run that it does not explain is nothing.
+    let said = |figure: &Figure| match explained {
+        true => *figure,
+        false => Figure { known: Known::Unknown, ..*figure },
+    };
     let milliseconds = |seconds: f64| time_us(Some(1e6 * seconds));
     let percent = |part: f64| format!("{:.3} %", 100.0 * part);
     table.row(row(
         "rate",
-        speed,
+        said(&fitted.rate),
         &|value| rate(Some(value)),
         [
             "its queue was filled",
             "its queue was never filled: a faster link would show the same",
             "",
+            unknown,
         ],
     ));
-    table.row(row("RTT", rtt, &milliseconds, ["its queue was empty at times", "", ""]));
+    table.row(row(
+        "RTT",
+        said(&fitted.rtt),
+        &milliseconds,
+        ["its queue was empty at times", "", "", unknown],
+    ));
     table.row(row(
         "random loss",
-        loss,
+        said(&fitted.loss),
         &percent,
         [
             "more is retransmitted than the queue drops",
             "",
             "no more is retransmitted than the queue drops",
+            unknown,
         ],
     ));
     table.row(row(
         "buffer",
-        buffer,
+        said(&fitted.buffer),
         &|value| bytes(Some(value)),
         [
             "it was filled, and dropped",
             "it was never full: a larger one would show the same",
             "a smaller one would show the same",
+            unknown,
         ],
     ));
     Document::default().said(says(fitted)).words("\n").table(table).said(
@@ -89,16 +106,16 @@ fn document(fitted: &Fitted) -> Document {
     )
 }
 
-/// A figure; `known` says how it is known between two bounds, from below, and from above.
-fn row(name: &str, figure: &Figure, shown: &dyn Fn(f64) -> String, known: [&str; 3]) -> [Cell; 4] {
-    let Figure { best, low, high, .. } = *figure;
-    let [between, at_least, at_most] = known;
+/// A figure; `known` says how it is known closely, from below and from above, and why it is not.
+fn row(name: &str, figure: Figure, shown: &dyn Fn(f64) -> String, known: [&str; 4]) -> [Cell; 4] {
+    let Figure { best, low, high, .. } = figure;
+    let [closely, at_least, at_most, unknown] = known;
     let (bounds, how) = match figure.known {
-        Known::Closely => (format!("{} to {}", shown(low), shown(high)), between),
+        Known::Closely => (format!("{} to {}", shown(low), shown(high)), closely),
         Known::Between => (format!("{} to {}", shown(low), shown(high)), "only between these"),
         Known::AtLeast => (format!("at least {}", shown(low)), at_least),
         Known::AtMost => (format!("at most {}", shown(high)), at_most),
-        Known::Unknown => ("unknown".to_owned(), "it makes no difference to this connection"),
+        Known::Unknown => ("unknown".to_owned(), unknown),
     };
     let best = match figure.known {
         Known::Closely => Cell::shown(shown(best), best),

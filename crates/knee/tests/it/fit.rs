@@ -35,6 +35,20 @@ fn a_path_is_written_as_a_scenario_that_runs() {
     assert!(complaint(at, "fit run --out run --force", 2).contains("would be replaced"));
 }
 
+/// A link whose rate falls to a fifth in the middle looks like no link of one rate.
+#[test]
+fn nothing_is_said_of_a_path_that_does_not_explain_the_run() {
+    let steps =
+        "rate = [{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"3900 ms\", rate = \"2 Mbit/s\" }]";
+    let text = FLOW.replace("rate = \"10 Mbit/s\"", steps).replace("4 s", "8 s");
+    let folder = folder_with("f.toml", &text);
+    let at = folder.path();
+    expect(at, "run f.toml --no-alternatives --out run", 0);
+    let said = expect(at, "fit run --simulations 200", 0);
+    assert!(said.contains("No single path explains what reno saw"), "{said}");
+    assert_eq!(said.matches("no single path explains the run").count(), 4, "{said}");
+}
+
 #[test]
 fn what_cannot_be_fitted_is_named() {
     let folder = folder_with("f.toml", FLOW);
