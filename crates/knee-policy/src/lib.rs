@@ -58,7 +58,7 @@ pub use knee_host::{Choice, cgroup_root};
 pub use lease::{LEASE, Lease};
 pub use place::{Placed, What};
 pub use plan::{Kept, Plan, Planned, Why};
-pub use policy::{Policy, PolicyFile, PolicyGroup, Stage, TABLE};
+pub use policy::{Policy, PolicyFile, PolicyGroup, PrefixesOf, Stage, TABLE};
 #[cfg(feature = "bpf")]
 pub use programs::ProgramActuator;
 pub use publication::{Announcing, Publication, treated};

@@ -1,5 +1,10 @@
 //! The policy file.
 
+mod providers;
+
+pub use providers::PrefixesOf;
+
+use self::providers::{OfProviders, of_providers};
 use crate::{Means, Problem};
 use ipnet::IpNet;
 use knee_registry::nearest;
@@ -59,6 +64,10 @@ pub struct PolicyFile {
     /// `2027-01-31T18:00:00Z`. Only the stage "site" has it, and needs it.
     #[schemars(with = "Option<String>")]
     begins: Option<Spanned<Datetime>>,
+    /// Table of networks for `providers`, a CSV file with the columns prefix, asn and name; relative
+    /// to the policy's folder.
+    #[schemars(with = "Option<String>")]
+    networks: Option<Spanned<String>>,
     /// Groups of traffic with their controllers.
     #[serde(default, rename = "group")]
     groups: Vec<GroupFile>,
@@ -98,8 +107,14 @@ struct GroupFile {
     #[schemars(with = "String")]
     name: Spanned<String>,
     /// Prefixes of its clients: `203.0.113.0/24`, `2001:db8::/32`.
-    #[schemars(with = "Vec<String>")]
+    #[schemars(with = "Option<Vec<String>>")]
+    #[serde(default)]
     prefixes: Vec<Spanned<String>>,
+    /// Providers of its clients, by the name in the table of `networks`, or as `AS64496`: all of
+    /// their prefixes in it. A group has prefixes, providers or both.
+    #[schemars(with = "Option<Vec<String>>")]
+    #[serde(default)]
+    providers: Vec<Spanned<String>>,
     /// Local ports. Default: all.
     #[schemars(with = "Option<Vec<u16>>")]
     #[serde(default)]
@@ -151,7 +166,7 @@ pub struct Policy {
 pub struct PolicyGroup {
     /// Unique name for reports.
     pub name: String,
-    /// Prefixes of the clients.
+    /// Prefixes of the clients, those of its providers included.
     pub prefixes: Vec<IpNet>,
     /// Local ports; empty: all.
     pub ports: Vec<u16>,
@@ -170,16 +185,34 @@ const HOLD_OUT: f64 = 0.05;
 const HOLD_OUT_MAX: f64 = 0.5;
 
 impl Policy {
-    /// Parses a policy.
+    /// Parses a policy that stands alone, as a signed one does: it names no providers.
     ///
     /// # Errors
     ///
     /// All errors in it.
     pub fn parse(text: &str) -> Result<Policy, Vec<Problem>> {
+        Policy::parse_with(text, |table| {
+            let what =
+                format!("{table} is another file: a policy that stands alone has no providers");
+            Err([what, "write the prefixes of its clients".to_string()])
+        })
+    }
+
+    /// Parses a policy; `networks` reads the table of networks at a path, or says why it cannot and
+    /// what to write instead.
+    ///
+    /// # Errors
+    ///
+    /// All errors in it.
+    pub fn parse_with(
+        text: &str,
+        networks: impl FnOnce(&str) -> Result<Box<PrefixesOf>, [String; 2]>,
+    ) -> Result<Policy, Vec<Problem>> {
         let file: PolicyFile = toml::from_str(text)
             .map_err(|error| vec![refused(text, error.span().unwrap_or(0..0), error.message())])?;
         let mut problems = Vec::new();
-        let policy = checked(file, &mut problems);
+        let of_providers = of_providers(&file, networks, &mut problems);
+        let policy = checked(file, of_providers, &mut problems);
         if problems.is_empty() { Ok(policy) } else { Err(problems) }
     }
 }
@@ -231,7 +264,7 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
 /// Where all keys are.
 const ALL_KEYS: &str = "knee schema policy lists all keys with what they mean";
 /// A value of each key.
-const EXAMPLES: [(&str, &str); 14] = [
+const EXAMPLES: [(&str, &str); 16] = [
     ("name", "\"edge\""),
     ("version", "2"),
     ("expires", "2027-01-31T00:00:00Z"),
@@ -241,6 +274,8 @@ const EXAMPLES: [(&str, &str); 14] = [
     ("open_connections", "false"),
     ("stage", "\"host\""),
     ("begins", "2027-01-31T18:00:00Z"),
+    ("networks", "\"networks.csv\""),
+    ("providers", "[\"Example Net\"]"),
     ("prefixes", "[\"203.0.113.0/24\"]"),
     ("ports", "[443]"),
     ("controller", "\"bbr\""),
@@ -248,7 +283,7 @@ const EXAMPLES: [(&str, &str); 14] = [
     ("hold_out", "\"5%\""),
 ];
 
-fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
+fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Problem>) -> Policy {
     let mut say = |span: Range<usize>, message: String, help: &str| {
         problems.push(Problem { span, message, help: help.to_string() });
     };
@@ -311,7 +346,9 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
     let mut names = BTreeSet::new();
     let mut groups = Vec::new();
     let mut holders = Vec::new();
+    let mut of_providers = of_providers.into_iter();
     for group in file.groups {
+        let of_providers = of_providers.next().unwrap_or_default();
         let name = group.name.get_ref().clone();
         if name.trim().is_empty() || name == "others" {
             let help = "any name except `others`, which stands for connections in no group";
@@ -321,7 +358,7 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
             let message = format!("two groups are called {name}");
             say(group.name.span(), message, "give each its own name");
         }
-        if group.prefixes.is_empty() {
+        if group.prefixes.is_empty() && group.providers.is_empty() {
             let message = format!("{name} has no prefix");
             say(group.name.span(), message, "prefixes = [\"203.0.113.0/24\"]");
         }
@@ -336,21 +373,23 @@ fn checked(file: PolicyFile, problems: &mut Vec<Problem>) -> Policy {
                 say(port.span(), message, "write each port once, such as ports = [80, 443]");
             }
         }
-        let mut prefixes = Vec::new();
+        let mut clients: Vec<(Range<usize>, IpNet)> = Vec::new();
         for prefix in &group.prefixes {
             match prefix_of(prefix.get_ref()) {
                 Err((message, help)) => say(prefix.span(), message, &help),
-                Ok(net) => {
-                    holders.push(Holder {
-                        net,
-                        ports: ports.clone(),
-                        group: name.clone(),
-                        span: prefix.span(),
-                    });
-                    prefixes.push(net);
-                }
+                Ok(net) => clients.push((prefix.span(), net)),
             }
         }
+        for (span, prefixes) in of_providers {
+            clients.extend(prefixes.into_iter().map(|net| (span.clone(), net)));
+        }
+        let prefixes = clients.iter().map(|(_, net)| *net).collect();
+        holders.extend(clients.into_iter().map(|(span, net)| Holder {
+            net,
+            ports: ports.clone(),
+            group: name.clone(),
+            span,
+        }));
         let controller = group.controller.get_ref().clone();
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
         for controller in [Some(&group.controller), group.control.as_ref()].into_iter().flatten() {

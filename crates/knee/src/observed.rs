@@ -2,19 +2,17 @@
 
 use crate::arguments::{Format, OfObserved};
 use crate::failure::{Ending, Failure};
+use crate::policy::networks;
 use crate::print::Print;
 use knee_lab::Error;
 use knee_lab::command::quoted;
 use knee_lab::directory::REPORT;
-use knee_live::{AccessLog, Providers, ReportSettings};
+use knee_live::{AccessLog, ReportSettings};
 use knee_present::Document;
 use knee_record::{ObservedReport, write_text};
 use knee_report::{observed_page, observed_says, observed_tables};
 use std::io::BufReader;
 use std::path::Path;
-
-/// Size limit of a table of networks, bytes.
-const TABLE_MAX: u64 = 256 << 20;
 
 /// Reads the folder, and prints its report or writes its page.
 pub fn report(directory: &Path, arguments: &OfObserved, markdown: bool) -> Result<Ending, Failure> {
@@ -42,9 +40,8 @@ fn settings(arguments: &OfObserved) -> Result<ReportSettings, Failure> {
         ..ReportSettings::default()
     };
     if let Some(path) = &arguments.providers {
-        let text = knee_scenario::read_file(path, TABLE_MAX)
-            .map_err(|error| not_read(path, error.to_string()))?;
-        settings.providers = Some(Providers::read(path, &String::from_utf8_lossy(&text))?);
+        let table = networks(path).map_err(|[what, advice]| Failure::Usage(what, advice))?;
+        settings.providers = Some(table);
     }
     if let Some(path) = &arguments.log {
         let file =

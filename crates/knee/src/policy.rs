@@ -1,23 +1,25 @@
 //! `knee steer plan`, `apply`, `status`, `rollback`: a policy on this host.
 
-use crate::arguments::{Applied, Apply, PolicyPlan, Published, Trust};
+mod read;
+
+pub use read::{networks, problems, read};
+
+use crate::arguments::{Applied, Apply, PolicyPlan, Published};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::print::Print;
-use crate::{experiment, interrupt, screen, signed};
+use crate::{experiment, interrupt, screen};
 use ipnet::IpNet;
 use knee_host::{HostError, RouteChanges, Rule, each_connection, sysctl};
 use knee_lab::Handle;
 use knee_policy::{
-    Actuator, Announcing, FILE_BYTES_MAX, Host, Journal, Means, Plan, Policy, PolicyError,
-    PolicyGroup, Publication, Renewed, Returned, What, programs_lack, treated,
+    Actuator, Announcing, Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup,
+    Publication, Renewed, Returned, What, programs_lack, treated,
 };
 use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::Unit;
-use knee_scenario::{Errors, Problem, SourceText, read_text_file};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Interval of lease renewals.
@@ -49,12 +51,19 @@ pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
 }
 
 /// Applies a policy until it is stopped, then reverts it.
-#[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
 pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     let policy = read(&arguments.policy, &arguments.trust, true)?;
+    let handle = Handle::default();
+    interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
+    steer(&policy, arguments, &handle)
+}
+
+/// Applies a policy, which was read, until `handle` is stopped; then reverts it.
+#[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
+pub fn steer(policy: &Policy, arguments: &Apply, handle: &Handle) -> Result<Ending, Failure> {
     let path = &arguments.journal.path;
     let (mut journal, before) = Journal::hold_next(path)?;
-    let (means, mut host) = (Means::of(&policy), Host::open()?);
+    let (means, mut host) = (Means::of(policy), Host::open()?);
     if !before.entries.is_empty() {
         let returned = host.roll_back(&before)?;
         journal.clear()?;
@@ -63,15 +72,13 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
             taken(&returned)
         ));
     }
-    let mut plan = Plan::by(means, &policy, &host.main_table()?);
+    let mut plan = Plan::by(means, policy, &host.main_table()?);
     if plan.is_empty() {
-        let document = document(&policy, means, &plan, "")?;
-        document.print(arguments.print.format(), &told(&policy, means, &plan))?;
+        let document = document(policy, means, &plan, "")?;
+        document.print(arguments.print.format(), &told(policy, means, &plan))?;
         let what = "none of the policy's traffic can be steered".to_string();
         return Err(Failure::Host(what, "the table above says why".to_string()));
     }
-    let handle = Handle::default();
-    interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
     // Subscribe before creating routes, so that no change is missed.
     let mut changes = RouteChanges::listen()?;
     let now = now_unix();
@@ -85,23 +92,23 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
     // The actuator is dropped first, which ends steering of new connections, then everything else
     // is reverted.
     let steered = (|| -> Result<(), Failure> {
-        let mut actuator = means.prepare(&policy, &mut journal)?;
+        let mut actuator = means.prepare(policy, &mut journal)?;
         // Ends before the actuator does.
         let mut published = published(&arguments.published)?;
         let applied = actuator.apply(&plan, &mut journal)?;
         if let Some(published) = &mut published {
             published.renew(guard.end())?;
-            published.publish(&policy, &plan, None, treated(&policy))?;
+            published.publish(policy, &plan, None, treated(policy))?;
         }
         let until = match arguments.duration {
             Some(duration) => format!("for {duration}"),
             None => "until Ctrl-C".to_string(),
         };
         let words = format!("Applied {until}; then everything is reverted.");
-        let document = document(&policy, means, &plan, &words)?;
+        let document = document(policy, means, &plan, &words)?;
         let refused = applied.refused.iter();
         let document = refused.fold(document, |all, (_, words)| all.said(words.clone()));
-        document.print(arguments.print.format(), &told(&policy, means, &plan))?;
+        document.print(arguments.print.format(), &told(policy, means, &plan))?;
         let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
         let (mut has_changed, mut next) = (false, Instant::now());
         while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
@@ -124,7 +131,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
             if has_changed && began >= next {
                 has_changed = false;
                 let former =
-                    std::mem::replace(&mut plan, Plan::by(means, &policy, &host.main_table()?));
+                    std::mem::replace(&mut plan, Plan::by(means, policy, &host.main_table()?));
                 let applied = if plan == former {
                     // What is published remains true, unless something of the plan was missing.
                     let applied = actuator.apply(&plan, &mut journal)?;
@@ -136,7 +143,7 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
                         .apply(&plan, &mut journal)?
                 };
                 if let Some(published) = published.as_mut().filter(|one| !one.is_published()) {
-                    published.publish(&policy, &plan, None, treated(&policy))?;
+                    published.publish(policy, &plan, None, treated(policy))?;
                 }
                 next = Instant::now() + pause_after(began.elapsed());
                 if applied.added + applied.removed > 0 {
@@ -431,60 +438,6 @@ fn routes_and_rules(routes: usize, rules: usize) -> String {
 /// A route by its destination and table.
 pub fn place((table, prefix): &(u32, IpNet)) -> String {
     format!("{prefix} in table {table}")
-}
-
-/// Reports errors in a policy at their positions.
-pub fn problems(path: &Path, text: &str, found: Vec<knee_policy::Problem>) -> Failure {
-    let problem = |problem: knee_policy::Problem| Problem {
-        source: 0,
-        span: problem.span,
-        message: problem.message,
-        help: problem.help,
-    };
-    let problems = found.into_iter().map(problem).collect();
-    let source = SourceText { name: path.display().to_string(), text: text.to_string() };
-    Failure::Files(vec![Errors { problems, sources: vec![source] }])
-}
-
-/// Reads a policy that this kernel supports and whose signature is valid; `keep` records its
-/// version.
-pub fn read(path: &Path, trust: &Trust, keep: bool) -> Result<Policy, Failure> {
-    let name = path.display().to_string();
-    let text = read_text_file(path, FILE_BYTES_MAX).map_err(|error| {
-        Failure::Usage(format!("cannot read {name}: {error}"), "name a policy".to_string())
-    })?;
-    let errors = |found| problems(path, &text, found);
-    let policy = Policy::parse(&text).map_err(errors)?;
-    signed::check(&policy, &text, trust, keep)?;
-    let available = sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-    let named = policy.groups.iter().flat_map(|group| {
-        let names = [Some(&group.controller), group.control.as_ref()];
-        names.into_iter().flatten().map(|name| (group.controller_span.clone(), name))
-    });
-    let lacking = named.filter(|(_, name)| !available.split_whitespace().any(|one| one == *name));
-    let lacking: Vec<knee_policy::Problem> = lacking
-        .map(|(span, name)| knee_policy::Problem {
-            span,
-            message: format!("this kernel has no controller {name}"),
-            help: format!("it has {available}{}", loads(name)),
-        })
-        .collect();
-    if lacking.is_empty() { Ok(policy) } else { Err(errors(lacking)) }
-}
-
-/// How a controller gets into the kernel, if there is a way.
-fn loads(name: &str) -> String {
-    let ours = |one: &&&str| **one == name || one.strip_prefix("knee_") == Some(name);
-    if let Some(ours) = knee_host::BPF_CONTROLLERS.iter().find(ours) {
-        return match cfg!(feature = "bpf") {
-            true => format!("; load this one with knee cc load {ours}"),
-            false => "; a build of Knee with --features bpf can load this one".to_string(),
-        };
-    }
-    match knee_cc::is_in_linux(name) {
-        true => format!("; load this one with modprobe tcp_{name}"),
-        false => String::new(),
-    }
 }
 
 /// Counts open connections by `of`, a function of local port and remote address, and by controller.

@@ -2,7 +2,7 @@
 
 use crate::LiveError;
 use ipnet::IpNet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 const COLUMNS: &str = "begin the file with the line prefix,asn,name";
@@ -74,6 +74,48 @@ impl Providers {
         }
     }
 
+    /// Returns the names of all providers: that of each network, or `AS` and its number if it has
+    /// none.
+    pub fn names(&self) -> BTreeSet<String> {
+        (0..self.networks.len()).map(|at| self.name(at)).collect()
+    }
+
+    /// Returns the name of the provider of all clients of a prefix; `None` if no line has them.
+    pub fn name_of(&self, kept: IpNet) -> Option<String> {
+        self.of(kept).map(|at| self.name(at))
+    }
+
+    /// Returns the prefixes of a provider's clients, by its name, or by its AS number as `AS64496`:
+    /// what its lines contain, less what longer prefixes give to others; as few as cover the same
+    /// addresses. Empty if no line names it.
+    pub fn prefixes_of(&self, provider: &str) -> Vec<IpNet> {
+        let is_named = |at: usize| {
+            let (number, title) = self.network(at);
+            !title.is_empty() && title == provider
+                || format!("AS{number}").eq_ignore_ascii_case(provider)
+        };
+        let all: BTreeMap<IpNet, bool> = self
+            .prefixes
+            .iter()
+            .flat_map(|(_, nets)| nets.iter().map(|(net, at)| (*net, is_named(*at))))
+            .collect();
+        let mut own = Vec::new();
+        for (net, _) in all.iter().filter(|(_, is_own)| **is_own) {
+            // Networks are ordered so that those within one follow it.
+            let within = all.range(net..).take_while(|(other, _)| net.contains(*other));
+            let others = within.filter(|(_, is_own)| !**is_own).map(|(other, _)| *other);
+            cut(*net, &others.collect::<Vec<_>>(), &mut own);
+        }
+        IpNet::aggregate(&own)
+    }
+
+    fn name(&self, at: usize) -> String {
+        match self.network(at) {
+            (number, "") => format!("AS{number}"),
+            (_, title) => title.to_string(),
+        }
+    }
+
     /// Index of the network that contains a whole prefix; `None` if no line does.
     pub(crate) fn of(&self, kept: IpNet) -> Option<usize> {
         let shorter = self.prefixes.iter().filter(|(length, _)| *length <= kept.prefix_len());
@@ -98,6 +140,20 @@ impl Providers {
         };
         let nets = self.prefixes.iter().flat_map(|(_, nets)| nets.keys());
         nets.filter(|net| is_longer(net)).count() as u64
+    }
+}
+
+/// Adds what is left of a network without the others, which are within it.
+fn cut(net: IpNet, others: &[IpNet], left: &mut Vec<IpNet>) {
+    if others.is_empty() {
+        left.push(net);
+    } else if !others.contains(&net) {
+        let halves = net.subnets(net.prefix_len() + 1).into_iter().flatten();
+        for half in halves {
+            let within: Vec<IpNet> =
+                others.iter().filter(|other| half.contains(*other)).copied().collect();
+            cut(half, &within, left);
+        }
     }
 }
 
@@ -128,6 +184,31 @@ mod tests {
         assert_eq!(of("192.0.2.200/32").as_deref(), Some("Small"));
         assert_eq!(of("203.0.113.0/24"), None);
         assert_eq!((providers.networks.len(), providers.longer_than(24, 48)), (3, 1));
+    }
+
+    /// A /24 within a /16, and a /25 of the first provider within that, by hand: the rest of the /16
+    /// are the prefixes from /17 to /24 that do not contain the /24.
+    #[test]
+    fn prefixes_of_a_provider_leave_those_of_others_out() {
+        let providers = read(
+            "prefix,asn,name\n198.51.0.0/16,64496,One\n198.51.100.0/24,64497,Two\n\
+             198.51.100.128/25,64496,One\n2001:db8::/32,64496,One\n192.0.2.0/24,64498,\n",
+        )
+        .unwrap();
+        let of = |name: &str| {
+            let nets = providers.prefixes_of(name);
+            nets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let one = "198.51.0.0/18 198.51.64.0/19 198.51.96.0/22 198.51.100.128/25 198.51.101.0/24 \
+                   198.51.102.0/23 198.51.104.0/21 198.51.112.0/20 198.51.128.0/17 2001:db8::/32";
+        assert_eq!((of("One"), of("as64496")), (one.to_string(), one.to_string()));
+        assert_eq!((&*of("Two"), &*of("AS64498")), ("198.51.100.0/25", "192.0.2.0/24"));
+        assert_eq!((of("Three"), of("")), (String::new(), String::new()));
+        assert_eq!(Vec::from_iter(providers.names()), ["AS64498", "One", "Two"]);
+        let name = |net: &str| providers.name_of(net.parse().unwrap());
+        assert_eq!(name("198.51.100.0/26").as_deref(), Some("Two"));
+        assert_eq!(name("192.0.2.0/24").as_deref(), Some("AS64498"));
+        assert_eq!(name("203.0.113.0/24"), None);
     }
 
     #[test]

@@ -47,3 +47,32 @@ fn only_signed_policies_are_taken() {
     let said = complaint(at, "steer sign policy.toml --key own.key --out signed.toml", 2);
     assert!(said.contains("needs a version and an expiry"), "{said}");
 }
+
+/// A provider stands for its prefixes in the table beside the policy; what is not in it is named with
+/// its place, and a signature covers no table.
+#[test]
+fn providers_come_from_a_table_of_their_own() {
+    let providers = POLICY.replace("[[group]]", "networks = \"networks.csv\"\n[[group]]");
+    let providers =
+        providers.replace("prefixes = [\"198.51.100.0/24\"]", "providers = [\"One\", \"AS64497\"]");
+    let folder = folder_with("policy.toml", &providers);
+    let at = folder.path();
+    let table = "prefix,asn,name\n203.0.113.0/24,64496,One\n192.0.2.0/25,64497,Two\n";
+    let said = complaint(at, "steer plan policy.toml", 2);
+    assert!(said.contains("cannot read networks.csv") && said.contains("policy.toml:5"), "{said}");
+    fs::write(at.join("networks.csv"), table).unwrap();
+    fs::create_dir(at.join("elsewhere")).unwrap();
+    let said = expect(&at.join("elsewhere"), "steer plan ../policy.toml", 0);
+    assert!(said.contains("203.0.113.0/24, 192.0.2.0/25"), "{said}");
+    fs::write(at.join("wrong.toml"), providers.replace("\"One\"", "\"one\"")).unwrap();
+    let said = complaint(at, "steer plan wrong.toml", 2);
+    for part in ["networks.csv has no provider one", "did you mean One?", "wrong.toml:8"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    fs::write(at.join("networks.csv"), table.replace("64497", "none")).unwrap();
+    let said = complaint(at, "steer plan policy.toml", 2);
+    assert!(said.contains("line 3") && said.contains("not an AS number"), "{said}");
+    expect(at, "steer keys own.key", 0);
+    let said = complaint(at, "steer sign policy.toml --key own.key --out signed.toml", 2);
+    assert!(said.contains("networks.csv is another file"), "{said}");
+}
