@@ -2,10 +2,15 @@
 //! Implements `knee advise`.
 
 mod observed;
+mod rehearsal;
 mod told;
 
 pub use observed::{Observed, ObservedGroup, Seen};
-pub use told::{advice_says, advised_paths, advised_policy, change_words, retransmitted_words};
+pub use rehearsal::Rehearsal;
+pub use told::{
+    Recommended, advice_says, advised_paths, advised_policy, change_words, recommended,
+    retransmitted_words,
+};
 
 use self::observed::connection;
 use crate::error::Error;
@@ -349,34 +354,48 @@ impl<'g> Stage<'g> {
 
 /// Writes a path as a scenario: the group's connections and the cross traffic.
 fn scenario_text(path: &Path, group: &ObservedGroup, count: usize, seed: u64) -> String {
-    let (interval_s, mean_bytes) = (group.interval_s(), group.mean_bytes());
-    let Path { rate_bps, rtt_s, loss, buffer_bdp, cross } = *path;
+    let interval_s = group.interval_s();
+    let duration_s = (interval_s * count as f64 * SLACK + TAIL_S).ceil();
+    format!(
+        "name = \"fit\"\nseed = {seed}\nduration = \"{duration_s} s\"\n{}\
+         [[flow]]\nname = \"{OWN}\"\ncc = \"cubic\"\n{}{}",
+        link_text(path),
+        mix_text(interval_s, &format!("count = {count}, ")),
+        others_text(path, group.mean_bytes(), duration_s)
+    )
+}
+
+/// Link and path of a scenario.
+fn link_text(path: &Path) -> String {
+    let Path { rate_bps, rtt_s, loss, buffer_bdp, .. } = *path;
     let half_us = (rtt_s * 5e5).round();
     let buffer_bytes = (buffer_bdp * rate_bps * rtt_s / 8.0).max(QUEUE_MIN);
-    let duration_s = (interval_s * count as f64 * SLACK + TAIL_S).ceil();
-    let mix = |interval_s: f64, count: &str| {
-        format!(
-            "workload = {{ mix = {{ arrival_interval = \"{:.0} us\", {count}\
-             sizes = {{ log = \"{SIZES}\" }} }} }}\n",
-            interval_s * 1e6
-        )
-    };
-    let others_s = mean_bytes * 8.0 / (cross * rate_bps);
+    format!(
+        "[link.bottleneck]\nrate = \"{rate_bps:.0} bit/s\"\ndelay = \"{half_us} us\"\n\
+         buffer = \"{buffer_bytes:.0} B\"\nloss = \"{:.4} %\"\n\
+         [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"{half_us} us\"\n",
+        loss * 100.0
+    )
+}
+
+/// Workload of a flow with the group's sizes; `more` are further keys of the mix.
+fn mix_text(interval_s: f64, more: &str) -> String {
+    format!(
+        "workload = {{ mix = {{ arrival_interval = \"{:.0} us\", {more}\
+         sizes = {{ log = \"{SIZES}\" }} }} }}\n",
+        interval_s * 1e6
+    )
+}
+
+/// The cross traffic: its share of the link's rate, with transfers of the group's sizes.
+fn others_text(path: &Path, mean_bytes: f64, duration_s: f64) -> String {
+    let others_s = mean_bytes * 8.0 / (path.cross * path.rate_bps);
     // An interval longer than the run means no cross traffic.
-    let others = if others_s < duration_s {
-        format!("[[flow]]\nname = \"others\"\ncc = \"cubic\"\n{}", mix(others_s, ""))
+    if others_s < duration_s {
+        format!("[[flow]]\nname = \"others\"\ncc = \"cubic\"\n{}", mix_text(others_s, ""))
     } else {
         String::new()
-    };
-    format!(
-        "name = \"fit\"\nseed = {seed}\nduration = \"{duration_s} s\"\n\
-         [link.bottleneck]\nrate = \"{rate_bps:.0} bit/s\"\ndelay = \"{half_us} us\"\n\
-         buffer = \"{buffer_bytes:.0} B\"\nloss = \"{:.4} %\"\n\
-         [path.main]\nforward = [\"bottleneck\"]\nreverse_delay = \"{half_us} us\"\n\
-         [[flow]]\nname = \"{OWN}\"\ncc = \"cubic\"\n{}{others}",
-        loss * 100.0,
-        mix(interval_s, &format!("count = {count}, "))
-    )
+    }
 }
 
 /// Connections of the first flow.

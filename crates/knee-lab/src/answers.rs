@@ -51,10 +51,18 @@ impl Questions {
     }
 
     /// Returns the processes that have exactly two mixes, and the pairs of these; drops the others.
-    pub(crate) fn into_pairs(self) -> (Vec<MixProcess>, Vec<MixPair>) {
+    /// If one of the two has the controller `in_use`, it is the control.
+    pub(crate) fn into_pairs(self, in_use: Option<&str>) -> (Vec<MixProcess>, Vec<MixPair>) {
         let two = self.processes.into_iter().filter(|process| process.flows.len() == 2);
         let pairs = self.pairs.into_iter().filter(|pair| pair.flows.is_empty());
-        (two.collect(), pairs.collect())
+        let (mut processes, mut pairs): (Vec<_>, Vec<_>) = (two.collect(), pairs.collect());
+        for pair in pairs.iter_mut().filter(|pair| in_use == Some(&pair.test)) {
+            std::mem::swap(&mut pair.test, &mut pair.control);
+            std::mem::swap(&mut pair.test_flow, &mut pair.control_flow);
+            let own = processes.iter_mut().filter(|one| one.flows.contains(&pair.test_flow));
+            own.for_each(|one| one.flows.reverse());
+        }
+        (processes, pairs)
     }
 
     /// Number of controllers in the process that has the most.

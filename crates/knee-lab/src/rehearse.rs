@@ -43,6 +43,8 @@ const WINDOW: Time = Time::from_secs(60);
 pub struct RehearseSettings {
     /// Name of the ground: `sim`, `kernel`, `hosts`.
     pub on: String,
+    /// The controller in use (A), if a process has it; otherwise CUBIC is, or its last one.
+    pub in_use: Option<String>,
     /// Keys overridden in every scenario.
     pub set: Vec<Override>,
     /// Seed of the random draws and of the first block; `None`: the scenario's.
@@ -340,7 +342,8 @@ impl Lab {
         let mut first = None;
         for (number, text) in texts.iter().enumerate() {
             let scenario = text.scenario(&settings.set)?;
-            let (processes, pairs) = Questions::of(&scenario).into_pairs();
+            let (processes, pairs) =
+                Questions::of(&scenario).into_pairs(settings.in_use.as_deref());
             if pairs.is_empty() {
                 return Err(RehearseError::NoPair(text.name.clone()).into());
             }

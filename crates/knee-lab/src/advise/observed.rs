@@ -105,8 +105,26 @@ impl Observed {
     /// # Errors
     /// A file that cannot be read or has other contents; [`AdviseError::NoFiles`].
     pub fn read(&mut self, path: &Path) -> Result<(), Error> {
+        self.read_by(path, &|_| None)
+    }
+
+    /// Does the same; connections without a group of the operator's are grouped by the provider of
+    /// their prefix, if it has one.
+    ///
+    /// # Errors
+    /// Those of [`Observed::read`].
+    pub fn read_by(
+        &mut self,
+        path: &Path,
+        provider: &dyn Fn(IpNet) -> Option<String>,
+    ) -> Result<(), Error> {
         if !path.is_dir() {
             let mut rows = read_connections(path)?;
+            for row in rows.iter_mut().filter(|row| row.group.is_empty()) {
+                if let Some(provider) = row.prefix.parse().ok().and_then(provider) {
+                    row.group = provider.into();
+                }
+            }
             self.assume(path, &mut rows)?;
             let names = flow_names(path)?;
             self.add_named(&rows, &names);
@@ -124,7 +142,7 @@ impl Observed {
         if files.is_empty() {
             return Err(AdviseError::NoFiles(path.to_path_buf()).into());
         }
-        files.iter().try_for_each(|file| self.read(file))
+        files.iter().try_for_each(|file| self.read_by(file, provider))
     }
 
     /// Gives connections of which no controller was seen the one that is assumed: a live host notes

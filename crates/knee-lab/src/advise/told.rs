@@ -104,18 +104,21 @@ fn path_words(Fit { path, misfit, .. }: &Fit) -> [String; 6] {
 }
 
 /// An experiment that promises a gain for some sizes.
-struct Experiment<'a> {
-    group: &'a Advised,
-    class: &'a AdvisedClass,
+#[derive(Clone, Copy, Debug)]
+pub struct Recommended<'a> {
+    /// The group.
+    pub group: &'a Advised,
+    /// Candidate and sizes that promise the gain.
+    pub class: &'a AdvisedClass,
     /// The other sizes, which lose: a controller steers all sizes of a group.
-    loses: Option<&'a AdvisedClass>,
+    pub loses: Option<&'a AdvisedClass>,
     /// Certain gain times the part of the group's bytes, less the expected loss of the others times
     /// theirs.
-    worth: f64,
+    pub worth: f64,
 }
 
 /// The experiments that promise a gain, in descending order of what they are worth.
-fn experiments(advised: &[Advised]) -> Vec<Experiment<'_>> {
+fn experiments(advised: &[Advised]) -> Vec<Recommended<'_>> {
     let each =
         advised.iter().flat_map(|group| group.classes.iter().map(move |class| (group, class)));
     let worth =
@@ -124,16 +127,22 @@ fn experiments(advised: &[Advised]) -> Vec<Experiment<'_>> {
             let loses = others.into_iter().find(|one| one.verdict == Verdict::Keep);
             let gained = class.prediction?.gain.low * class.bytes_share;
             let lost = loses.and_then(|one| Some(one.prediction?.gain.mean * one.bytes_share));
-            Some(Experiment { group, class, loses, worth: gained + lost.unwrap_or(0.0).min(0.0) })
+            Some(Recommended { group, class, loses, worth: gained + lost.unwrap_or(0.0).min(0.0) })
         });
-    let mut worth: Vec<Experiment<'_>> = worth.collect();
+    let mut worth: Vec<Recommended<'_>> = worth.collect();
     worth.sort_by(|a, b| b.worth.total_cmp(&a.worth));
     worth
 }
 
-impl Experiment<'_> {
-    fn words(&self) -> String {
-        let Experiment { group, class, loses, .. } = self;
+impl Recommended<'_> {
+    /// Name of the candidate in the kernel.
+    pub fn controller(&self) -> String {
+        in_kernel(&self.class.candidate)
+    }
+
+    /// What is expected, as a part of a sentence.
+    pub fn words(&self) -> String {
+        let Recommended { group, class, loses, .. } = self;
         let [mean, ..] = class.change().unwrap_or_default();
         let mut words = format!(
             "{} in place of {} for {} of {}: {mean:+.0} % expected",
@@ -245,6 +254,19 @@ fn cautions(group: &Advised) -> Vec<String> {
     says
 }
 
+/// Returns the first experiments worth making, one for each group of which the clients' prefixes are
+/// known, in descending order of what they are worth; of groups with clients in common only the first.
+pub fn recommended(advised: &[Advised]) -> Vec<Recommended<'_>> {
+    let mut taken: Vec<Recommended<'_>> = Vec::new();
+    for one in experiments(advised).into_iter().filter(|one| one.worth > 0.0) {
+        let is_new = !taken.iter().any(|other| one.group.overlaps(other.group));
+        if is_new && !one.group.prefixes.is_empty() {
+            taken.push(one);
+        }
+    }
+    taken
+}
+
 /// Returns the policy of the first experiments worth making, one for each group of which the
 /// clients' prefixes are known, as TOML for `knee steer run`. `None` if there are none: connections
 /// of a run have no prefixes.
@@ -259,17 +281,13 @@ name = \"advised\"
 stage = \"observe\"
 "
     .to_string();
-    let mut taken: Vec<&Advised> = Vec::new();
-    for one in experiments(advised).into_iter().filter(|one| one.worth > 0.0) {
+    let taken = recommended(advised);
+    for one in &taken {
         let group = one.group;
-        if group.prefixes.is_empty() || taken.iter().any(|other| overlap(group, other)) {
-            continue;
-        }
-        taken.push(group);
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let prefixes = group.prefixes.iter().map(|net| quoted(&net.to_string()));
         let ports = group.port.map_or_else(String::new, |port| format!("ports = [{port}]\n"));
-        let candidate = in_kernel(&one.class.candidate);
+        let candidate = one.controller();
         let is_loaded = LOADED.iter().any(|(_, kernel)| *kernel == candidate);
         let load = if is_loaded { format!("   # knee cc load {candidate}") } else { String::new() };
         // Written to a String, which does not fail.
@@ -287,11 +305,13 @@ stage = \"observe\"
     (!taken.is_empty()).then_some(text)
 }
 
-/// Whether a connection may be in both groups, which a policy refuses.
-fn overlap(one: &Advised, other: &Advised) -> bool {
-    let ports = one.port.is_none() || other.port.is_none() || one.port == other.port;
-    let net = |a: &IpNet| other.prefixes.iter().any(|b| a.contains(b) || b.contains(a));
-    one.name == other.name || ports && one.prefixes.iter().any(net)
+impl Advised {
+    /// Whether a connection may be in both groups, which a policy refuses.
+    pub fn overlaps(&self, other: &Advised) -> bool {
+        let ports = self.port.is_none() || other.port.is_none() || self.port == other.port;
+        let net = |a: &IpNet| other.prefixes.iter().any(|b| a.contains(b) || b.contains(a));
+        self.name == other.name || ports && self.prefixes.iter().any(net)
+    }
 }
 
 /// Name of a controller in the kernel.

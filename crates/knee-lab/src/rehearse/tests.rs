@@ -50,6 +50,7 @@ fn scenario(duration_s: u64, warmup_s: u64) -> Scenario {
 fn settings() -> RehearseSettings {
     RehearseSettings {
         on: "kernel".to_string(),
+        in_use: None,
         set: Vec::new(),
         seed: None,
         triples: 8,

@@ -50,6 +50,7 @@ fn rehearsed_by(lab: &Lab, text: &str, set: &[(&str, &str)]) -> Result<Option<Re
 fn settings(set: &[(&str, &str)]) -> RehearseSettings {
     RehearseSettings {
         on: "sim".to_string(),
+        in_use: None,
         set: set.iter().map(|(key, value)| Override::new(key, value)).collect(),
         seed: Some(1),
         triples: 24,
