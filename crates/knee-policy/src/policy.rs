@@ -1,6 +1,7 @@
 //! The policy file.
 
 mod providers;
+mod written;
 
 pub use providers::PrefixesOf;
 

@@ -39,6 +39,7 @@ mod read_log;
 mod scatter;
 mod sentence;
 mod series;
+mod steering;
 mod sweep;
 mod tables;
 mod words;
@@ -61,6 +62,7 @@ pub use plot::{Figure, Mark, MarkError, Plot, PlotError, plot_svg};
 pub use probing::{Probed, ProbingPicture, probing_svg};
 pub use rank::{rank_data, rank_page, rank_plane_svg, rank_table};
 pub use read_log::ReadLog;
+pub use steering::{SteeringGroup, SteeringPage, SteeringRow, SteeringStage, steering_page};
 pub use sweep::{sweep_page, sweep_svg};
 
 use knee_record::{ClaimOutcome, Records, Summary};

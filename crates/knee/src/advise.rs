@@ -1,72 +1,35 @@
 //! `knee advise`.
 
-use crate::arguments;
+use crate::arguments::{self, Advising};
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::print::Print;
+use ipnet::IpNet;
 use knee_advise::Verdict;
 use knee_lab::command::quoted;
 use knee_lab::directory::{ADVISED_POLICY, REPORT};
 use knee_lab::{
-    AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Observed, ObservedGroup,
-    advice_says, advised_paths, change_words, retransmitted_words,
+    AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Lab, Observed,
+    ObservedGroup, advice_says, advised_paths, change_words, retransmitted_words,
 };
 use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::read_summary;
+use std::path::PathBuf;
 
 /// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
-    let lab = lab(arguments.jobs);
+    let lab = lab(arguments.by.jobs);
     if let Some(out) = &arguments.out {
         lab.keep_apart(out, &arguments.paths)?;
     }
-    let mut observed = Observed::assuming(arguments.in_use.clone());
-    let mut cautions: Vec<String> = Vec::new();
-    for path in &arguments.paths {
-        if !path.exists() {
-            let what = format!("there is no {}", path.display());
-            let advice = "name a folder of knee observe or of a run, or a file of connections";
-            return Err(Failure::Usage(what, advice.to_string()));
-        }
-        if path.is_dir() && knee_live::is_begun(path) && !knee_live::holds_observed(path) {
-            return Err(crate::report::unfinished(path));
-        }
-        observed.read(path)?;
-        let shares = read_summary(path).is_ok_and(|summary| summary.is_half_and_half());
-        if shares {
-            cautions.push(format!(
-                "In {} two controllers share a path, half and half: its records show who takes \
-                 from whom. Which of the two is better, the answer of knee run says.",
-                path.display()
-            ));
-        }
-    }
-    let groups = observed.groups();
-    if groups.is_empty() {
-        return Err(Error::from(AdviseError::NoConnections).into());
-    }
+    let (groups, cautions) = observed(&arguments.paths, arguments.by.in_use.clone(), &|_| None)?;
     let all = groups.len();
     if let Some(out) = &arguments.out {
         lab.claim(out, [out], arguments.force)?;
     }
     let asked: Vec<ObservedGroup> =
-        groups.into_iter().take(usize::from(arguments.groups)).collect();
-    let advised = watched(&lab, || {
-        let mut advised = Vec::new();
-        for group in &asked {
-            let settings = AdviseSettings {
-                candidates: candidates(arguments, &group.in_use),
-                simulations: usize::from(arguments.simulations),
-                seed: arguments.seed,
-                algorithms: None,
-            };
-            match lab.advise(group, &settings)? {
-                Some(one) => advised.push(one),
-                None => break,
-            }
-        }
-        Ok(advised)
-    })?;
+        groups.into_iter().take(usize::from(arguments.by.groups)).collect();
+    let advised = watched(&lab, || advise_groups(&lab, &asked, &arguments.by))?;
     let left = all - advised.len();
     let says: Vec<String> = advice_says(&advised).into_iter().chain(cautions).collect();
     let mut document = document(&advised, &says, left);
@@ -83,28 +46,86 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }
 
+/// Reads the connections of folders and files by group, the one with the most bytes first, with
+/// cautions about them. `provider` names that of a prefix, if clients are grouped by it.
+pub fn observed(
+    paths: &[PathBuf],
+    in_use: Option<String>,
+    provider: &dyn Fn(IpNet) -> Option<String>,
+) -> Result<(Vec<ObservedGroup>, Vec<String>), Failure> {
+    let mut observed = Observed::assuming(in_use);
+    let mut cautions: Vec<String> = Vec::new();
+    for path in paths {
+        if !path.exists() {
+            let what = format!("there is no {}", path.display());
+            let advice = "name a folder of knee observe or of a run, or a file of connections";
+            return Err(Failure::Usage(what, advice.to_string()));
+        }
+        if path.is_dir() && knee_live::is_begun(path) && !knee_live::holds_observed(path) {
+            return Err(crate::report::unfinished(path));
+        }
+        observed.read_by(path, provider)?;
+        let shares = read_summary(path).is_ok_and(|summary| summary.is_half_and_half());
+        if shares {
+            cautions.push(format!(
+                "In {} two controllers share a path, half and half: its records show who takes \
+                 from whom. Which of the two is better, the answer of knee run says.",
+                path.display()
+            ));
+        }
+    }
+    let groups = observed.groups();
+    if groups.is_empty() {
+        return Err(Error::from(AdviseError::NoConnections).into());
+    }
+    Ok((groups, cautions))
+}
+
+/// Advises each group; fewer of them if it was stopped.
+pub fn advise_groups(
+    lab: &Lab,
+    groups: &[ObservedGroup],
+    by: &Advising,
+) -> Result<Vec<Advised>, Error> {
+    let mut advised = Vec::new();
+    for group in groups {
+        let settings = AdviseSettings {
+            candidates: candidates(by, &group.in_use),
+            simulations: usize::from(by.simulations),
+            seed: by.seed,
+            algorithms: None,
+        };
+        match lab.advise(group, &settings)? {
+            Some(one) => advised.push(one),
+            None => break,
+        }
+    }
+    Ok(advised)
+}
+
 /// The command that repeats the advice.
 fn command(arguments: &arguments::Advise) -> String {
-    let arguments::Advise { candidates, in_use, groups, simulations, seed, .. } = arguments;
     let paths: Vec<String> =
         arguments.paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
+    format!("knee advise {}{}", paths.join(" "), options(&arguments.by))
+}
+
+/// The options of the advice, each after a space.
+pub fn options(by: &Advising) -> String {
+    let Advising { candidates, in_use, groups, simulations, seed, .. } = by;
     let candidates = candidates
         .as_ref()
         .map_or_else(String::new, |Candidates(names)| format!(" --candidates {}", names.join(",")));
     let in_use = in_use.as_ref().map_or_else(String::new, |name| format!(" --in-use {name}"));
-    format!(
-        "knee advise {}{candidates}{in_use} --groups {groups} --simulations {simulations} \
-         --seed {seed}",
-        paths.join(" ")
-    )
+    format!("{candidates}{in_use} --groups {groups} --simulations {simulations} --seed {seed}")
 }
 
 /// The candidates; the controller in use is omitted.
-fn candidates(arguments: &arguments::Advise, in_use: &str) -> Candidates {
+fn candidates(by: &Advising, in_use: &str) -> Candidates {
     let otherwise = || Candidates(vec!["bbr".to_string(), "cubic".to_string()]);
-    let Candidates(all) = arguments.candidates.clone().unwrap_or_else(otherwise);
+    let Candidates(all) = by.candidates.clone().unwrap_or_else(otherwise);
     let is_bbr = in_use.starts_with("bbr");
-    let by_default = |name: &String| arguments.candidates.is_some() || (name == "cubic") == is_bbr;
+    let by_default = |name: &String| by.candidates.is_some() || (name == "cubic") == is_bbr;
     Candidates(all.into_iter().filter(|name| name != in_use && by_default(name)).collect())
 }
 

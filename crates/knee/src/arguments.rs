@@ -17,7 +17,7 @@ mod serve;
 mod steer;
 mod train;
 
-pub use advise::Advise;
+pub use advise::{Advise, Advising};
 pub use bond::Bond;
 #[cfg(feature = "bond")]
 pub use bond::BondAction;
@@ -36,8 +36,8 @@ pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
 pub use serve::Serve;
 pub use steer::{
-    Applied, Apply, Host, Keys, Limit, PolicyPlan, Published, Rehearse, Sign, Steer, SteerAction,
-    SteerJudge, SteerRun, Trust,
+    Applied, Apply, Auto, AutoStage, Host, Keys, Limit, PolicyPlan, Published, Rehearse, Schedule,
+    Sign, Steer, SteerAction, SteerJudge, SteerRun, Trust,
 };
 pub use train::Train;
 

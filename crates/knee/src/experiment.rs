@@ -4,9 +4,10 @@ mod follow;
 mod report;
 mod site;
 
-pub use follow::planned;
+pub use follow::{obstacle, planned};
+pub use report::document;
 
-use crate::arguments::{Limit, Published, SteerJudge, SteerRun};
+use crate::arguments::{Limit, Published, Schedule, SteerJudge, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
 use crate::policy::{now_unix, published, read, taken};
@@ -25,7 +26,7 @@ use knee_steer::Design;
 use site::{First, first, out_of_time, since_1970};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Limits on a live host: blocks long enough that few connections outlast them, a burn-in long
@@ -36,18 +37,54 @@ const TRIPLES_MIN: u64 = 16;
 /// Interval of lease renewals for the programs.
 const STEP: Duration = Duration::from_secs(1);
 
+/// Where an experiment keeps its blocks and its journal, and publishes its assignment.
+#[derive(Clone, Copy)]
+pub struct Place<'p> {
+    /// File of the blocks; those in it count.
+    pub blocks: &'p Path,
+    /// Journal of all changes.
+    pub journal: &'p Path,
+    /// Where the assignment is published.
+    pub published: &'p Published,
+}
+
 /// Runs an experiment until all blocks are done or it is stopped, then reverts all changes.
 pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
-    let policy = compared(arguments)?;
-    let timeline = timeline(arguments)?;
-    if policy.stage == Stage::Observe {
-        if arguments.published.assignment.is_some() {
+    let policy = read(&arguments.policy, &arguments.trust, true)?;
+    let policy = compared(policy, &arguments.group)?;
+    let timeline = timeline(&arguments.schedule)?;
+    let words = match policy.stage {
+        Stage::Observe if arguments.published.assignment.is_some() => {
             let what = "the stage observe assigns nothing that could be published";
             return Err(Failure::Usage(what.to_string(), "remove --assignment".to_string()));
         }
-        return observe(&policy, timeline, arguments);
+        Stage::Observe => "Stopping; nothing was changed.",
+        Stage::Canary | Stage::Host | Stage::Site => "Stopping; reverting all changes.",
+    };
+    let handle = Handle::default();
+    interrupt::stops_with(handle.clone(), words)?;
+    let SteerRun { blocks, journal, published, .. } = arguments;
+    let place = Place { blocks, journal: &journal.path, published };
+    let Some((blocks, ended)) = carry_out(&policy, timeline, &place, &handle)? else {
+        return Ok(Ending::Interrupted);
+    };
+    document(&policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
+    ended.ending()
+}
+
+/// Runs an experiment until all blocks are done or `handle` is stopped, then reverts all changes.
+/// Returns its blocks, those of earlier processes included; `None` if it was stopped before the
+/// first.
+pub fn carry_out(
+    policy: &Policy,
+    timeline: Timeline,
+    place: &Place<'_>,
+    handle: &Handle,
+) -> Result<Option<(Vec<Block>, Ended)>, Failure> {
+    if policy.stage == Stage::Observe {
+        return observe(policy, timeline, place, handle).map(Some);
     }
-    let path = &arguments.journal.path;
+    let path = place.journal;
     let (mut journal, earlier) = Journal::hold_next(path)?;
     let mut host = Host::open()?;
     if !earlier.entries.is_empty() {
@@ -58,23 +95,21 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
             taken(&returned)
         ));
     }
-    follow::plan(&policy, Means::of(&policy), &mut host)?;
-    let (mut file, mut blocks) = BlockFile::open(&arguments.blocks, &policy, &timeline)?;
+    follow::plan(policy, Means::of(policy), &mut host)?;
+    let (mut file, mut blocks) = BlockFile::open(place.blocks, policy, &timeline)?;
     if !blocks.is_empty() {
         screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
     }
-    let handle = Handle::default();
-    interrupt::stops_with(handle.clone(), "Stopping; reverting all changes.")?;
     // Others have to see who holds the journal, also during a long wait.
     journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
-    let waited = first(&policy, &timeline, &blocks, &handle);
+    let waited = first(policy, &timeline, &blocks, handle);
     let Ok(Some(first)) = waited else {
         journal.clear()?;
-        return waited.map(|_| Ending::Interrupted);
+        return waited.map(|_| None);
     };
     let mut guard = Guard::start(path)?;
-    let ran = carry_out(
-        &policy,
+    let ran = steer(
+        policy,
         timeline,
         &mut blocks,
         &mut Held {
@@ -82,8 +117,8 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
             host: &mut host,
             guard: &mut guard,
             file: &mut file,
-            handle: &handle,
-            published: &arguments.published,
+            handle,
+            published: place.published,
             first,
         },
     );
@@ -91,19 +126,20 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     journal.clear()?;
     guard.dismiss();
     screen::say(&taken(&returned));
-    let ended = ran?;
-    report::document(&policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
-    ended.ending()
+    Ok(Some((blocks, ran?)))
 }
 
 /// Observes the blocks of an experiment without changing anything.
-fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<Ending, Failure> {
-    let (mut file, mut blocks) = BlockFile::open(&arguments.blocks, policy, &timeline)?;
+fn observe(
+    policy: &Policy,
+    timeline: Timeline,
+    place: &Place<'_>,
+    handle: &Handle,
+) -> Result<(Vec<Block>, Ended), Failure> {
+    let (mut file, mut blocks) = BlockFile::open(place.blocks, policy, &timeline)?;
     if !blocks.is_empty() {
         screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
     }
-    let handle = Handle::default();
-    interrupt::stops_with(handle.clone(), "Stopping; nothing was changed.")?;
     let mut plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
     let first = First::after(&blocks);
     let ended = proceed(
@@ -116,26 +152,24 @@ fn observe(policy: &Policy, timeline: Timeline, arguments: &SteerRun) -> Result<
             follower: None,
             actuator: &mut Unchanged,
             file: &mut file,
-            handle: &handle,
+            handle,
             published: None,
             renew: &mut || Ok(Duration::ZERO),
         },
     )?;
-    report::document(policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
-    ended.ending()
+    Ok((blocks, ended))
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
 /// anew for each triple.
-fn compared(arguments: &SteerRun) -> Result<Policy, Failure> {
-    let mut policy = read(&arguments.policy, &arguments.trust, true)?;
+pub fn compared(mut policy: Policy, named: &[String]) -> Result<Policy, Failure> {
     let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
-    if let Some(wrong) = arguments.group.iter().find(|name| !names.contains(name)) {
+    if let Some(wrong) = named.iter().find(|name| !names.contains(name)) {
         let what = format!("the policy has no group {wrong}");
         return Err(Failure::Usage(what, format!("it has {}", names.join(", "))));
     }
-    if !arguments.group.is_empty() {
-        policy.groups.retain(|group| arguments.group.contains(&group.name));
+    if !named.is_empty() {
+        policy.groups.retain(|group| named.contains(&group.name));
     }
     if let Some(group) = policy.groups.iter().find(|group| group.control.is_none()) {
         let what = format!("{} has one controller, {}", group.name, group.controller);
@@ -143,10 +177,9 @@ fn compared(arguments: &SteerRun) -> Result<Policy, Failure> {
         return Err(Failure::Usage(what, help.to_string()));
     }
     if policy.stage == Stage::Canary && policy.groups.len() > 1 {
-        let named: Vec<&str> = policy.groups.iter().map(|group| group.name.as_str()).collect();
-        let what =
-            format!("the stage canary changes one group, and {} are named", named.join(", "));
-        return Err(Failure::Usage(what, format!("add --group {}", named[0])));
+        let all: Vec<&str> = policy.groups.iter().map(|group| group.name.as_str()).collect();
+        let what = format!("the stage canary changes one group, and {} are named", all.join(", "));
+        return Err(Failure::Usage(what, format!("add --group {}", all[0])));
     }
     for group in &mut policy.groups {
         group.hold_out = 0.0;
@@ -155,7 +188,8 @@ fn compared(arguments: &SteerRun) -> Result<Policy, Failure> {
     Ok(policy)
 }
 
-fn timeline(arguments: &SteerRun) -> Result<Timeline, Failure> {
+/// The schedule, within the limits of a live host unless these are lifted.
+pub fn timeline(arguments: &Schedule) -> Result<Timeline, Failure> {
     let length = |time: knee_units::Time| Duration::from_nanos(time.as_nanos());
     let (block, burn_in) = (length(arguments.block), length(arguments.burn_in));
     let allowed = |limit: Limit| arguments.allow.contains(&limit);
@@ -213,7 +247,7 @@ pub fn judge_files(arguments: &SteerJudge) -> Result<Ending, Failure> {
     let RecordedBlocks { policy, timeline, hosts } =
         recorded_blocks(&arguments.blocks).map_err(wrong)?;
     let blocks: Vec<&[Block]> = hosts.iter().map(Vec::as_slice).collect();
-    let mut document = report::document(&policy, &timeline, &blocks);
+    let mut document = document(&policy, &timeline, &blocks);
     if policy.stage == Stage::Site {
         document = document.then(report::hosts(&timeline, &arguments.blocks, &blocks));
     }
@@ -232,8 +266,11 @@ struct Held<'h> {
     first: First,
 }
 
-enum Ended {
+/// How an experiment ended.
+pub enum Ended {
+    /// All blocks are done, or the result is final.
     Done,
+    /// It was stopped.
     Interrupted,
     /// Before its end, without a lease or out of time.
     Lost(Failure),
@@ -249,7 +286,7 @@ impl Ended {
     }
 }
 
-fn carry_out(
+fn steer(
     policy: &Policy,
     timeline: Timeline,
     blocks: &mut Vec<Block>,
@@ -464,7 +501,8 @@ fn tell_visible(policy: &Policy, timeline: &Timeline, blocks: &[Block]) {
     }
 }
 
-fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Vec<Judged>> {
+/// Judges the blocks of each host by group and class; `None` before the first triple.
+pub fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Vec<Judged>> {
     let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
     judge(hosts, timeline, &Design::new(policy.seed), &names)
 }

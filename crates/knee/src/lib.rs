@@ -10,6 +10,7 @@ mod advice;
 mod advise;
 mod answers;
 mod arguments;
+mod auto;
 mod bond;
 mod build;
 mod cc;

@@ -6,7 +6,7 @@ use crate::laboratory::{chosen, lab, to_host, watched};
 use crate::print::Print;
 use crate::screen;
 use crate::verdicts::{self, Shown, change, effect, mood, word};
-use crate::{experiment, guard, host_default, policy, signed};
+use crate::{auto, experiment, guard, host_default, policy, signed};
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_present::words::time_us;
 use knee_present::{Cell, Document, Table, number, text};
@@ -16,6 +16,7 @@ use knee_steer::{Guarded, Verdict};
 /// Carries out an action.
 pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {
     match &arguments.action {
+        SteerAction::Auto(arguments) => auto::auto(arguments),
         SteerAction::Rehearse(arguments) => rehearse(arguments),
         SteerAction::Plan(arguments) => policy::plan(arguments),
         SteerAction::Apply(arguments) => policy::apply(arguments),
@@ -39,6 +40,7 @@ fn rehearse(arguments: &Rehearse) -> Result<Ending, Failure> {
     let texts = all_or_every_error(arguments.files.iter().map(|file| ScenarioText::read(file)))?;
     let settings = RehearseSettings {
         on: arguments.on.clone(),
+        in_use: None,
         set: arguments.set.clone(),
         seed: arguments.seed,
         triples: arguments.triples,

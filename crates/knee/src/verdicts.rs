@@ -5,7 +5,7 @@ use knee_statistics::Judgement;
 use knee_steer::{Effect, Guarded, Trial, Verdict};
 
 /// How B compares with A.
-fn judgement(verdict: Verdict) -> Judgement {
+pub fn judgement(verdict: Verdict) -> Judgement {
     match verdict {
         Verdict::More => Judgement::Better,
         Verdict::Less | Verdict::Stopped(_) => Judgement::Worse,

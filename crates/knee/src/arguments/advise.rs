@@ -21,6 +21,24 @@ pub struct Advise {
     /// Folders of knee observe or of runs, or files of connections
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub by: Advising,
+    /// Also write a page, report.html, and a policy of the experiments worth
+    /// making, advised.toml
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Replace the files of an earlier run
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    #[command(flatten)]
+    pub progress: Progress,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+/// How advice is found.
+#[derive(Debug, Args)]
+pub struct Advising {
     /// Candidate controllers. Default: bbr, and cubic where BBR is in use
     #[arg(long, value_name = "NAME,…")]
     pub candidates: Option<Candidates>,
@@ -43,15 +61,4 @@ pub struct Advise {
     /// Runs at the same time. Default: one per CPU
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Also write a page, report.html, and a policy of the experiments worth
-    /// making, advised.toml
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub out: Option<PathBuf>,
-    /// Replace the files of an earlier run
-    #[arg(long, requires = "out")]
-    pub force: bool,
-    #[command(flatten)]
-    pub progress: Progress,
-    #[command(flatten)]
-    pub print: Print,
 }

@@ -38,7 +38,7 @@ impl Progress {
 }
 
 /// How a command prints results.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Print {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = formats())]

@@ -1,6 +1,6 @@
 //! `knee steer`.
 
-use super::{Print, Progress, all_grounds};
+use super::{Advising, Print, Progress, all_grounds};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use knee_lab::SEED_MAX;
 use knee_scenario::Override;
@@ -10,6 +10,7 @@ use std::path::PathBuf;
 pub const HELP: &str = "\
 Examples:
   knee init --template mix
+  knee steer auto live --out steer    from observed connections to a policy, in stages
   knee steer rehearse mix.toml --set duration=60s --triples 24
   knee steer plan policy.toml        prints the changes; as any user
   knee steer apply policy.toml       until Ctrl-C, then reverts; as root
@@ -33,6 +34,9 @@ pub struct Steer {
 /// The actions of `knee steer`.
 #[derive(Debug, Subcommand)]
 pub enum SteerAction {
+    /// Lead from observed connections to a policy, in stages
+    #[command(arg_required_else_help = true, after_help = AUTO)]
+    Auto(Box<Auto>),
     /// Rehearse an experiment on a ground, where the true effect is known
     #[command(arg_required_else_help = true, after_help = REHEARSE)]
     Rehearse(Rehearse),
@@ -65,6 +69,94 @@ pub enum SteerAction {
     /// Revert what was applied when the process at standard input ends
     #[command(hide = true)]
     Guard(Guard),
+}
+
+const AUTO: &str = "\
+Examples:
+  knee observe --out live             for a day or more
+  knee steer auto live --out steer --until rehearse   changes nothing
+  knee steer auto live --out steer    goes on
+
+Stages: advise (which controller for which group), rehearse (the experiment in the
+simulator), observe (this host's traffic; changes nothing), canary (one group, for
+harm), host (all groups, for the effect), policy (those that are better get it, until
+Ctrl-C). It asks before each that changes something. The result of a stage is a file in
+DIR, and report.html there says what was done and why: the same command goes on.";
+
+/// `knee steer auto`.
+#[derive(Debug, Args)]
+pub struct Auto {
+    /// Folders of knee observe, or files of connections
+    #[arg(value_name = "ROWS", required = true, value_hint = ValueHint::AnyPath)]
+    pub rows: Vec<PathBuf>,
+    /// Folder for the results of the stages and the page; what is decided in it stays
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: PathBuf,
+    /// End after this stage
+    #[arg(long, value_name = "STAGE")]
+    pub until: Option<AutoStage>,
+    /// Do not ask before stages that change something
+    #[arg(long)]
+    pub yes: bool,
+    /// Table of networks, comma-separated: prefix,asn,name. Clients are grouped by
+    /// provider
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub providers: Option<PathBuf>,
+    #[command(flatten)]
+    pub by: Advising,
+    #[command(flatten)]
+    pub schedule: Schedule,
+    /// Apply the policy for this time. Default: until Ctrl-C or SIGTERM
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Time>,
+    #[command(flatten)]
+    pub trust: Trust,
+    #[command(flatten)]
+    pub journal: Guard,
+    #[command(flatten)]
+    pub progress: Progress,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+/// A stage of `knee steer auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum AutoStage {
+    /// Which controller for which group
+    Advise,
+    /// The experiment in the simulator
+    Rehearse,
+    /// This host's traffic; changes nothing
+    Observe,
+    /// One group, to look for harm
+    Canary,
+    /// All groups, to compare
+    Host,
+    /// The policy of what is better, until Ctrl-C
+    Policy,
+}
+
+impl AutoStage {
+    /// All stages after the first.
+    pub const LATER: [AutoStage; 5] = [
+        AutoStage::Rehearse,
+        AutoStage::Observe,
+        AutoStage::Canary,
+        AutoStage::Host,
+        AutoStage::Policy,
+    ];
+
+    /// Its name, as written in arguments and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            AutoStage::Advise => "advise",
+            AutoStage::Rehearse => "rehearse",
+            AutoStage::Observe => "observe",
+            AutoStage::Canary => "canary",
+            AutoStage::Host => "host",
+            AutoStage::Policy => "policy",
+        }
+    }
 }
 
 const APPLY: &str = "\
@@ -122,7 +214,7 @@ pub struct Sign {
 }
 
 /// Whose policies are accepted.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Trust {
     /// Accept only policies signed by a key of this file. Default:
     /// /etc/knee/steer.trust, if it exists
@@ -182,6 +274,19 @@ pub struct SteerRun {
     /// Only these groups of the policy
     #[arg(long, value_name = "NAME")]
     pub group: Vec<String>,
+    #[command(flatten)]
+    pub schedule: Schedule,
+    #[command(flatten)]
+    pub published: Published,
+    #[command(flatten)]
+    pub journal: Guard,
+    #[command(flatten)]
+    pub print: Print,
+}
+
+/// Schedule of an experiment on a live host.
+#[derive(Debug, Args)]
+pub struct Schedule {
     /// Length of a block, at least 10 min and three times the duration of
     /// nearly all connections
     #[arg(long, value_name = "TIME", default_value = "20 min")]
@@ -202,12 +307,6 @@ pub struct SteerRun {
     /// Lift a limit
     #[arg(long, value_name = "LIMIT")]
     pub allow: Vec<Limit>,
-    #[command(flatten)]
-    pub published: Published,
-    #[command(flatten)]
-    pub journal: Guard,
-    #[command(flatten)]
-    pub print: Print,
 }
 
 const JUDGE: &str = "\
@@ -239,6 +338,17 @@ pub enum Limit {
     FewTriples,
 }
 
+impl Limit {
+    /// Its name, as written in arguments.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::ShortBlock => "short-block",
+            Limit::ShortBurnIn => "short-burn-in",
+            Limit::FewTriples => "few-triples",
+        }
+    }
+}
+
 /// `knee steer status`, `knee steer rollback`.
 #[derive(Debug, Args)]
 pub struct Applied {
@@ -258,7 +368,7 @@ pub struct Published {
 }
 
 /// Where the journal is.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Guard {
     /// Journal of all changes, written before they are made; one for each network
     /// namespace

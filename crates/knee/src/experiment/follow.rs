@@ -17,6 +17,15 @@ pub fn plan(policy: &Policy, means: Means, host: &mut Host) -> Result<Plan, Fail
     Ok(plan)
 }
 
+/// Why this host cannot carry out an experiment with a policy, if it cannot.
+pub fn obstacle(policy: &Policy) -> Result<Option<String>, Failure> {
+    match plan(policy, Means::of(policy), &mut Host::open()?) {
+        Ok(_) => Ok(None),
+        Err(Failure::Host(what, advice)) => Ok(Some(format!("{what}; {advice}"))),
+        Err(other) => Err(other),
+    }
+}
+
 /// What a policy with two controllers for each group needs as an experiment by routes.
 pub fn planned(policy: &Policy, means: Means) -> Result<Option<String>, Failure> {
     let mut policy = policy.clone();

@@ -4,6 +4,7 @@
 
 mod advise;
 mod answers;
+mod auto;
 #[cfg(feature = "bond")]
 mod bond;
 mod commands;

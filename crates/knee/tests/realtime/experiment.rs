@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5001);
+pub const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5001);
 const POLICY: &str = "name = \"edge\"\nactuator = \"route\"\n[[group]]\nname = \"all\"\n\
     prefixes = [\"198.51.100.0/24\"]\nports = [5001]\ncontroller = \"cubic\"\n\
     control = \"reno\"\n";
@@ -42,23 +42,23 @@ fn ip(line: &str) -> String {
 }
 
 /// Number of rules and routes with the mark documented in docs/policy.md.
-fn marked() -> usize {
+pub fn marked() -> usize {
     let all = ip("rule") + &ip("route show table all");
     all.lines().filter(|line| line.contains("proto 222")).count()
 }
 
-fn is_reverted(folder: &Path) -> bool {
+pub fn is_reverted(folder: &Path) -> bool {
     fs::metadata(folder.join("own/journal")).is_ok_and(|about| about.len() == 0) && marked() == 0
 }
 
-fn knee(folder: &Path, line: &str) -> Command {
+pub fn knee(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
     command.args(line.split_whitespace()).current_dir(folder);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
@@ -67,16 +67,16 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A server on a host of its own, and the hosts of its clients.
-struct World<'w> {
-    folder: &'w Path,
-    clients: &'w Namespace,
-    server: TcpListener,
+pub struct World<'w> {
+    pub folder: &'w Path,
+    pub clients: &'w Namespace,
+    pub server: TcpListener,
     /// Open connections, the oldest first.
     open: VecDeque<(Instant, TcpStream, TcpStream)>,
-    turn: u8,
+    pub turn: u8,
 }
 
-fn world(work: impl FnOnce(&mut World<'_>) + Send) {
+pub fn world(work: impl FnOnce(&mut World<'_>) + Send) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("policy.toml"), POLICY).unwrap();
     let (host, clients) = (Namespace::create().unwrap(), Namespace::create().unwrap());

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod auto;
 #[cfg(feature = "bpf")]
 mod bpf;
 #[path = "../it/common/mod.rs"]
@@ -20,8 +21,8 @@ mod site;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let trials = [experiment::all(), kernel::all(), observe::all(), policy::all(), site::all()];
-    let trials = trials.into_iter().flatten();
+    let trials = [auto::all(), experiment::all(), kernel::all(), observe::all()];
+    let trials = trials.into_iter().chain([policy::all(), site::all()]).flatten();
     #[cfg(feature = "bpf")]
     let trials = trials.chain(bpf::all());
     #[cfg(feature = "bond")]

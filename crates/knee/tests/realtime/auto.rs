@@ -1,0 +1,153 @@
+//! The stages of `knee steer auto` on a host: as a process, between two network namespaces.
+
+#![expect(clippy::disallowed_methods, reason = "processes are waited for and killed")]
+
+use crate::common::before;
+use crate::experiment::{SERVER, World, is_reverted, knee, marked, until, world};
+use knee_policy::PolicyError;
+use knee_trials::{Pauses, Skipped, Trial, trials, turn};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, getsockopt, setsockopt, socket,
+    sockopt,
+};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+const GROUP: [(&str, &str); 1] = [("all", "198.51.100.0/24")];
+const LIMITS: &str = "--allow short-block --allow short-burn-in --allow few-triples";
+
+impl World<'_> {
+    /// Serves 60 kB to the next client, which under Reno waits a while before it reads: CUBIC is
+    /// faster. Returns the controller.
+    fn serve(&mut self) -> String {
+        const BYTES: usize = 60_000;
+        self.turn = self.turn % 250 + 1;
+        let from = Ipv4Addr::new(198, 51, 100, self.turn);
+        let near = self.clients.within(|| -> Result<TcpStream, PolicyError> {
+            let kind = (AddressFamily::Inet, SockType::Stream);
+            let near = socket(kind.0, kind.1, SockFlag::empty(), None).unwrap();
+            // Less than the transfer, so that the rest waits in the server's kernel.
+            setsockopt(&near, sockopt::RcvBuf, &8192).unwrap();
+            bind(near.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(from, 0))).unwrap();
+            connect(near.as_raw_fd(), &SockaddrIn::from(SERVER)).unwrap();
+            Ok(near.into())
+        });
+        let (mut near, (mut far, _)) = (near.unwrap(), self.server.accept().unwrap());
+        let name = getsockopt(&far, sockopt::TcpCongestion).unwrap();
+        let name = name.to_string_lossy().trim_end_matches('\0').to_string();
+        setsockopt(&far, sockopt::SndBuf, &400_000).unwrap();
+        far.write_all(&[0; BYTES]).unwrap();
+        sleep(Duration::from_millis(if name == "reno" { 12 } else { 1 }));
+        near.read_exact(&mut [0; BYTES]).unwrap();
+        drop(near);
+        sleep(Duration::from_millis(1));
+        name
+    }
+}
+
+/// Results of stages, by file.
+fn decided(folder: &Path) -> BTreeMap<String, String> {
+    let files = fs::read_dir(folder.join("out")).unwrap().map(|file| file.unwrap().path());
+    let results = files.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    results.map(|path| (name(&path), fs::read_to_string(&path).unwrap())).collect()
+}
+
+/// From a rehearsal to the policy: what is measured to be better gets the controller, and keeps it
+/// until the end, when everything is as it was.
+fn what_is_better_gets_the_controller() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::Any)?;
+    world(|world| {
+        before(world.folder, &GROUP, [1000, 200, 2, 12], &["rehearse"]);
+        let line = format!(
+            "steer auto rows --out out --journal own/journal --yes --duration 4s --block 1s \
+             --burn-in 200ms --calibration 2 --triples 12 {LIMITS}"
+        );
+        let mut run = knee(world.folder, &line).spawn().unwrap();
+        let mut under_policy = BTreeMap::new();
+        while run.try_wait().unwrap().is_none() {
+            let is_applied = world.folder.join("out/policy.toml").exists();
+            let name = world.serve();
+            if is_applied {
+                *under_policy.entry(name).or_insert(0) += 1;
+            }
+        }
+        let ended = run.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(0), "{said}{told}");
+        assert!(told.contains("all gets cubic in place of reno."), "{said}{told}");
+        // The hold-out, and what began before or after, has another one.
+        let cubic = under_policy.get("cubic").copied().unwrap_or(0);
+        assert!(cubic > under_policy.values().sum::<u32>() / 2, "{under_policy:?} {said}");
+        let page = fs::read_to_string(world.folder.join("out/report.html")).unwrap();
+        for part in ["gets cubic", "The evidence in full", "better", "controller = "] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(is_reverted(world.folder), "{said}");
+    });
+    Ok(())
+}
+
+/// If it is killed in the canary or after it, its guard reverts everything, and the same command goes
+/// on: what was decided is not decided again.
+fn kills_revert_everything_and_decide_nothing_twice() -> Result<(), Skipped> {
+    kills(6)
+}
+
+fn forty_kills() -> Result<(), Skipped> {
+    kills(40)
+}
+
+fn kills(count: u64) -> Result<(), Skipped> {
+    let _turn = turn(Pauses::Any)?;
+    world(|world| {
+        before(world.folder, &GROUP, [400, 100, 2, 2], &["rehearse", "observe"]);
+        let line = format!(
+            "steer auto rows --out out --journal own/journal --yes --block 400ms --burn-in 100ms \
+             --calibration 2 --triples 2 {LIMITS}"
+        );
+        let journal = world.folder.join("own/journal");
+        let is_applied = || {
+            let text = fs::read_to_string(&journal).unwrap_or_default();
+            text.lines().count() > 1
+        };
+        let mut before = decided(world.folder);
+        for after in 0..count {
+            let mut run = knee(world.folder, &line).spawn().unwrap();
+            until("it is applied", || is_applied() || run.try_wait().unwrap().is_some());
+            sleep(Duration::from_millis(37 * after % 1000));
+            run.kill().unwrap();
+            run.wait().unwrap();
+            until("nothing is left", || is_reverted(world.folder));
+            let now = decided(world.folder);
+            assert!(before.iter().all(|(file, text)| now.get(file) == Some(text)));
+            before = now;
+        }
+        let ended = knee(world.folder, &line).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+        let now = decided(world.folder);
+        assert!(before.iter().all(|(file, text)| now.get(file) == Some(text)));
+        assert!(now.contains_key("canary.json"));
+        let again = knee(world.folder, &line).output().unwrap();
+        assert_eq!((again.status.code(), decided(world.folder)), (Some(0), now));
+        assert!(is_reverted(world.folder) && marked() == 0);
+    });
+    Ok(())
+}
+
+/// The trials of this file.
+pub fn all() -> Vec<Trial> {
+    trials![
+        kills_revert_everything_and_decide_nothing_twice;
+        nightly:
+        what_is_better_gets_the_controller,
+        forty_kills
+    ]
+}
