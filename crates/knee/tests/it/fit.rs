@@ -38,8 +38,7 @@ fn a_path_is_written_as_a_scenario_that_runs() {
 /// A link whose rate falls to a fifth in the middle looks like no link of one rate.
 #[test]
 fn nothing_is_said_of_a_path_that_does_not_explain_the_run() {
-    let steps =
-        "rate = [{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"3900 ms\", rate = \"2 Mbit/s\" }]";
+    let steps = "rate = [{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"3900 ms\", rate = \"2 Mbit/s\" }]";
     let text = FLOW.replace("rate = \"10 Mbit/s\"", steps).replace("4 s", "8 s");
     let folder = folder_with("f.toml", &text);
     let at = folder.path();
