@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Smallest effect of interest, a difference of logarithms: about 3 %.
 pub const EFFECT_MIN: f64 = 0.03;
+/// Fewest connections whose spread says how many an experiment needs.
+pub const SPREAD_MIN: usize = 20;
 /// Largest loss of some sizes, a difference of logarithms, that the gain of others makes up for.
 const LOSS_MAX: f64 = 0.02;
 
@@ -94,14 +96,16 @@ pub fn advised(one: &Advised, recommended: &[Recommended<'_>], needed: Option<u6
         });
         words.collect::<Vec<_>>().join("; ")
     };
-    let would = needed.map_or_else(
-        || "so few triples show no effect".to_string(),
-        |needed| {
-            let have = count(one.connections as u64);
-            let needed = count(needed);
+    let would = match needed {
+        Some(needed) => {
+            let [needed, have] = [needed, one.connections as u64].map(count);
             format!("an experiment with {needed} connections would decide; {have} were observed")
-        },
-    );
+        }
+        None if one.connections < SPREAD_MIN => {
+            "so few do not say how many an experiment needs".to_string()
+        }
+        None => "so few triples show no effect".to_string(),
+    };
     let [tries, unclear, keeps] = [Advice::Try, Advice::Unclear, Advice::Keep].map(with);
     match one.classes.first() {
         None => stays(format!("{} is in use, and no other candidate was named", one.in_use)),

@@ -1,6 +1,6 @@
 //! The stages advise and rehearse, in the simulator.
 
-use super::decide::{Class, Decision, advised, connections_needed, rehearsed};
+use super::decide::{Class, Decision, SPREAD_MIN, advised, connections_needed, rehearsed};
 use super::folder::{Advice, Expected, Fitted, Group, Planned, Result as Outcome, SCHEMA, Stage};
 use super::{Found, Next, Run, page};
 use crate::advise::{advise_groups, observed};
@@ -49,7 +49,8 @@ pub fn advise(run: &Run<'_>, planned: Planned) -> Result<Option<Advice>, Failure
     let timeline = planned.timeline(u64::MAX);
     let groups = found.iter().map(|one| {
         let rows = examined.iter().find(|group| group.name == one.name);
-        let needed = rows.and_then(|rows| connections_needed(deviation(rows), &timeline));
+        let spread = rows.filter(|rows| rows.connections.len() >= SPREAD_MIN).map(deviation);
+        let needed = spread.and_then(|spread| connections_needed(spread, &timeline));
         let own = worth.iter().find(|other| other.group.name == one.name);
         let own = own.map(|own| [own.class.candidate.clone(), own.controller()]);
         Group {
@@ -94,7 +95,7 @@ fn widened(one: &Advised, table: Option<&Providers>) -> Vec<IpNet> {
 /// Standard deviation of the logarithm of the connections' rate.
 fn deviation(group: &ObservedGroup) -> f64 {
     let rates: Vec<f64> = group.connections.iter().map(|one| one.throughput_bps().ln()).collect();
-    let count = rates.len().max(2) as f64;
+    let count = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / count;
     (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
 }

@@ -75,6 +75,23 @@ fn what_has_no_advice_stays_and_is_decided_once() {
     assert!(said.contains("begun with other blocks") && said.contains("--triples 48"), "{said}");
 }
 
+/// One connection has no spread.
+#[test]
+fn too_few_connections_do_not_say_how_many_are_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    observe(
+        at,
+        "a",
+        LOSSY,
+        "198.51.100.0/24",
+        "arrival_interval = \"1 s\", count = 1, sizes = \"2 MB\"",
+    );
+    let said = expect(at, "steer auto rows --out out --until advise", 0);
+    assert!(said.contains("so few do"), "{said}");
+    assert_eq!(decided(at, "advise")["groups"][0]["needed"], Value::Null);
+}
+
 /// All of the simulator's part, from rows: BBR over a lossy path with room for its start goes on.
 #[test]
 #[ignore = "takes long: .ci/night random"]
