@@ -3,18 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "processes are waited for and killed")]
 
 use crate::common::before;
-use crate::experiment::{SERVER, World, is_reverted, knee, marked, until, world};
-use knee_policy::PolicyError;
+use crate::experiment::{World, is_reverted, knee, marked, until, world};
 use knee_trials::{Pauses, Skipped, Trial, trials, turn};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, getsockopt, setsockopt, socket,
-    sockopt,
-};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
-use std::os::fd::AsRawFd;
+use std::io::Read;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -27,22 +20,7 @@ impl World<'_> {
     /// faster. Returns the controller.
     fn serve(&mut self) -> String {
         const BYTES: usize = 60_000;
-        self.turn = self.turn % 250 + 1;
-        let from = Ipv4Addr::new(198, 51, 100, self.turn);
-        let near = self.clients.within(|| -> Result<TcpStream, PolicyError> {
-            let kind = (AddressFamily::Inet, SockType::Stream);
-            let near = socket(kind.0, kind.1, SockFlag::empty(), None).unwrap();
-            // Less than the transfer, so that the rest waits in the server's kernel.
-            setsockopt(&near, sockopt::RcvBuf, &8192).unwrap();
-            bind(near.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(from, 0))).unwrap();
-            connect(near.as_raw_fd(), &SockaddrIn::from(SERVER)).unwrap();
-            Ok(near.into())
-        });
-        let (mut near, (mut far, _)) = (near.unwrap(), self.server.accept().unwrap());
-        let name = getsockopt(&far, sockopt::TcpCongestion).unwrap();
-        let name = name.to_string_lossy().trim_end_matches('\0').to_string();
-        setsockopt(&far, sockopt::SndBuf, &400_000).unwrap();
-        far.write_all(&[0; BYTES]).unwrap();
+        let (mut near, _far, name) = self.connected(BYTES);
         sleep(Duration::from_millis(if name == "reno" { 12 } else { 1 }));
         near.read_exact(&mut [0; BYTES]).unwrap();
         drop(near);

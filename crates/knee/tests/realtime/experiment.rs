@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-pub const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5001);
+const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5001);
 const POLICY: &str = "name = \"edge\"\nactuator = \"route\"\n[[group]]\nname = \"all\"\n\
     prefixes = [\"198.51.100.0/24\"]\nports = [5001]\ncontroller = \"cubic\"\n\
     control = \"reno\"\n";
@@ -270,10 +270,9 @@ fn what_others_choose_counts() -> Result<(), Skipped> {
 }
 
 impl World<'_> {
-    /// Serves 60 kB to the next client, which under CUBIC goes away in a quarter of the cases when it
-    /// has read a part of it.
-    fn transfer(&mut self) {
-        const BYTES: usize = 60_000;
+    /// Connects the next client, and writes `bytes` to it, more than it takes at once. Returns both
+    /// ends, and the controller.
+    pub fn connected(&mut self, bytes: usize) -> (TcpStream, TcpStream, String) {
         self.turn = self.turn % 250 + 1;
         let from = Ipv4Addr::new(198, 51, 100, self.turn);
         let near = self.clients.within(|| -> Result<TcpStream, PolicyError> {
@@ -285,11 +284,19 @@ impl World<'_> {
             connect(near.as_raw_fd(), &SockaddrIn::from(SERVER)).unwrap();
             Ok(near.into())
         });
-        let (mut near, (mut far, _)) = (near.unwrap(), self.server.accept().unwrap());
+        let (near, (mut far, _)) = (near.unwrap(), self.server.accept().unwrap());
         let name = getsockopt(&far, sockopt::TcpCongestion).unwrap();
         setsockopt(&far, sockopt::SndBuf, &400_000).unwrap();
-        far.write_all(&[0; BYTES]).unwrap();
-        let dies = name.to_string_lossy().starts_with("cubic") && self.turn.is_multiple_of(4);
+        far.write_all(&vec![0; bytes]).unwrap();
+        (near, far, name.to_string_lossy().trim_end_matches('\0').to_string())
+    }
+
+    /// Serves 60 kB to the next client, which under CUBIC goes away in a quarter of the cases when it
+    /// has read a part of it.
+    fn transfer(&mut self) {
+        const BYTES: usize = 60_000;
+        let (mut near, _far, name) = self.connected(BYTES);
+        let dies = name == "cubic" && self.turn.is_multiple_of(4);
         if !dies {
             near.read_exact(&mut [0; BYTES]).unwrap();
         }
