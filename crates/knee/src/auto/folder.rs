@@ -88,7 +88,7 @@ pub struct Group {
     /// What is expected, by candidate and sizes.
     pub expected: Vec<Expected>,
     /// The path that explains the connections best.
-    pub path: Option<Fitted>,
+    pub path: Option<PathFound>,
     /// Payload of some of its connections, bytes.
     pub sizes: Vec<u64>,
     /// Connections that an experiment needs to show an effect of interest.
@@ -115,7 +115,7 @@ pub struct Expected {
 
 /// A fitted path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fitted {
+pub struct PathFound {
     /// Rate of the bottleneck, bit/s.
     pub rate_bps: f64,
     /// RTT without a queue, seconds.
@@ -138,12 +138,12 @@ pub struct Stage {
     /// What was done, a sentence.
     pub done: String,
     /// Results of the groups that were in it.
-    pub groups: Vec<Result>,
+    pub groups: Vec<Outcome>,
 }
 
 /// Result of a stage for a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Result {
+pub struct Outcome {
     /// Name of the group.
     pub name: String,
     /// By class of sizes.
@@ -161,7 +161,7 @@ pub struct Folder {
 
 impl Folder {
     /// Takes the folder; creates it if there is none.
-    pub fn open(path: &Path) -> std::result::Result<Folder, Failure> {
+    pub fn open(path: &Path) -> Result<Folder, Failure> {
         let another = || "name an empty folder, or one of knee steer auto, with --out".to_string();
         if path.exists() && !path.is_dir() {
             return Err(Failure::Usage(format!("{} is not a folder", path.display()), another()));
@@ -196,10 +196,7 @@ impl Folder {
     }
 
     /// Reads the result of a stage; `None` if it is not decided.
-    pub fn read<T: DeserializeOwned>(
-        &self,
-        stage: AutoStage,
-    ) -> std::result::Result<Option<T>, Failure> {
+    pub fn read<T: DeserializeOwned>(&self, stage: AutoStage) -> Result<Option<T>, Failure> {
         match read_json(&self.of(stage, "json"), SCHEMA) {
             Ok(found) => Ok(Some(found)),
             Err(RecordError::Missing { .. }) => Ok(None),
@@ -212,11 +209,7 @@ impl Folder {
     }
 
     /// Writes the result of a stage.
-    pub fn write(
-        &self,
-        stage: AutoStage,
-        result: &impl Serialize,
-    ) -> std::result::Result<(), Failure> {
+    pub fn write(&self, stage: AutoStage, result: &impl Serialize) -> Result<(), Failure> {
         Ok(write_json(&self.of(stage, "json"), result)?)
     }
 }

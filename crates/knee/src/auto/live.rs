@@ -1,7 +1,7 @@
 //! The stages on this host: observe, canary, host, and the policy.
 
 use super::decide::{Class, Decision, canary, measured, observed, stays};
-use super::folder::{Group, Result as Outcome, SCHEMA, Stage};
+use super::folder::{Group, Outcome, SCHEMA, Stage};
 use super::{Found, Next, Run};
 use crate::arguments::{Apply, AutoStage, Published};
 use crate::experiment::{self, Ended, Place};

@@ -1,7 +1,7 @@
 //! What `knee steer auto` says: its table, and its page.
 
 use super::decide::Class;
-use super::folder::{Folder, Group, Result as Outcome, Stage};
+use super::folder::{Folder, Group, Outcome, Stage};
 use super::{Found, Run};
 use crate::advise::options;
 use crate::arguments::{Auto, AutoStage};

@@ -1,7 +1,7 @@
 //! The stages advise and rehearse, in the simulator.
 
 use super::decide::{Class, Decision, SPREAD_MIN, advised, connections_needed, rehearsed};
-use super::folder::{Advice, Expected, Fitted, Group, Planned, Result as Outcome, SCHEMA, Stage};
+use super::folder::{Advice, Expected, Group, Outcome, PathFound, Planned, SCHEMA, Stage};
 use super::{Found, Next, Run, page};
 use crate::advise::{advise_groups, observed};
 use crate::failure::Failure;
@@ -117,9 +117,9 @@ fn expected(one: &Advised, class: &AdvisedClass) -> Expected {
     }
 }
 
-fn fitted(path: Path) -> Fitted {
+fn fitted(path: Path) -> PathFound {
     let Path { rate_bps, rtt_s, loss, buffer_bdp, cross } = path;
-    Fitted { rate_bps, rtt_s, loss, buffer_bdp, cross }
+    PathFound { rate_bps, rtt_s, loss, buffer_bdp, cross }
 }
 
 /// Rehearses the experiment of each group on its path.
@@ -149,7 +149,7 @@ fn rehearse_group(
     seed: u64,
 ) -> Result<Option<Outcome>, Failure> {
     let named = |classes, decision| Some(Outcome { name: group.name.clone(), classes, decision });
-    let (Some(Fitted { rate_bps, rtt_s, loss, buffer_bdp, cross }), Some([candidate, _])) =
+    let (Some(PathFound { rate_bps, rtt_s, loss, buffer_bdp, cross }), Some([candidate, _])) =
         (group.path, &group.candidate)
     else {
         return Ok(named(Vec::new(), unrehearsed(group, "no path explains its connections")));
