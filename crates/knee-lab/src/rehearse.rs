@@ -151,6 +151,13 @@ struct Planned {
     treatment: Treatment,
 }
 
+impl Planned {
+    /// When its turn is: by stage, pair or triple, and place.
+    fn turn(&self) -> ((u8, u64), u64) {
+        (self.which.turn(), self.place)
+    }
+}
+
 /// Process and size class.
 type Key = (String, usize);
 
@@ -365,11 +372,11 @@ impl Lab {
         }
         // Runs in real time take place in this order, the others start in it; so a stop leaves whole
         // triples. Within one the order is drawn, since a host or a path may change meanwhile.
-        runs.sort_by_key(|(_, planned, _)| (planned.which.turn(), planned.place));
+        runs.sort_by_key(|(_, planned, _)| planned.turn());
         let loads: Vec<Load> =
             runs.iter().map(|(_, _, scenario)| Load::of(scenario, ground)).collect();
         let mut order = costliest_first(&loads);
-        order.sort_by_key(|index| (runs[*index].1.which.turn(), runs[*index].1.place));
+        order.sort_by_key(|index| runs[*index].1.turn());
         let blocks = self.side_by_side(&loads, order, |index, control| {
             let (group, _, scenario) = &runs[index];
             let run = execute(&Job::new(scenario, ground), control)?;

@@ -148,7 +148,7 @@ fn transfers_count_if_they_have_time_to_finish() {
 fn blocks_take_place_in_the_order_that_is_drawn() {
     let settings = RehearseSettings { triples: 100, truth: 100, ..settings() };
     let mut runs = plan(&settings, 1, 0);
-    runs.sort_by_key(|planned| (planned.which.turn(), planned.place));
+    runs.sort_by_key(Planned::turn);
     let counts = |stage: u8, size: usize| {
         let of = runs.iter().filter(|planned| planned.which.turn().0 == stage);
         let treatments: Vec<Treatment> = of.map(|planned| planned.treatment).collect();
