@@ -87,8 +87,8 @@ pub enum Reason {
     Unseen,
 }
 
-/// Maximum misfit for advice.
-const MISFIT_MAX: f64 = 1.5;
+/// Maximum misfit of paths that explain what was observed.
+pub const MISFIT_MAX: f64 = 1.5;
 /// Increase of a path's misfit that reduces its weight by a factor of e.
 const TEMPERATURE: f64 = 0.15;
 /// Standard deviation of the error beyond the spread of the fits, by class; measured on known

@@ -20,8 +20,10 @@ mod search;
 mod series;
 mod statistics;
 
-pub use advice::{Answer, Class, Gain, Prediction, Reason, RuleOfThumb, Verdict, rule_of_thumb};
+pub use advice::{
+    Answer, Class, Gain, MISFIT_MAX, Prediction, Reason, RuleOfThumb, Verdict, rule_of_thumb,
+};
 pub use path::{Bounds, DIMENSIONS, Path, Point};
 pub use search::{Compared, Fit, Misfitting, Search, SearchSettings, Space, misfit};
-pub use series::{Figure, Interval, Known, LinkBounds, LinkPath, Series, figures};
+pub use series::{Figure, Known, LinkBounds, LinkPath, SampleInterval, Series, figures};
 pub use statistics::{Connection, LARGE_BYTES, Statistics};

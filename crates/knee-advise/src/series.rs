@@ -10,7 +10,7 @@ use rand_core::SeedableRng;
 
 /// What the sender saw in a part of a connection's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct SampleInterval {
     /// Its length, seconds.
     pub seconds: f64,
     /// Payload acknowledged in it, bytes.
@@ -23,7 +23,7 @@ pub struct Interval {
     pub rtt_s: Option<f64>,
 }
 
-impl Interval {
+impl SampleInterval {
     fn rate_bps(&self) -> f64 {
         self.delivered_bytes as f64 * 8.0 / self.seconds
     }
@@ -138,8 +138,8 @@ impl Series {
 
     /// Computes the statistics of intervals and the smallest RTT of all, seconds; `None` if there are
     /// too few intervals, or if nothing was delivered.
-    pub fn of(intervals: &[Interval], rtt_min_s: f64, seed: u64) -> Option<Series> {
-        let measured: Vec<Interval> =
+    pub fn of(intervals: &[SampleInterval], rtt_min_s: f64, seed: u64) -> Option<Series> {
+        let measured: Vec<SampleInterval> =
             intervals.iter().filter(|one| one.rtt_s.is_some()).copied().collect();
         let delivered: u64 = measured.iter().map(|one| one.delivered_bytes).sum();
         if measured.len() < Series::INTERVALS_MIN || delivered == 0 {
@@ -151,7 +151,7 @@ impl Series {
         let length = measured.len() / BLOCKS;
         let halves = measured.split_at(measured.len() / 2);
         for _ in 0..RESAMPLES {
-            let mut drawn = |from: &[Interval]| -> Vec<Interval> {
+            let mut drawn = |from: &[SampleInterval]| -> Vec<SampleInterval> {
                 let blocks = (0..BLOCKS / 2).flat_map(|_| {
                     let first = below(&mut rng, (from.len() - length + 1) as u64) as usize;
                     from[first..first + length].iter().copied()
@@ -201,13 +201,13 @@ impl Compared for Series {
 
 /// The statistics in the order of [`NAMES`]; rates and RTTs as logarithms, the retransmitted part as
 /// its root, so that 0.1 % and 4 % are told apart alike.
-fn of_intervals(intervals: &[Interval], rtt_min_s: f64) -> [f64; COUNT] {
+fn of_intervals(intervals: &[SampleInterval], rtt_min_s: f64) -> [f64; COUNT] {
     // The logarithm of no rate at all would outweigh everything.
     let mean: f64 = {
         let bytes: u64 = intervals.iter().map(|one| one.delivered_bytes).sum();
         bytes as f64 * 8.0 / intervals.iter().map(|one| one.seconds).sum::<f64>()
     };
-    let rates = sorted(intervals.iter().map(Interval::rate_bps));
+    let rates = sorted(intervals.iter().map(SampleInterval::rate_bps));
     let rate = |part| quantile(&rates, part).max(0.01 * mean).ln();
     let rtts = sorted(intervals.iter().filter_map(|one| one.rtt_s));
     let rtt = |part| quantile(&rtts, part).ln();
@@ -215,12 +215,13 @@ fn of_intervals(intervals: &[Interval], rtt_min_s: f64) -> [f64; COUNT] {
     let again: u64 = intervals.iter().map(|one| one.retransmitted_bytes).sum();
     let with = intervals.iter().filter(|one| one.retransmitted_bytes > 0).count();
     let (first, second) = intervals.split_at(intervals.len() / 2);
-    let delivered = |half: &[Interval]| {
+    let delivered = |half: &[SampleInterval]| {
         let bytes: u64 = half.iter().map(|one| one.delivered_bytes).sum();
         (bytes.max(1) as f64 / half.len() as f64).ln()
     };
-    let median =
-        |half: &[Interval]| quantile(&sorted(half.iter().filter_map(|one| one.rtt_s)), 0.5).ln();
+    let median = |half: &[SampleInterval]| {
+        quantile(&sorted(half.iter().filter_map(|one| one.rtt_s)), 0.5).ln()
+    };
     [
         mean.max(1.0).ln(),
         rate(0.9),
@@ -319,8 +320,8 @@ mod tests {
     use crate::search::misfit;
 
     /// Fifty intervals of 100 ms at 8 Mbit/s, whose RTT goes up and down.
-    fn intervals() -> Vec<Interval> {
-        let one = |number: u32| Interval {
+    fn intervals() -> Vec<SampleInterval> {
+        let one = |number: u32| SampleInterval {
             seconds: 0.1,
             delivered_bytes: 100_000,
             sent_bytes: 101_000,
@@ -353,11 +354,11 @@ mod tests {
     fn too_little_has_no_statistics() {
         let all = intervals();
         assert!(Series::of(&all[..Series::INTERVALS_MIN - 1], 0.02, 1).is_none());
-        let silent: Vec<Interval> =
-            all.iter().map(|one| Interval { delivered_bytes: 0, ..*one }).collect();
+        let silent: Vec<SampleInterval> =
+            all.iter().map(|one| SampleInterval { delivered_bytes: 0, ..*one }).collect();
         assert!(Series::of(&silent, 0.02, 1).is_none());
-        let without_rtt: Vec<Interval> =
-            all.iter().map(|one| Interval { rtt_s: None, ..*one }).collect();
+        let without_rtt: Vec<SampleInterval> =
+            all.iter().map(|one| SampleInterval { rtt_s: None, ..*one }).collect();
         assert!(Series::of(&without_rtt, 0.02, 1).is_none());
     }
 
@@ -366,7 +367,7 @@ mod tests {
         let one = |number: u32| {
             let queued = path.buffer_bytes * 8.0 / path.rate_bps * f64::from(number % 20) / 19.0;
             let lost = number % 20 == 19 || f64::from(number % 97) / 97.0 < 30.0 * path.loss;
-            Interval {
+            SampleInterval {
                 seconds: 0.1,
                 delivered_bytes: (path.rate_bps * 0.1 / 8.0) as u64,
                 sent_bytes: (path.rate_bps * 0.1 / 8.0) as u64,

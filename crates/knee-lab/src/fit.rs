@@ -14,7 +14,8 @@ use crate::job::{Job, Run};
 use crate::lab::Lab;
 use crate::text::ScenarioText;
 use knee_advise::{
-    Figure, Interval, LinkBounds, LinkPath, Misfitting, Search, SearchSettings, Series, figures,
+    Figure, LinkBounds, LinkPath, Misfitting, SampleInterval, Search, SearchSettings, Series,
+    figures,
 };
 use knee_record::{FlowSample, RunView, read_run, write_text};
 use knee_scenario::{Override, Reverse, Scenario};
@@ -211,7 +212,7 @@ fn series(view: &RunView<'_>, seed: u64) -> Option<Series> {
     let pairs = samples.windows(2).take_while(|pair| pair[0].delivered_bytes < last);
     let interval = |pair: &[FlowSample]| {
         let [before, after] = [pair[0], pair[1]];
-        Interval {
+        SampleInterval {
             seconds: (after.time_ns - before.time_ns) as f64 / 1e9,
             delivered_bytes: after.delivered_bytes - before.delivered_bytes,
             sent_bytes: after.sent_bytes - before.sent_bytes,

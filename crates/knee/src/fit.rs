@@ -5,14 +5,11 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
 use crate::print::Print;
 use crate::screen;
-use knee_advise::{Figure, Known};
+use knee_advise::{Figure, Known, MISFIT_MAX};
 use knee_lab::command::quoted;
 use knee_lab::{FitSettings, Fitted};
 use knee_present::words::{bytes, rate, time_us};
 use knee_present::{Cell, Document, Table, number, text};
-
-/// Misfit above which no single path explains the run; that of `knee advise`.
-const MISFIT_MAX: f64 = 1.5;
 
 /// Finds the path that explains a run.
 pub fn fit(arguments: &arguments::Fit) -> Result<Ending, Failure> {
