@@ -187,7 +187,7 @@ fn png_is_written_where_it_was_built_in() {
         assert_eq!(u32::from_be_bytes(bytes[16..20].try_into().unwrap()), 640);
     } else {
         assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("--format svg"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("write an SVG"));
         assert!(!file.exists());
     }
 }
