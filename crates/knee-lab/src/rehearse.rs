@@ -24,7 +24,7 @@ use knee_record::{MixPair, Verdict, size_classes};
 use knee_scenario::{Override, Scenario};
 use knee_statistics::{Interval, LEVEL, Sketch};
 use knee_steer::{
-    Cells, Costs, Covariate, Design, Guards, HardStop, Treatment, Trial, TrialSettings,
+    Cells, Costs, Covariate, Design, Guarded, Guards, HardStop, Treatment, Trial, TrialSettings,
 };
 use knee_units::Time;
 use std::collections::BTreeMap;
@@ -56,6 +56,8 @@ pub struct RehearseSettings {
     /// Number of run pairs with the same arrivals, all under A and all under B, which measure the
     /// true effect.
     pub truth: u64,
+    /// Harm that stops nothing, of [`Guarded::ACCEPTABLE`].
+    pub accepts: Vec<Guarded>,
 }
 
 /// Why a rehearsal is not possible.
@@ -568,7 +570,7 @@ fn trial(
         planned: settings.triples as usize,
         groups: with(groups, key).count(),
         scale: (squares / speeds.len().max(1) as f64).sqrt(),
-        guards: Guards::new(&costs),
+        guards: Guards::new(&costs, &settings.accepts),
         covariate: Covariate::default(),
     });
     let mut left_out = 0;

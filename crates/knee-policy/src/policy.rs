@@ -9,6 +9,7 @@ use self::providers::{OfProviders, of_providers};
 use crate::{Means, Problem};
 use ipnet::IpNet;
 use knee_registry::nearest;
+use knee_steer::Guarded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -65,6 +66,11 @@ pub struct PolicyFile {
     /// `2027-01-31T18:00:00Z`. Only the stage "site" has it, and needs it.
     #[schemars(with = "Option<String>")]
     begins: Option<Spanned<Datetime>>,
+    /// Harm to others that an experiment accepts for a gain: "queueing-delay", "retransmissions".
+    /// It is measured, and its guard stops nothing. Default: none.
+    #[schemars(with = "Option<Vec<String>>")]
+    #[serde(default)]
+    accepts: Vec<Spanned<String>>,
     /// Table of networks for `providers`, a CSV file with the columns prefix, asn and name; relative
     /// to the policy's folder.
     #[schemars(with = "Option<String>")]
@@ -158,6 +164,8 @@ pub struct Policy {
     pub stage: Stage,
     /// Begin of the first block of the stage [`Stage::Site`], seconds since 1970 (Unix time).
     pub begins_unix: Option<u64>,
+    /// Harm that an experiment accepts, of [`Guarded::ACCEPTABLE`].
+    pub accepts: Vec<Guarded>,
     /// At least one group; no connection belongs to two.
     pub groups: Vec<PolicyGroup>,
 }
@@ -265,7 +273,7 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
 /// Where all keys are.
 const ALL_KEYS: &str = "knee schema policy lists all keys with what they mean";
 /// A value of each key.
-const EXAMPLES: [(&str, &str); 16] = [
+const EXAMPLES: [(&str, &str); 17] = [
     ("name", "\"edge\""),
     ("version", "2"),
     ("expires", "2027-01-31T00:00:00Z"),
@@ -275,6 +283,7 @@ const EXAMPLES: [(&str, &str); 16] = [
     ("open_connections", "false"),
     ("stage", "\"host\""),
     ("begins", "2027-01-31T18:00:00Z"),
+    ("accepts", "[\"queueing-delay\"]"),
     ("networks", "\"networks.csv\""),
     ("providers", "[\"Example Net\"]"),
     ("prefixes", "[\"203.0.113.0/24\"]"),
@@ -318,6 +327,16 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
         }
         _ => {}
     }
+    let accepts = file.accepts.iter().filter_map(|name| {
+        let harm = Guarded::acceptable(name.get_ref());
+        if harm.is_none() {
+            let message = format!("{} is no harm that can be accepted", name.get_ref());
+            let help = format!("write {}", Guarded::ACCEPTABLE.map(Guarded::name).join(" or "));
+            say(name.span(), message, &help);
+        }
+        harm
+    });
+    let accepts = accepts.collect();
     let table = file.table.map_or(TABLE, |table| {
         if *table.get_ref() < TABLE_MIN {
             let message = format!("table {} is below {TABLE_MIN}", table.get_ref());
@@ -438,6 +457,7 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
         open_connections,
         stage,
         begins_unix,
+        accepts,
         groups,
     }
 }

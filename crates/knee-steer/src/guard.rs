@@ -2,6 +2,7 @@
 
 use crate::evidence::Evidence;
 use crate::power::smallest_effect;
+use serde::{Deserialize, Serialize};
 
 /// Probability that a guard stops an experiment without harm beyond its margin.
 pub const GUARD_LEVEL: f64 = 0.01;
@@ -25,15 +26,19 @@ const UNFINISHED: (f64, f64) = (0.01, 0.5);
 const DELAY_FLOOR_US: f64 = 1000.0;
 
 /// A harm that a guard looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Guarded {
     /// More transfers that do not finish.
+    #[serde(rename = "unfinished-transfers")]
     Unfinished,
     /// More retransmissions.
+    #[serde(rename = "retransmissions")]
     Retransmissions,
     /// A longer queueing delay, 95th percentile.
+    #[serde(rename = "queueing-delay")]
     Delay,
     /// Longer completion of small transfers, 95th percentile.
+    #[serde(rename = "small-transfers")]
     Completion,
 }
 
@@ -41,6 +46,25 @@ impl Guarded {
     /// All of them, in the order in which they are checked.
     pub const ALL: [Guarded; 4] =
         [Guarded::Unfinished, Guarded::Retransmissions, Guarded::Delay, Guarded::Completion];
+    /// What an experiment may accept for a gain: harm that others on the path pay for, or whoever
+    /// pays for the bytes. The clients whose transfers are compared pay for the other harms, which
+    /// no gain is worth to them.
+    pub const ACCEPTABLE: [Guarded; 2] = [Guarded::Retransmissions, Guarded::Delay];
+
+    /// Its name, as written in files and arguments.
+    pub fn name(self) -> &'static str {
+        match self {
+            Guarded::Unfinished => "unfinished-transfers",
+            Guarded::Retransmissions => "retransmissions",
+            Guarded::Delay => "queueing-delay",
+            Guarded::Completion => "small-transfers",
+        }
+    }
+
+    /// The acceptable harm of this name.
+    pub fn acceptable(name: &str) -> Option<Guarded> {
+        Guarded::ACCEPTABLE.into_iter().find(|harm| harm.name() == name)
+    }
 }
 
 /// What a controller costs in a block, for guards; `None` where it was not measured. One value for
@@ -102,13 +126,20 @@ pub struct Guard {
     squares: f64,
     count: u64,
     has_stopped: bool,
+    is_accepted: bool,
 }
 
 impl Guard {
     /// `margin` is the permitted harm of B; `scale` as in [`Evidence::new`].
     pub fn new(margin: f64, scale: f64) -> Guard {
         let beyond = Evidence::new(scale);
-        Guard { margin, scale, beyond, sum: 0.0, squares: 0.0, count: 0, has_stopped: false }
+        let (sum, squares, count, has_stopped, is_accepted) = (0.0, 0.0, 0, false, false);
+        Guard { margin, scale, beyond, sum, squares, count, has_stopped, is_accepted }
+    }
+
+    /// Whether the harm is accepted: it is measured, and never stops the experiment.
+    pub fn is_accepted(&self) -> bool {
+        self.is_accepted
     }
 
     /// Adds the amount by which B was worse. Returns whether to stop.
@@ -117,7 +148,7 @@ impl Guard {
         self.sum += worse;
         self.squares += worse * worse;
         self.count += 1;
-        self.has_stopped |= self.evidence() >= 1.0 / GUARD_LEVEL;
+        self.has_stopped |= !self.is_accepted && self.evidence() >= 1.0 / GUARD_LEVEL;
         self.has_stopped
     }
 
@@ -178,8 +209,8 @@ impl Guards {
     ///
     /// The margins: one percentage point of unfinished transfers or half of A's share, whichever is
     /// more; half a point of retransmissions or half of A's ratio; 20 % of the delay; 5 % of the
-    /// completion time.
-    pub fn new(pairs: &[[Costs; 2]]) -> Guards {
+    /// completion time. What is `accepted` stops nothing.
+    pub fn new(pairs: &[[Costs; 2]], accepted: &[Guarded]) -> Guards {
         let guard = |index: usize| {
             let values = pairs.iter().filter_map(|[one, other]| {
                 one.0[index].zip(other.0[index]).map(|(one, other)| [one, other])
@@ -195,7 +226,8 @@ impl Guards {
                 Guarded::Delay => (DELAY.ln_1p(), 0.0),
                 Guarded::Completion => (COMPLETION.ln_1p(), 0.0),
             };
-            Some(Guard::new(margin, scale.max(least)))
+            let is_accepted = accepted.contains(&Guarded::ALL[index]);
+            Some(Guard { is_accepted, ..Guard::new(margin, scale.max(least)) })
         };
         Guards(std::array::from_fn(guard))
     }
@@ -271,7 +303,7 @@ mod tests {
             |cut, again, delay, took| Costs::new(Some(cut), Some(again), Some(delay), Some(took));
         let costs = |again, delay, took| all(0.04, again, delay, took);
         let usual = costs(0.02, 9e3, 100e3);
-        let guards = Guards::new(&[[usual, usual], [usual, usual]]);
+        let guards = Guards::new(&[[usual, usual], [usual, usual]], &[]);
         let margins: Vec<f64> = guards.each().map(|(_, guard)| guard.margin()).collect();
         let at = all(0.06, 0.03, 11e3, 105e3).worse_than(&usual);
         for (margin, at) in margins.iter().zip(at) {
@@ -290,7 +322,7 @@ mod tests {
             assert_eq!((first(above), first(within)), (Some(harm), None));
         }
         // A millisecond of queue instead of a tenth: ten times as much, but no harm.
-        let tiny = Guards::new(&[[costs(0.0, 100.0, 1e3); 2]]);
+        let tiny = Guards::new(&[[costs(0.0, 100.0, 1e3); 2]], &[]);
         let worse = costs(0.0, 300.0, 1e3).worse_than(&costs(0.0, 100.0, 1e3));
         assert!((0..100).all(|_| tiny.clone().push(&worse).is_none()));
     }
@@ -301,7 +333,7 @@ mod tests {
     #[test]
     fn unfinished_transfers_stop_though_none_was_seen_before() {
         let cut = |share| Costs::new(Some(share), None, None, None);
-        let guards = Guards::new(&[[cut(0.0); 2]; 4]);
+        let guards = Guards::new(&[[cut(0.0); 2]; 4], &[]);
         let after = |shares: &mut dyn Iterator<Item = f64>| {
             let mut guards = guards.clone();
             (1..).zip(shares).find_map(|(triple, share)| {
@@ -334,11 +366,34 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_not_guarded() {
         let blind = Costs::new(None, Some(0.01), None, None);
-        let mut guards = Guards::new(&[[blind, blind]]);
+        let mut guards = Guards::new(&[[blind, blind]], &[]);
         assert_eq!(guards.each().count(), 1);
         let slow = Costs::new(Some(1.0), Some(0.01), Some(1e6), Some(1e6));
         assert!((0..100).all(|_| guards.push(&slow.worse_than(&blind)).is_none()));
-        assert_eq!(Guards::new(&[]).each().count(), 0);
+        assert_eq!(Guards::new(&[], &[]).each().count(), 0);
+    }
+
+    /// Ten times the queue and the retransmissions stop at the first that is not accepted, and all
+    /// is measured.
+    #[test]
+    fn accepted_harm_is_measured_and_stops_nothing() {
+        let costs = |times: f64| Costs::new(None, Some(times * 0.01), Some(times * 1e4), None);
+        let worse = costs(10.0).worse_than(&costs(1.0));
+        for (accepted, stops) in [
+            (&[][..], Some(Guarded::Retransmissions)),
+            (&[Guarded::Retransmissions], Some(Guarded::Delay)),
+            (&[Guarded::Delay], Some(Guarded::Retransmissions)),
+            (&Guarded::ACCEPTABLE, None),
+        ] {
+            let mut guards = Guards::new(&[[costs(1.0); 2]], accepted);
+            assert_eq!((0..100).find_map(|_| guards.push(&worse)), stops, "{accepted:?}");
+            assert!(guards.each().all(|(_, guard)| guard.mean().is_some_and(|mean| mean > 0.0)));
+            assert!(guards.each().all(|(harm, one)| one.is_accepted() == accepted.contains(&harm)));
+        }
+        for harm in Guarded::ALL {
+            let is_acceptable = Guarded::ACCEPTABLE.contains(&harm);
+            assert_eq!(Guarded::acceptable(harm.name()), is_acceptable.then_some(harm));
+        }
     }
 
     #[test]

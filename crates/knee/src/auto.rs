@@ -90,12 +90,15 @@ pub fn auto(arguments: &Auto) -> Result<Ending, Failure> {
     Ok(ending)
 }
 
-/// Refuses to go on with another schedule: its blocks are those of another experiment.
+/// Refuses to go on with another schedule or other guards: that is another experiment.
 fn same(advice: Advice, planned: Planned, arguments: &Auto) -> Result<Advice, Failure> {
-    if advice.schedule == planned {
+    if advice.schedule == planned && advice.accepts == arguments.accepted.harms {
         return Ok(advice);
     }
-    let what = format!("{} was begun with other blocks", arguments.out.display());
+    let what = match advice.schedule == planned {
+        true => format!("{} was begun with other accepted harms", arguments.out.display()),
+        false => format!("{} was begun with other blocks", arguments.out.display()),
+    };
     Err(Failure::Usage(what, format!("repeat it as it was begun: {}", advice.command)))
 }
 

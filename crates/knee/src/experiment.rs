@@ -504,7 +504,7 @@ fn tell_visible(policy: &Policy, timeline: &Timeline, blocks: &[Block]) {
 /// Judges the blocks of each host by group and class; `None` before the first triple.
 pub fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Vec<Judged>> {
     let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
-    judge(hosts, timeline, &Design::new(policy.seed), &names)
+    judge(hosts, timeline, &Design::new(policy.seed), &names, &policy.accepts)
 }
 
 /// What the blocks so far demand.

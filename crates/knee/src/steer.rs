@@ -46,6 +46,7 @@ fn rehearse(arguments: &Rehearse) -> Result<Ending, Failure> {
         triples: arguments.triples,
         calibration: arguments.calibration,
         truth: arguments.truth,
+        accepts: arguments.accepted.harms.clone(),
     };
     let Some(rehearsed) = watched(&lab, || lab.rehearse(&texts, &settings))? else {
         screen::say("Stopped before the first triple: there is no result.");

@@ -180,7 +180,7 @@ fn guard_rows(table: &mut Table, one: &Shown<'_>, is_shown: impl Fn(Guarded) -> 
             one.sizes.into(),
             name(harm).into(),
             guard.mean().map_or_else(Cell::default, |by| amount(harm, by)),
-            amount(harm, guard.margin()),
+            if guard.is_accepted() { "accepted".into() } else { amount(harm, guard.margin()) },
             cell(one.trial.smallest_harm_planned(guard)),
             cell(guard.smallest_so_far()),
         ]);

@@ -56,6 +56,7 @@ fn settings() -> RehearseSettings {
         triples: 8,
         calibration: 4,
         truth: 0,
+        accepts: Vec::new(),
     }
 }
 

@@ -56,6 +56,7 @@ fn settings(set: &[(&str, &str)]) -> RehearseSettings {
         triples: 24,
         calibration: 8,
         truth: 10,
+        accepts: Vec::new(),
     }
 }
 

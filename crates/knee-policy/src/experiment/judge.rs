@@ -8,7 +8,9 @@
 use super::block::{Block, CLASSES, GroupBlock, guarded};
 use super::timeline::{Slot, Timeline};
 use knee_statistics::LEVEL;
-use knee_steer::{Cells, Costs, Covariate, Design, Guards, Treatment, Trial, TrialSettings};
+use knee_steer::{
+    Cells, Costs, Covariate, Design, Guarded, Guards, Treatment, Trial, TrialSettings,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -72,12 +74,14 @@ struct Three<'b> {
 }
 
 /// Judges the blocks so far of each host: calibration pairs, then whole triples. A host without pairs
-/// has no part in it, except that it may have stopped B. `None` before the last pair.
+/// has no part in it, except that it may have stopped B. `accepts` are harms that stop nothing.
+/// `None` before the last pair.
 pub fn judge(
     hosts: &[&[Block]],
     timeline: &Timeline,
     design: &Design,
     groups: &[String],
+    accepts: &[Guarded],
 ) -> Option<Vec<Judged>> {
     let before = 2 * timeline.calibration;
     let last = hosts.iter().filter_map(|blocks| blocks.last()).map(|block| block.number).max()?;
@@ -108,8 +112,9 @@ pub fn judge(
     }
     let comparisons = judged.len();
     let each = judged.into_iter().map(|(group, class, weights)| {
-        let settings = settings(&hosts, &weights, (group, class), comparisons, timeline);
-        let mut trial = Trial::new(settings);
+        let (settings, costs) = settings(&hosts, &weights, (group, class), comparisons, timeline);
+        let guards = Guards::new(&costs, accepts);
+        let mut trial = Trial::new(TrialSettings { guards, ..settings });
         let (mut left_out, mut stopped) = (0, None);
         for triple in (0..timeline.triples).take_while(|triple| before + 3 * triple <= last) {
             let threes =
@@ -266,14 +271,15 @@ fn cells(
     Some((cells, halves))
 }
 
-/// Settings of a trial; the noise is estimated from pairs of blocks under A.
+/// Settings of a trial without guards, and what pairs of blocks under A cost, from which those are
+/// made; the pairs also say how large the noise is.
 fn settings(
     hosts: &[Host<'_>],
     weights: &[[f64; 2]],
     (group, class): (usize, usize),
     comparisons: usize,
     timeline: &Timeline,
-) -> TrialSettings {
+) -> (TrialSettings, Vec<[Costs; 2]>) {
     let (mut speeds, mut pairs) = (Vec::new(), Vec::new());
     for number in 0..timeline.calibration as usize {
         let sound = || {
@@ -292,13 +298,14 @@ fn settings(
         }
     }
     let squares: f64 = speeds.iter().map(|one| one * one).sum();
-    TrialSettings {
+    let settings = TrialSettings {
         level: LEVEL,
         comparisons,
         planned: timeline.triples as usize,
         groups: 1,
         scale: (squares / speeds.len().max(1) as f64).sqrt(),
-        guards: Guards::new(&pairs),
+        guards: Guards::default(),
         covariate: Covariate::default(),
-    }
+    };
+    (settings, pairs)
 }

@@ -31,7 +31,7 @@ pub fn check(
     triple_of(blocks, timeline, 0)?;
     let mut checked = Checked { labellings, ..Checked::default() };
     for seed in 0..labellings {
-        let judged = judge(&[blocks], timeline, &Design::new(seed), groups)?;
+        let judged = judge(&[blocks], timeline, &Design::new(seed), groups, &[])?;
         let verdicts: Vec<Verdict> = judged.iter().map(|judged| judged.trial.verdict().0).collect();
         let seen = |verdict: &Verdict| matches!(verdict, Verdict::More | Verdict::Less);
         let stopped = |verdict: &Verdict| matches!(verdict, Verdict::Stopped(_));

@@ -5,6 +5,7 @@ use super::timeline::Timeline;
 use crate::policy::TABLE;
 use crate::{Policy, PolicyError, PolicyGroup, Stage};
 use knee_scenario::{read_open_text, read_text_file};
+use knee_steer::Guarded;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -38,6 +39,8 @@ struct Header {
     triples: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     begins_unix: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    accepts: Vec<Guarded>,
 }
 
 impl Header {
@@ -60,6 +63,7 @@ impl Header {
             calibration: timeline.calibration,
             triples: Some(timeline.triples),
             begins_unix: policy.begins_unix,
+            accepts: policy.accepts.clone(),
         }
     }
 
@@ -83,6 +87,7 @@ impl Header {
             open_connections: false,
             stage: self.stage,
             begins_unix: self.begins_unix,
+            accepts: self.accepts,
             groups: self.groups.into_iter().map(group).collect(),
         }
     }

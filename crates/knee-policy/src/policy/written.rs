@@ -25,6 +25,10 @@ impl Policy {
         if self.stage != Stage::default() {
             file.insert("stage".into(), Value::try_from(self.stage).ok()?);
         }
+        if !self.accepts.is_empty() {
+            let names: Vec<Value> = self.accepts.iter().map(|harm| harm.name().into()).collect();
+            file.insert("accepts".into(), names.into());
+        }
         let groups: Vec<Value> = self.groups.iter().map(group).collect();
         file.insert("group".into(), groups.into());
         toml::to_string(&file).ok()
@@ -56,7 +60,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let text = "name = \"a \\\"b\\\"\"\nseed = 7\ntable = 300\nactuator = \"bpf\"\n\
-            open_connections = true\nstage = \"canary\"\n[[group]]\nname = \"one, port 443\"\n\
+            open_connections = true\nstage = \"canary\"\naccepts = [\"queueing-delay\", \"retransmissions\"]\n[[group]]\nname = \"one, port 443\"\n\
             prefixes = [\"192.0.2.0/24\", \"2001:db8::/32\"]\nports = [443]\ncontroller = \"bbr\"\n\
             control = \"cubic\"\nhold_out = \"7%\"\n[[group]]\nname = \"two\"\n\
             prefixes = [\"198.51.100.0/24\"]\ncontroller = \"reno\"\n";

@@ -49,7 +49,7 @@ fn judged(rtt_ms: [f64; 2], busy_ms: [f64; 2]) -> Judged {
             });
         }
     }
-    let mut judged = judge(&[&blocks], &timeline, &design, &["web".to_string()]).unwrap();
+    let mut judged = judge(&[&blocks], &timeline, &design, &["web".to_string()], &[]).unwrap();
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }
@@ -100,13 +100,14 @@ fn unfinished_transfers_stop_an_experiment() {
                 blocks.push(of(blocks.len() as u64, treatment));
             }
         }
-        let judged = judge(&[&blocks], &timeline, &design, &["web".to_string()]).unwrap();
+        let judged = judge(&[&blocks], &timeline, &design, &["web".to_string()], &[]).unwrap();
         let [small, large] = judged.as_slice() else { panic!("{judged:?}") };
         assert_eq!(large.trial.verdict(), (Verdict::Stopped(Guarded::Unfinished), 7));
         assert_eq!(small.trial.verdict().0, Verdict::Alike);
         let harmed = certain_harm(&judged);
         assert!(harmed[&0].contains("unfinished"), "{harmed:?}");
-        let first = judge(&[&blocks[..8 + 18]], &timeline, &design, &["web".to_string()]).unwrap();
+        let first =
+            judge(&[&blocks[..8 + 18]], &timeline, &design, &["web".to_string()], &[]).unwrap();
         assert_eq!(first[1].trial.verdict().0, Verdict::TooFew);
     }
 }
@@ -138,7 +139,7 @@ fn certain_harm_stops_a_group() {
         for place in 0..3 {
             blocks.push(both(blocks.len() as u64, orders.map(|order| order[place])));
         }
-        let judged = judge(&[&blocks], &timeline, &design, &names).unwrap();
+        let judged = judge(&[&blocks], &timeline, &design, &names, &[]).unwrap();
         Some(certain_harm(&judged)).filter(|harmed| !harmed.is_empty())
     });
     let harmed = harmed.unwrap();
@@ -238,7 +239,8 @@ fn days(timeline: &Timeline, design: &Design, effect: f64, repeats: bool) -> Vec
 fn the_day_before_is_a_forecast() {
     let timeline = Timeline { triples: 140, ..timeline() };
     let (design, names) = (Design::new(7), ["web".to_string()]);
-    let judged = |blocks: &[Block]| judge(&[blocks], &timeline, &design, &names).unwrap().remove(0);
+    let judged =
+        |blocks: &[Block]| judge(&[blocks], &timeline, &design, &names, &[]).unwrap().remove(0);
     for effect in [0.0, 0.02] {
         let blocks = days(&timeline, &design, effect, true);
         let trial = judged(&blocks).trial;
@@ -271,7 +273,7 @@ fn observed_blocks_show_few_effects() {
     assert!(checked.stopped <= 64 && checked.labellings == 1000, "{checked:?}");
     // With an effect of the labels that were drawn, only these show it.
     let tried = days(&timeline, &Design::new(7), 0.5, false);
-    let judged = judge(&[&tried], &timeline, &Design::new(7), &names).unwrap().remove(0);
+    let judged = judge(&[&tried], &timeline, &Design::new(7), &names, &[]).unwrap().remove(0);
     assert_eq!(judged.trial.verdict().0, Verdict::More);
     assert!(check(&tried, &timeline, &names, 1000).unwrap().seen <= 64);
     let found = noise(&blocks, &timeline, 0, 0).unwrap();

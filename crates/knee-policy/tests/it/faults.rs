@@ -202,7 +202,7 @@ fn judged(change: impl Fn(u64, Treatment, &mut Block)) -> Judged {
         change(number, treatment, &mut block);
         blocks.push(block);
     }
-    let mut judged = judge(&[&blocks], &timeline, &design, &["web".to_string()]).unwrap();
+    let mut judged = judge(&[&blocks], &timeline, &design, &["web".to_string()], &[]).unwrap();
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }

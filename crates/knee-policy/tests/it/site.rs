@@ -46,7 +46,7 @@ fn host(
 
 fn judged(hosts: &[Vec<Block>], timeline: &Timeline, design: &Design) -> Judged {
     let hosts: Vec<&[Block]> = hosts.iter().map(Vec::as_slice).collect();
-    let mut judged = judge(&hosts, timeline, design, &["web".to_string()]).unwrap();
+    let mut judged = judge(&hosts, timeline, design, &["web".to_string()], &[]).unwrap();
     assert_eq!(judged.len(), 1);
     judged.remove(0)
 }
@@ -189,7 +189,7 @@ fn pairs_that_all_have_missed() {
     let late = |from: usize, until: usize| {
         let one = host(&timeline, &design, |number, _| (50, 15.0 + noise(1, number)));
         let blocks = one[from..until].to_vec();
-        judge(&[&blocks, &blocks], &timeline, &design, &["web".to_string()]).is_some()
+        judge(&[&blocks, &blocks], &timeline, &design, &["web".to_string()], &[]).is_some()
     };
     assert!(late(4, 26) && late(2, 26));
     assert!(!late(6, 26), "one pair");

@@ -252,7 +252,7 @@ fn faster_for_leaving_transfers_unfinished_is_not_better() {
     let network = Network { effect: 0.5, ..NOTHING };
     let cut = |share: f64| Costs::new(Some(share), None, None, None);
     let run = |share: f64| {
-        let guards = Guards::new(&[[cut(0.0), cut(0.0)]]);
+        let guards = Guards::new(&[[cut(0.0), cut(0.0)]], &[]);
         let mut trial = Trial::new(settings(guards));
         for mut row in triples(network, 12, 5, false) {
             row.iter_mut().for_each(|cells| cells.worse = cut(share).worse_than(&cut(0.0)));
@@ -269,7 +269,7 @@ fn faster_for_leaving_transfers_unfinished_is_not_better() {
 fn a_guard_sees_as_much_in_groups_as_in_triples() {
     let cut = |share: f64| Costs::new(Some(share), None, None, None);
     let seen = |planned, groups| {
-        let guards = Guards::new(&[[cut(0.0), cut(0.02)]]);
+        let guards = Guards::new(&[[cut(0.0), cut(0.02)]], &[]);
         let trial = Trial::new(TrialSettings { planned, groups, ..settings(guards) });
         let (_, guard) = trial.guards().each().next().unwrap();
         trial.smallest_harm_planned(guard).unwrap()
@@ -285,7 +285,7 @@ fn a_guard_ends_what_does_harm() {
     let network = Network { effect: 0.02, ..NOTHING };
     let again = |ratio: f64| Costs::new(None, Some(ratio), None, None);
     let run = |worse: f64| {
-        let guards = Guards::new(&[[again(0.0), again(0.004)]]);
+        let guards = Guards::new(&[[again(0.0), again(0.004)]], &[]);
         let mut trial = Trial::new(settings(guards));
         for mut row in triples(network, TRIPLES as u64, 5, false) {
             row.iter_mut().for_each(|cells| cells.worse = again(worse).worse_than(&again(0.0)));
@@ -330,7 +330,7 @@ fn with_tails(usual: Tail, tested: Tail, seed: u64, of: fn(f64) -> Costs) -> (Ve
         block(tail, shock, &mut rng)
     };
     let pairs: Vec<[Costs; 2]> = (0..8).map(|_| [(); 2].map(|()| of(next(usual).1))).collect();
-    let mut trial = Trial::new(settings(Guards::new(&pairs)));
+    let mut trial = Trial::new(settings(Guards::new(&pairs, &[])));
     let mut means = 0.0;
     for triple in 0..TRIPLES as u64 {
         let (mut costs, mut cells) = ([Costs::default(); 2], Cells::default());

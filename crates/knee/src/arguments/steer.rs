@@ -1,9 +1,11 @@
 //! `knee steer`.
 
 use super::{Advising, Print, Progress, all_grounds};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use knee_lab::SEED_MAX;
 use knee_scenario::Override;
+use knee_steer::Guarded;
 use knee_units::Time;
 use std::path::PathBuf;
 
@@ -106,6 +108,8 @@ pub struct Auto {
     pub by: Advising,
     #[command(flatten)]
     pub schedule: Schedule,
+    #[command(flatten)]
+    pub accepted: Accepted,
     /// Apply the policy for this time. Default: until Ctrl-C or SIGTERM
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Time>,
@@ -349,6 +353,20 @@ impl Limit {
     }
 }
 
+/// Harm that an experiment accepts.
+#[derive(Debug, Args)]
+pub struct Accepted {
+    /// Accept a harm, for which others or a bill pay: it is measured, and its guard stops
+    /// nothing
+    #[arg(long = "accept", value_name = "HARM", value_parser = harms())]
+    pub harms: Vec<Guarded>,
+}
+
+fn harms() -> impl TypedValueParser<Value = Guarded> {
+    PossibleValuesParser::new(Guarded::ACCEPTABLE.map(Guarded::name))
+        .try_map(|name| Guarded::acceptable(&name).ok_or("cannot be accepted"))
+}
+
 /// `knee steer status`, `knee steer rollback`.
 #[derive(Debug, Args)]
 pub struct Applied {
@@ -442,6 +460,8 @@ pub struct Rehearse {
     #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u64).range(2..=10_000))]
     pub calibration: u64,
+    #[command(flatten)]
+    pub accepted: Accepted,
     /// Number of pairs of runs that determine the true effect, with the same
     /// arrivals under each; 0 for none
     #[arg(long, value_name = "N", default_value_t = 10,

@@ -5,8 +5,8 @@ use knee_advise::Verdict as Advice;
 use knee_lab::{Advised, AdvisedClass, Recommended, change_words};
 use knee_policy::Timeline;
 use knee_present::words::count;
-use knee_statistics::{Judgement, LEVEL};
-use knee_steer::{Effect, Trial, Verdict, smallest_effect};
+use knee_statistics::{Interval, Judgement, LEVEL};
+use knee_steer::{Effect, Guarded, Trial, Verdict, smallest_effect};
 use serde::{Deserialize, Serialize};
 
 /// Smallest effect of interest, a difference of logarithms: about 3 %.
@@ -40,6 +40,10 @@ pub struct Class {
     pub interval: Option<(f64, f64)>,
     /// Smallest effect that the planned triples show with a probability of 0.8, by the noise.
     pub visible: Option<f64>,
+    /// What the simulator knows besides: the effect with the same arrivals under A and under B, with
+    /// its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<[f64; 3]>,
 }
 
 impl Class {
@@ -58,7 +62,14 @@ impl Class {
             effect: total.map(|Effect { mean, .. }| mean),
             interval: total.and_then(|Effect { interval, .. }| interval),
             visible: trial.smallest_planned(),
+            truth: None,
         }
+    }
+
+    /// Adds what the simulator knows.
+    pub fn with_truth(self, truth: Option<Interval>) -> Class {
+        let all = |one: Interval| Some([one.mean, one.low?, one.high?]);
+        Class { truth: truth.and_then(all), ..self }
     }
 
     /// The effect in words, with its interval if there is one.
@@ -135,19 +146,30 @@ pub fn measured(classes: &[Class], stopped: Option<&str>) -> Decision {
     if let Some(why) = stopped {
         return stays(format!("worse: stopped, {why}"));
     }
-    if let Some(class) = classes.iter().find(|class| class.stopped.is_some()) {
-        let guard = class.stopped.as_deref().unwrap_or_default();
-        return stays(format!("worse: stopped by the guard of {guard}"));
-    }
-    let of = |judgement: Judgement| -> Vec<&Class> {
-        classes.iter().filter(|class| class.judgement == judgement).collect()
-    };
     let told = |classes: &[&Class]| -> String {
         let words = classes.iter().map(|class| {
             let effect = class.effect.map(|effect| change(effect, None).shown);
             format!("{} for {}", effect.unwrap_or_default(), class.objects)
         });
         words.collect::<Vec<_>>().join(", ")
+    };
+    if let Some(class) = classes.iter().find(|class| class.stopped.is_some()) {
+        let guard = class.stopped.as_deref().unwrap_or_default();
+        let gains: Vec<&Class> =
+            classes.iter().filter(|one| one.effect.is_some_and(|by| by >= EFFECT_MIN)).collect();
+        let accepted = Guarded::ACCEPTABLE.into_iter().find(|harm| verdicts::name(*harm) == guard);
+        let otherwise = match accepted {
+            Some(harm) if !gains.is_empty() => format!(
+                "; who accepts that for {} begins again with --accept {}",
+                told(&gains),
+                harm.name()
+            ),
+            _ => String::new(),
+        };
+        return stays(format!("worse: stopped by the guard of {guard}{otherwise}"));
+    }
+    let of = |judgement: Judgement| -> Vec<&Class> {
+        classes.iter().filter(|class| class.judgement == judgement).collect()
     };
     if classes.is_empty() {
         return stays("no result: no class of sizes has five connections in a block");
@@ -186,7 +208,9 @@ pub fn measured(classes: &[Class], stopped: Option<&str>) -> Decision {
     }
 }
 
-/// Decides by the rehearsal. A block on the host has `larger` times as many connections.
+/// Decides by the rehearsal. A block on the host has `larger` times as many connections, so that an
+/// experiment may be worth making although its rehearsal is undecided: if the effect with the same
+/// arrivals is certain, large enough for the host's blocks, and no other class certainly loses.
 pub fn rehearsed(classes: &[Class], larger: f64) -> Decision {
     let decision = measured(classes, None);
     let is_harmful = classes.iter().any(|class| {
@@ -198,13 +222,14 @@ pub fn rehearsed(classes: &[Class], larger: f64) -> Decision {
     // The noise of a block's mean falls with the square root of its connections.
     let seen =
         classes.iter().filter(|class| class.judgement == Judgement::Undecided).find_map(|class| {
-            let (effect, visible) = (class.effect?, class.visible? / larger.sqrt());
-            (effect >= visible).then_some((class, effect, visible))
+            let ([effect, low, _], visible) = (class.truth?, class.visible? / larger.sqrt());
+            (low > 0.0 && effect >= visible).then_some((class, effect, visible))
         });
-    match seen {
+    let loses = |class: &Class| class.truth.is_some_and(|[.., high]| high < -LOSS_MAX);
+    match seen.filter(|_| !classes.iter().any(loses)) {
         Some((class, effect, visible)) => goes_on(format!(
             "undecided in blocks of so few connections, but those of the host show a gain of {}, and \
-             {} was seen for {}",
+             {} is expected for {}",
             change(visible, None).shown,
             change(effect, None).shown,
             class.objects
@@ -287,7 +312,12 @@ mod tests {
             effect: Some(effect),
             interval: None,
             visible: Some(0.05),
+            truth: None,
         }
+    }
+
+    fn known(judgement: Judgement, truth: [f64; 3]) -> Class {
+        Class { truth: Some(truth), ..class(judgement, 0.3) }
     }
 
     fn stopped(guard: &str) -> Class {
@@ -307,7 +337,18 @@ mod tests {
             (vec![class(Better, 0.2), class(Undecided, -0.1)], true, "better"),
             (vec![class(Better, 0.2), class(Worse, -0.019)], true, "within 2 %, -1.9 %"),
             (vec![class(Better, 0.2), class(Worse, -0.021)], false, "steers all sizes"),
-            (vec![class(Better, 0.2), stopped("queueing delay")], false, "guard of queueing delay"),
+            (
+                vec![class(Better, 0.2), stopped("queueing delay, 95th percentile")],
+                false,
+                "guard of queueing delay, 95th percentile; who accepts that for +22 % for 1 to 10 MB, \
+                 +49 % for 1 to 10 MB begins again with --accept queueing-delay",
+            ),
+            (
+                vec![Class { effect: Some(0.0), ..stopped("retransmissions") }],
+                false,
+                "retransmissions",
+            ),
+            (vec![stopped("unfinished transfers")], false, "guard of unfinished transfers"),
             (vec![class(Better, 0.2), class(CouldNotBeTried, 0.0)], false, "could not be tried"),
             (vec![class(Worse, -0.01)], false, "worse, -1.0 %"),
             (vec![class(Worse, -0.3), class(Alike, 0.0)], false, "worse, -26 %"),
@@ -328,18 +369,30 @@ mod tests {
         use Judgement::{Alike, Better, Undecided, Worse};
         for (one, larger, goes_on, part) in [
             (class(Better, 0.2), 1.0, true, "better"),
-            (class(Undecided, 0.03), 1.0, false, "undecided"),
-            (class(Undecided, 0.03), 4.0, true, "show a gain of +2.5 %, and +3.0 % was seen"),
-            (class(Undecided, 0.02), 4.0, false, "undecided"),
-            (class(Undecided, -0.3), 4.0, false, "undecided"),
+            (known(Undecided, [0.03, 0.01, 0.05]), 1.0, false, "undecided"),
+            (
+                known(Undecided, [0.03, 0.01, 0.05]),
+                4.0,
+                true,
+                "show a gain of +2.5 %, and +3.0 % is expected",
+            ),
+            (known(Undecided, [0.03, -0.01, 0.07]), 4.0, false, "undecided"),
+            (known(Undecided, [0.02, 0.01, 0.03]), 4.0, false, "undecided"),
+            // What was seen in the triples alone is noise.
+            (class(Undecided, 0.3), 4.0, false, "undecided"),
             (class(Alike, 0.03), 100.0, false, "nothing to gain"),
             (class(Worse, -0.03), 100.0, false, "worse"),
             (stopped("retransmissions"), 100.0, false, "guard of retransmissions"),
         ] {
             assert_decided(rehearsed(&[one], larger), goes_on, part);
         }
-        let mixed = [class(Undecided, 0.2), class(Worse, -0.1)];
+        let gains = known(Undecided, [0.2, 0.1, 0.3]);
+        let mixed = [gains.clone(), class(Worse, -0.1)];
         assert_decided(rehearsed(&mixed, 100.0), false, "worse");
+        let costly = [gains.clone(), known(Undecided, [-0.1, -0.15, -0.05])];
+        assert_decided(rehearsed(&costly, 100.0), false, "undecided");
+        let unclear = [gains, known(Undecided, [-0.1, -0.2, 0.01])];
+        assert_decided(rehearsed(&unclear, 100.0), true, "is expected");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::policy::now_unix;
 use ipnet::IpNet;
 use knee_policy::{Journal, PolicyError, Timeline};
 use knee_record::{Error as RecordError, read_json, write_json};
+use knee_steer::Guarded;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
@@ -30,6 +31,9 @@ pub struct Advice {
     pub seed: u64,
     /// The schedule of the experiment.
     pub schedule: Planned,
+    /// Harms that it accepts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepts: Vec<Guarded>,
     /// Groups with fewer bytes, which were not examined.
     pub left_out: usize,
     /// The others.

@@ -59,6 +59,7 @@ fn policy_of(found: &Found, groups: &[&Group], stage: AutoStage) -> Policy {
             _ => Staged::Host,
         },
         begins_unix: None,
+        accepts: found.advice.accepts.clone(),
         groups: groups.iter().map(of).collect(),
     }
 }
@@ -181,7 +182,8 @@ fn of_group(group: &Group, own: &[&Judged], stopped: Option<&str>, stage: AutoSt
         AutoStage::Canary => {
             let harm = guards().find(|(_, guard)| guard.has_stopped());
             let harm = harm.map(|(harm, _)| crate::verdicts::name(harm));
-            let is_able = !own.is_empty() && guards().all(|(_, guard)| guard.is_able());
+            let mut limiting = guards().filter(|(_, guard)| !guard.is_accepted());
+            let is_able = !own.is_empty() && limiting.all(|(_, guard)| guard.is_able());
             canary(stopped.or(harm), is_able)
         }
         _ => measured(&classes, stopped),

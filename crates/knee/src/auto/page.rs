@@ -38,6 +38,9 @@ pub fn command(arguments: &Auto) -> String {
     for limit in &schedule.allow {
         command += &format!(" --allow {}", limit.name());
     }
+    for harm in &arguments.accepted.harms {
+        command += &format!(" --accept {}", harm.name());
+    }
     command
 }
 

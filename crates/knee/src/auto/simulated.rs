@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use knee_advise::{Path, Verdict};
 use knee_lab::{
     Advised, AdvisedClass, Error, ObservedGroup, Rehearsal, RehearseError, RehearseSettings,
-    Rehearsed, recommended,
+    Rehearsed, RehearsedClass, recommended,
 };
 use knee_live::Providers;
 use knee_policy::Timeline;
@@ -21,6 +21,8 @@ use knee_policy::Timeline;
 const SIZES_MAX: usize = 1500;
 /// Connections of a rehearsed block, unless the host's has fewer.
 const REHEARSED: f64 = 400.0;
+/// Pairs of rehearsed blocks with the same arrivals.
+const TRUTH: u64 = 8;
 /// Shortest rehearsed block, seconds.
 const REHEARSED_MIN_S: f64 = 10.0;
 
@@ -76,6 +78,7 @@ pub fn advise(run: &Run<'_>, planned: Planned) -> Result<Option<Advice>, Failure
         command: page::command(arguments),
         seed: arguments.by.seed,
         schedule: planned,
+        accepts: arguments.accepted.harms.clone(),
         left_out: all - found.len(),
         groups,
     }))
@@ -129,7 +132,7 @@ pub fn rehearse(run: &Run<'_>, found: &Found) -> Result<Next, Failure> {
     let _bar = Bar::over(run.handle.clone());
     let mut groups = Vec::new();
     for group in found.going() {
-        let Some(result) = rehearse_group(run, group, &timeline, found.advice.seed)? else {
+        let Some(result) = rehearse_group(run, group, &timeline, &found.advice)? else {
             return Ok(Next::Interrupted);
         };
         groups.push(result);
@@ -146,7 +149,7 @@ fn rehearse_group(
     run: &Run<'_>,
     group: &Group,
     timeline: &Timeline,
-    seed: u64,
+    advice: &Advice,
 ) -> Result<Option<Outcome>, Failure> {
     let named = |classes, decision| Some(Outcome { name: group.name.clone(), classes, decision });
     let (Some(PathFound { rate_bps, rtt_s, loss, buffer_bdp, cross }), Some([candidate, _])) =
@@ -165,7 +168,7 @@ fn rehearse_group(
         controllers: [candidate, in_use],
         block_s: rehearsed_s,
         burn_in_s: timeline.burn_in.as_secs_f64() * rehearsed_s / block_s,
-        seed,
+        seed: advice.seed,
     }
     .scenario();
     let settings = RehearseSettings {
@@ -175,7 +178,8 @@ fn rehearse_group(
         seed: None,
         triples: timeline.triples,
         calibration: timeline.calibration,
-        truth: 0,
+        truth: TRUTH,
+        accepts: advice.accepts.clone(),
     };
     let Rehearsed { classes, .. } = match run.lab.rehearse(&[text], &settings) {
         Ok(Some(rehearsed)) if !run.handle.is_stopped() => rehearsed,
@@ -185,8 +189,8 @@ fn rehearse_group(
         }
         Err(other) => return Err(other.into()),
     };
-    let classes: Vec<Class> =
-        classes.iter().map(|class| Class::of(class.sizes, &class.trial)).collect();
+    let of = |one: &RehearsedClass| Class::of(one.sizes, &one.trial).with_truth(one.truth);
+    let classes: Vec<Class> = classes.iter().map(of).collect();
     let decision = rehearsed(&classes, block_s / rehearsed_s);
     Ok(named(classes, decision))
 }

@@ -228,12 +228,13 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
             continue;
         };
         let (result, mood) = match (guard.has_stopped(), guard.is_able()) {
+            _ if guard.is_accepted() => ("accepted", Mood::Neutral),
             (true, _) => ("stopped", Mood::Bad),
             (false, true) => ("none seen", Mood::Good),
             (false, false) => ("too short", Mood::Neutral),
         };
         ended |= guard.has_stopped();
-        is_able &= guard.is_able();
+        is_able &= guard.is_able() || guard.is_accepted();
         let proof = guard.evidence();
         let cells = [
             name.into(),

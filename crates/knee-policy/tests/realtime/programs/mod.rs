@@ -348,13 +348,13 @@ fn programs_carry_an_experiment_out() -> Result<(), Skipped> {
             assert!(block.given > 0 && block.refused == 0, "{block:?}");
             assert_eq!(block.lost, 0);
         }
-        let judged = judge(&[&blocks], &timeline, &design, &["web".to_string()]).unwrap();
+        let judged = judge(&[&blocks], &timeline, &design, &["web".to_string()], &[]).unwrap();
         if blocks.iter().all(|block| block.void.is_none()) {
             let [judged] = judged.as_slice() else { panic!("{judged:?}") };
             assert_eq!((judged.class, judged.left_out, &judged.stopped), (0, 0, &None));
             assert!(judged.trial.total().is_some() && judged.connections >= 5.0);
         }
-        assert!(judge(&[&blocks[..1]], &timeline, &design, &["web".to_string()]).is_none());
+        assert!(judge(&[&blocks[..1]], &timeline, &design, &["web".to_string()], &[]).is_none());
     });
     Ok(())
 }
