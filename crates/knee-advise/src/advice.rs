@@ -11,7 +11,14 @@ pub enum Class {
     Large,
 }
 
-/// Answer of the rule of thumb.
+/// RTT up to which the operator's rule takes clients for its own sites, seconds: what its test bed
+/// has between sites, where those of clients are at 50 ms.
+const SITES_RTT_S: f64 = 0.015;
+/// Retransmitted part from which the operator's rule calls retransmissions many. The report gives
+/// no figure: it compares two networks. This one is Knee's.
+const MANY_RETRANSMITTED: f64 = 0.01;
+
+/// Answer of a rule that needs no simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleOfThumb {
     /// The candidate is likely to gain.
@@ -31,6 +38,29 @@ pub fn rule_of_thumb(class: Class, candidate: &str, in_use: &str) -> Option<Rule
         Class::Small if by_loss(candidate) && is_bbr(in_use) => true,
         Class::Large if by_loss(candidate) && is_bbr(in_use) => false,
         Class::Small if is_bbr(candidate) && by_loss(in_use) => false,
+        _ => return None,
+    };
+    Some(if gains { RuleOfThumb::Try } else { RuleOfThumb::Keep })
+}
+
+/// The rule of a large delivery network (an operator's report on BBR, 2020): CUBIC inside and between
+/// sites, where RTT and loss are low; BBR for large objects to clients where much is retransmitted;
+/// CUBIC for everything else. `rtt_s` is the smallest RTT of the group's median connection in seconds,
+/// `retransmitted` the part of the group's payload. `None` if the rule does not cover these two
+/// controllers.
+pub fn operators_rule(
+    class: Class,
+    candidate: &str,
+    in_use: &str,
+    rtt_s: f64,
+    retransmitted: f64,
+) -> Option<RuleOfThumb> {
+    let is_bbr = |name: &str| name.starts_with("bbr");
+    let to_clients = rtt_s > SITES_RTT_S;
+    let wants_bbr = to_clients && class == Class::Large && retransmitted >= MANY_RETRANSMITTED;
+    let gains = match (is_bbr(candidate), candidate) {
+        (true, _) if in_use == "cubic" => wants_bbr,
+        (false, "cubic") if is_bbr(in_use) => !wants_bbr,
         _ => return None,
     };
     Some(if gains { RuleOfThumb::Try } else { RuleOfThumb::Keep })
@@ -202,6 +232,27 @@ mod tests {
         assert_eq!(verdict(0.3, [0.0, 0.25]), Verdict::Unclear);
         assert_eq!(verdict(0.01, [0.0, 0.25]), Verdict::Keep);
         assert_eq!(verdict(0.3, [0.2, 0.205]), Verdict::Try);
+    }
+
+    #[test]
+    fn the_operator_takes_bbr_for_large_objects_to_clients_that_lose_much() {
+        use RuleOfThumb::{Keep, Try};
+        for (class, candidate, in_use, rtt_s, retransmitted, answer) in [
+            (Class::Large, "bbr", "cubic", 0.05, 0.02, Some(Try)),
+            (Class::Large, "bbr", "cubic", 0.05, 0.001, Some(Keep)),
+            (Class::Small, "bbr", "cubic", 0.05, 0.02, Some(Keep)),
+            // Between sites and inside them.
+            (Class::Large, "bbr3", "cubic", 0.015, 0.02, Some(Keep)),
+            (Class::Large, "bbr", "cubic", 0.001, 0.0, Some(Keep)),
+            (Class::Large, "cubic", "bbr", 0.05, 0.02, Some(Keep)),
+            (Class::Large, "cubic", "bbr", 0.015, 0.0, Some(Try)),
+            (Class::Small, "cubic", "bbr", 0.05, 0.02, Some(Try)),
+            (Class::Large, "copa", "cubic", 0.05, 0.02, None),
+            (Class::Large, "bbr", "bbr3", 0.05, 0.02, None),
+        ] {
+            let given = operators_rule(class, candidate, in_use, rtt_s, retransmitted);
+            assert_eq!(given, answer, "{class:?} {candidate} {in_use} {rtt_s} {retransmitted}");
+        }
     }
 
     #[test]

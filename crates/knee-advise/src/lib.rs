@@ -21,7 +21,8 @@ mod series;
 mod statistics;
 
 pub use advice::{
-    Answer, Class, Gain, MISFIT_MAX, Prediction, Reason, RuleOfThumb, Verdict, rule_of_thumb,
+    Answer, Class, Gain, MISFIT_MAX, Prediction, Reason, RuleOfThumb, Verdict, operators_rule,
+    rule_of_thumb,
 };
 pub use path::{Bounds, DIMENSIONS, Path, Point};
 pub use search::{Compared, Fit, Misfitting, Search, SearchSettings, Space, misfit};

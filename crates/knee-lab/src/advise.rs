@@ -23,7 +23,7 @@ use crate::text::ScenarioText;
 use ipnet::IpNet;
 use knee_advise::{
     Answer, Bounds, Class, Connection, Fit, LARGE_BYTES, Misfitting, Path, Prediction, Reason,
-    RuleOfThumb, Search, SearchSettings, Statistics, Verdict, rule_of_thumb,
+    RuleOfThumb, Search, SearchSettings, Statistics, Verdict, operators_rule, rule_of_thumb,
 };
 use knee_cc::Selection;
 use knee_scenario::{Algorithms, Override, Scenario};
@@ -113,6 +113,8 @@ pub struct AdvisedClass {
     pub bytes_share: f64,
     /// Answer of the rule of thumb, which needs no simulation.
     pub rule: Option<RuleOfThumb>,
+    /// Answer of the rule of an operator, which needs none either.
+    pub operators: Option<RuleOfThumb>,
     /// Retransmitted part of the payload that these connections sent; `None` if they sent nothing.
     pub retransmitted_now: Option<f64>,
     /// Prediction of the simulator; `None` if no path has such connections.
@@ -210,6 +212,12 @@ fn classes(
     of: impl Fn(usize, Class) -> (Option<Prediction>, Verdict),
 ) -> Vec<AdvisedClass> {
     let all: u64 = group.connections.iter().map(|one| one.bytes).sum();
+    let of_all = |of: fn(&Connection) -> u64| group.connections.iter().map(of).sum::<u64>() as f64;
+    let sent = of_all(|one| one.sent_bytes);
+    let retransmitted = of_all(|one| one.retransmitted_bytes) / sent.max(1.0);
+    let mut rtts: Vec<f64> = group.connections.iter().map(|one| one.rtt_min_s).collect();
+    rtts.sort_by(f64::total_cmp);
+    let rtt_s = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
     let mut classes = Vec::new();
     for (number, candidate) in settings.candidates.0.iter().enumerate() {
         for class in CLASSES {
@@ -224,6 +232,7 @@ fn classes(
                 connections: within.count(),
                 bytes_share: bytes as f64 / all.max(1) as f64,
                 rule: rule_of_thumb(class, candidate, &group.in_use),
+                operators: operators_rule(class, candidate, &group.in_use, rtt_s, retransmitted),
                 retransmitted_now: (sent > 0).then(|| again as f64 / sent as f64),
                 prediction,
                 verdict,

@@ -65,6 +65,8 @@ pub struct AdviceRow {
     pub retransmitted: String,
     /// Answer of the rule of thumb; empty without one.
     pub rule_of_thumb: &'static str,
+    /// Answer of the rule of an operator; empty without one.
+    pub operators_rule: &'static str,
     /// Part of the group's bytes, in words.
     pub bytes: String,
 }

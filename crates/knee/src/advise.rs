@@ -139,6 +139,7 @@ fn document(advised: &[Advised], says: &[String], left: usize) -> Document {
         number("speed, 80 % interval"),
         number("retransmitted"),
         text("rule of thumb"),
+        text("rule of an operator"),
         number("part of the bytes"),
     ])
     .called("advice");
@@ -154,7 +155,8 @@ fn document(advised: &[Advised], says: &[String], left: usize) -> Document {
          the spread over the others. Misfit: about 0.5 is what chance alone leaves; above 1.5 \
          there is no advice. Speed: bytes over the time that they took, geometric mean. \
          Retransmitted: as observed, and as expected by the ratio of the two in the simulator. Rule \
-         of thumb: by the size alone, without a simulation. This tells you which experiment to run \
+         of thumb: by the size alone, without a simulation. Rule of an operator: that of a delivery \
+         network, by size, RTT and retransmissions (docs/advise.md). This tells you which experiment to run \
          first; only the experiment decides (knee steer).",
     );
     match left {
@@ -165,7 +167,7 @@ fn document(advised: &[Advised], says: &[String], left: usize) -> Document {
     }
 }
 
-fn row(group: &Advised, class: &AdvisedClass) -> [Cell; 9] {
+fn row(group: &Advised, class: &AdvisedClass) -> [Cell; 10] {
     let changed = class.change().map_or_else(Cell::default, |change| {
         let [mean, low, high] = change;
         Cell::shown(change_words(change), mean).with("low", low).with("high", high)
@@ -183,6 +185,7 @@ fn row(group: &Advised, class: &AdvisedClass) -> [Cell; 9] {
         changed,
         again,
         class.rule_of_thumb().into(),
+        class.operators_rule().into(),
         Cell::shown(format!("{:.0} %", 100.0 * class.bytes_share), class.bytes_share),
     ]
 }

@@ -46,11 +46,12 @@ impl AdvisedClass {
 
     /// Answer of the rule of thumb; empty without one.
     pub fn rule_of_thumb(&self) -> &'static str {
-        match self.rule {
-            Some(RuleOfThumb::Try) => "try",
-            Some(RuleOfThumb::Keep) => "keep",
-            None => "",
-        }
+        answer(self.rule)
+    }
+
+    /// Answer of the rule of an operator; empty without one.
+    pub fn operators_rule(&self) -> &'static str {
+        answer(self.operators)
     }
 
     /// Expected change of the speed and its 80 % interval, per cent.
@@ -350,6 +351,14 @@ impl Lab {
     }
 }
 
+fn answer(rule: Option<RuleOfThumb>) -> &'static str {
+    match rule {
+        Some(RuleOfThumb::Try) => "try",
+        Some(RuleOfThumb::Keep) => "keep",
+        None => "",
+    }
+}
+
 fn rows(group: &Advised) -> impl Iterator<Item = AdviceRow> {
     group.classes.iter().map(|class| AdviceRow {
         group: group.name.clone(),
@@ -366,6 +375,7 @@ fn rows(group: &Advised) -> impl Iterator<Item = AdviceRow> {
         change: class.change().map_or_else(String::new, change_words),
         retransmitted: class.retransmitted().map_or_else(String::new, retransmitted_words),
         rule_of_thumb: class.rule_of_thumb(),
+        operators_rule: class.operators_rule(),
         bytes: format!("{:.0} %", 100.0 * class.bytes_share),
     })
 }

@@ -155,6 +155,7 @@ fn an_experiment_names_the_sizes_that_lose() {
         connections: 500,
         bytes_share,
         rule: None,
+        operators: None,
         retransmitted_now: Some(0.19),
         prediction: Some(Prediction {
             gain: Gain { mean: gain, low: gain - 0.05, high: gain + 0.05 },

@@ -428,6 +428,7 @@ mod tests {
             connections: 500,
             bytes_share: 0.5,
             rule: None,
+            operators: None,
             retransmitted_now: None,
             prediction: Some(Prediction { gain, retransmitted: [0.0; 2], unfinished: [0.0; 2] }),
             verdict,

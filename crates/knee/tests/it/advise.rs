@@ -14,6 +14,7 @@ fn class(candidate: &str, verdict: Verdict, low: f64) -> AdvisedClass {
         connections: 500,
         bytes_share: 0.5,
         rule: Some(RuleOfThumb::Try),
+        operators: Some(RuleOfThumb::Keep),
         retransmitted_now: Some(0.012),
         prediction: Some(Prediction { gain, retransmitted: [0.01, 0.02], unfinished: [0.0; 2] }),
         verdict,
