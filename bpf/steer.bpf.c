@@ -24,6 +24,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define GROUPS_MAX 1024
 #define MAPPED bpf_htonl(0xffff)	/* third word of ::ffff:0:0/96 */
 
+enum {
+	SOL_SOCKET = 1,
+	SO_MAX_PACING_RATE = 47,
+	TCP_BPF_IW = 1001,
+	PACED = 0xfffffffe,	/* bytes/s: the highest rate that is still one */
+};
 enum { ESTABLISHED = 1, FIN_WAIT1 = 4, CLOSE_WAIT = 8 };	/* TCP_... */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -70,8 +76,14 @@ struct rule {
 	u16 unused;
 };
 
+struct arm {
+	char name[NAME];	/* empty: no change */
+	u32 window;		/* initial, segments; 0: the kernel's */
+	u32 paces;
+};
+
 struct group {
-	char names[2][NAME];	/* empty: no change */
+	struct arm arms[2];
 	u64 key[2];		/* of the draw between the two */
 	u32 share;		/* that gets the second, in 2^-32 */
 	u32 unused;
@@ -197,6 +209,7 @@ part u64 first_bits(u64 word, u32 bits)
 }
 
 struct chosen {
+	const struct arm *arm;
 	const char *name;
 	struct counts *counts;
 };
@@ -235,7 +248,8 @@ part struct chosen choose(u32 port, const u32 address[4])
 		halves[1] = first_bits(halves[1], bits > 64 ? bits - 64 : 0);
 		second = drawn(group->key, halves[0], halves[1]) >> 32 < group->share;
 	}
-	chosen.name = group->names[second & 1];
+	chosen.arm = &group->arms[second & 1];
+	chosen.name = chosen.arm->name;
 	if (!chosen.name[0])
 		chosen.name = 0;
 	return chosen;
@@ -337,6 +351,18 @@ part void controller_of(struct tcp_sock *tcp, char *name)
 		(chosen).counts->count++;						\
 	} while (0)
 
+/* Settings of a connection's start, which none that is open can get. */
+part void start(struct bpf_sock_ops *ops, const struct chosen *chosen)
+{
+	u32 window = chosen->arm->window, most = PACED;
+
+	if (window && bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &window, sizeof(window)))
+		chosen->counts->refused++;
+	if (chosen->arm->paces &&
+	    bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof(most)))
+		chosen->counts->refused++;
+}
+
 static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
 {
 	/* Read all words before the branch: otherwise the compiler would merge two
@@ -365,6 +391,7 @@ static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
 	chosen = choose(port, address);
 	if (!chosen.name || !chosen.counts)
 		return 1;
+	start(ops, &chosen);
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (tcp)
 		GIVE(ops, tcp, control, chosen, given);

@@ -32,7 +32,7 @@ pub use diversion::{Diversion, DiversionSettings};
 pub use error::HostError;
 pub use interface::{Interface, Routing};
 pub use links::{Link, LinkChanges};
-pub use marks::{Choice, Marked, marked, return_marked, unpin_marks};
+pub use marks::{Arm, Choice, Marked, marked, return_marked, unpin_marks};
 pub use namespace::{Namespace, set_sysctl, sysctl};
 pub use privileges::{
     MOUNT_CGROUPS, cgroup_root, enter_user_namespace, give_up_capabilities, raise_open_files_limit,

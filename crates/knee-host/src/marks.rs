@@ -5,6 +5,7 @@
 
 use crate::HostError;
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
@@ -18,14 +19,44 @@ const NAME: usize = 16;
 /// told`).
 const RECORD: usize = 3 * NAME;
 
+/// What a connection gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// Name of the controller; empty: nothing is changed.
+    pub controller: String,
+    /// Segments that may be in flight before the first acknowledgement (RFC 6928), of connections
+    /// that begin; `None`: as many as without Knee.
+    pub initial_window: Option<u16>,
+    /// Whether the segments of connections that begin are paced, whatever the controller
+    /// (`SO_MAX_PACING_RATE` of socket(7), without a limit that matters).
+    pub paces: bool,
+}
+
+impl Arm {
+    /// A controller, and nothing else.
+    pub fn of(controller: &str) -> Arm {
+        Arm { controller: controller.to_string(), ..Arm::default() }
+    }
+}
+
+impl Display for Arm {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.controller)?;
+        if let Some(window) = self.initial_window {
+            write!(f, ", initial window {window}")?;
+        }
+        if self.paces { f.write_str(", paced") } else { Ok(()) }
+    }
+}
+
 /// What the connections of a group get.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The first and the second controller; an empty name means no change.
-    pub controllers: [String; 2],
+    /// The first and the second arm.
+    pub arms: [Arm; 2],
     /// Key of the draw between them (SipHash-2-4).
     pub key: [u8; 16],
-    /// Share of the clients that get the second controller, in units of 2^-32.
+    /// Share of the clients that get the second arm, in units of 2^-32.
     pub share: u32,
 }
 

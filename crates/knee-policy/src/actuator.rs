@@ -1,6 +1,6 @@
 //! Actuators, which carry out a plan, and their reports.
 
-use crate::{Choice, Journal, Plan, Policy, PolicyError, RouteActuator};
+use crate::{Arm, Choice, Journal, Plan, Policy, PolicyError, RouteActuator};
 use ipnet::IpNet;
 use knee_host::Marked;
 #[cfg(feature = "bpf")]
@@ -73,9 +73,15 @@ pub enum Means {
 }
 
 impl Means {
-    /// The mechanism in the policy; by default BPF programs if the host supports them.
+    /// The mechanism in the policy; by default BPF programs if the host supports them, or if only
+    /// they can do what the policy says.
     pub fn of(policy: &Policy) -> Means {
-        let possible = || if programs_lack().is_none() { Means::Programs } else { Means::Routes };
+        let needs_programs =
+            || policy.groups.iter().any(|group| group.arm() != Arm::of(&group.controller));
+        let possible = || match programs_lack().is_none() || needs_programs() {
+            true => Means::Programs,
+            false => Means::Routes,
+        };
         policy.actuator.unwrap_or_else(possible)
     }
 

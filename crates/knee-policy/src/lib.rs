@@ -54,7 +54,7 @@ pub use experiment::{
 };
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};
-pub use knee_host::{Choice, cgroup_root};
+pub use knee_host::{Arm, Choice, cgroup_root};
 pub use lease::{LEASE, Lease};
 pub use place::{Placed, What};
 pub use plan::{Kept, Plan, Planned, Why};

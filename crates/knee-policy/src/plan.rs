@@ -3,7 +3,7 @@
 use crate::place::{Placed, What, places};
 use crate::{Means, PROTOCOL, Policy, PolicyGroup};
 use ipnet::IpNet;
-use knee_host::{Route, Rule};
+use knee_host::{Arm, Route, Rule};
 use knee_steer::Design;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,8 +26,8 @@ pub struct Plan {
     /// Prefixes for BPF programs, instead of rules and routes; in an experiment by routes, the
     /// prefixes of which those are parts.
     pub places: Vec<Placed>,
-    /// The controllers of the groups, for BPF programs.
-    pub controllers: Vec<String>,
+    /// What the groups get, for BPF programs.
+    pub arms: Vec<Arm>,
     /// The other controllers of the groups, which the routes of an experiment may get.
     pub others: Vec<String>,
     /// What the policy names but leaves alone.
@@ -102,8 +102,8 @@ impl Plan {
     /// Plans for BPF programs, for which only routes with an administrator's controller matter.
     pub fn for_programs(policy: &Policy, main: &[Route]) -> Plan {
         let (places, kept) = places(policy, main);
-        let controllers = policy.groups.iter().map(|group| group.controller.clone()).collect();
-        Plan { places, controllers, kept, ..Plan::default() }
+        let arms = policy.groups.iter().map(PolicyGroup::arm).collect();
+        Plan { places, arms, kept, ..Plan::default() }
     }
 
     /// Whether the plan steers nothing.

@@ -8,6 +8,7 @@ pub use providers::PrefixesOf;
 use self::providers::{OfProviders, of_providers};
 use crate::{Means, Problem};
 use ipnet::IpNet;
+use knee_host::Arm;
 use knee_registry::nearest;
 use knee_steer::Guarded;
 use schemars::JsonSchema;
@@ -129,6 +130,14 @@ struct GroupFile {
     /// The kernel's name of a congestion controller: `bbr`.
     #[schemars(with = "String")]
     controller: Spanned<String>,
+    /// Segments that connections may have in flight before the first acknowledgement, 1 to 1000;
+    /// only BPF programs set it. Default: as many as without the policy, usually 10.
+    #[schemars(with = "Option<u16>")]
+    initial_window: Option<Spanned<u16>>,
+    /// Whether the segments of connections are paced, whatever the controller, which only BPF
+    /// programs can do. Default: false.
+    #[schemars(with = "Option<bool>")]
+    pacing: Option<Spanned<bool>>,
     /// The controller that an experiment compares with: the one in use. Only `knee steer
     /// run` needs it.
     #[schemars(with = "Option<String>")]
@@ -181,6 +190,10 @@ pub struct PolicyGroup {
     pub ports: Vec<u16>,
     /// Name of the controller in the kernel.
     pub controller: String,
+    /// Initial window of connections that begin, segments; `None`: unchanged.
+    pub initial_window: Option<u16>,
+    /// Whether connections that begin are paced.
+    pub paces: bool,
     /// The controller with which an experiment compares.
     pub control: Option<String>,
     /// Share of the addresses that are held out, 0 to 0.5.
@@ -189,6 +202,16 @@ pub struct PolicyGroup {
     pub controller_span: Range<usize>,
 }
 
+impl PolicyGroup {
+    /// What its connections get.
+    pub fn arm(&self) -> Arm {
+        let controller = self.controller.clone();
+        Arm { controller, initial_window: self.initial_window, paces: self.paces }
+    }
+}
+
+/// Largest initial window, segments; a larger one is a mistake.
+const WINDOW_MAX: u16 = 1000;
 /// Default and maximum hold-out share.
 const HOLD_OUT: f64 = 0.05;
 const HOLD_OUT_MAX: f64 = 0.5;
@@ -273,7 +296,7 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
 /// Where all keys are.
 const ALL_KEYS: &str = "knee schema policy lists all keys with what they mean";
 /// A value of each key.
-const EXAMPLES: [(&str, &str); 17] = [
+const EXAMPLES: [(&str, &str); 19] = [
     ("name", "\"edge\""),
     ("version", "2"),
     ("expires", "2027-01-31T00:00:00Z"),
@@ -289,6 +312,8 @@ const EXAMPLES: [(&str, &str); 17] = [
     ("prefixes", "[\"203.0.113.0/24\"]"),
     ("ports", "[443]"),
     ("controller", "\"bbr\""),
+    ("initial_window", "32"),
+    ("pacing", "true"),
     ("control", "\"cubic\""),
     ("hold_out", "\"5%\""),
 ];
@@ -420,9 +445,27 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
                 say(controller.span(), message, help);
             }
         }
-        if let Some(control) = group.control.as_ref().filter(|one| *one.get_ref() == controller) {
+        let (window, pacing) = (&group.initial_window, &group.pacing);
+        let wrong = window.as_ref().filter(|one| !(1..=WINDOW_MAX).contains(one.get_ref()));
+        if let Some(wrong) = wrong {
+            let message = format!("an initial window of {} segments", wrong.get_ref());
+            say(wrong.span(), message, "write 1 to 1000, such as 32; the kernel's is 10");
+        }
+        let spans = [window.as_ref().map(Spanned::span), pacing.as_ref().map(Spanned::span)];
+        if let (Some(span), Some(ActuatorName::Route)) =
+            (spans.into_iter().flatten().next(), file.actuator)
+        {
+            let message = "routes set neither the initial window nor pacing".to_string();
+            say(span, message, "remove actuator = \"route\", or the key");
+        }
+        let initial_window = window.as_ref().map(|one| *one.get_ref());
+        let paces = pacing.as_ref().is_some_and(|one| *one.get_ref());
+        let is_alike = initial_window.is_none() && !paces;
+        let same = group.control.as_ref().filter(|one| *one.get_ref() == controller && is_alike);
+        if let Some(control) = same {
             let message = format!("{name} compares {controller} with itself");
-            say(control.span(), message, "name the controller in use");
+            let help = "name the controller in use, or change more: initial_window = 32";
+            say(control.span(), message, help);
         }
         let hold_out = group.hold_out.map_or(HOLD_OUT, |share| {
             share_of(share.get_ref()).unwrap_or_else(|| {
@@ -436,6 +479,8 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
             prefixes,
             ports: ports.into_iter().collect(),
             controller,
+            initial_window,
+            paces,
             control: group.control.map(Spanned::into_inner),
             hold_out,
             controller_span: group.controller.span(),
@@ -637,5 +682,34 @@ hold_out = "0%"
         let none = Policy::parse("name = \"a\"").unwrap_err();
         assert!(none[0].message.contains("no group"), "{none:?}");
         assert!(Policy::parse("name = ").unwrap_err()[0].span.start > 0);
+    }
+
+    /// The same controller may be tried with another start, which only BPF programs set.
+    #[test]
+    fn an_arm_may_have_another_start_alone() {
+        let parse = |head: &str, keys: &str| {
+            Policy::parse(&format!(
+                "name = \"a\"\n{head}[[group]]\nname = \"b\"\nprefixes = [\"192.0.2.0/24\"]\n\
+                 controller = \"cubic\"\ncontrol = \"cubic\"\n{keys}"
+            ))
+        };
+        let arm = |keys: &str| parse("", keys).unwrap().groups[0].arm().to_string();
+        assert_eq!(arm("initial_window = 32"), "cubic, initial window 32");
+        assert_eq!(arm("pacing = true\ninitial_window = 1"), "cubic, initial window 1, paced");
+        let routes = "actuator = \"route\"\n";
+        for (head, keys, message, help) in [
+            ("", "", "with itself", "initial_window = 32"),
+            ("", "pacing = false", "with itself", "the controller in use"),
+            ("", "initial_window = 0", "an initial window of 0", "1 to 1000"),
+            ("", "initial_window = 1001", "an initial window of 1001", "1 to 1000"),
+            ("", "initial_window = -1", "from 1 to 65535", "initial_window = 32"),
+            (routes, "initial_window = 32", "routes set neither", "remove actuator"),
+            (routes, "pacing = true", "routes set neither", "remove actuator"),
+        ] {
+            let problems = parse(head, keys).unwrap_err();
+            let [problem] = problems.as_slice() else { panic!("{keys}: {problems:?}") };
+            assert!(problem.message.contains(message), "{keys}: {}", problem.message);
+            assert!(problem.help.contains(help), "{keys}: {}", problem.help);
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::actuator::{Actuator, Applied, Renewed};
 use crate::{Entry, Journal, LEASE, Placed, Plan, Policy, PolicyError, What};
 use ipnet::IpNet;
 use knee_host::bpf::{BpfError, GROUPS_MAX, Place, Steering};
-use knee_host::{Choice, return_marked, unpin_marks};
+use knee_host::{Arm, Choice, return_marked, unpin_marks};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -66,9 +66,9 @@ impl ProgramActuator {
 impl Actuator for ProgramActuator {
     fn apply(&mut self, plan: &Plan, _: &mut Journal) -> Result<Applied, PolicyError> {
         let choices = plan
-            .controllers
+            .arms
             .iter()
-            .map(|name| Choice { controllers: [name.clone(), String::new()], ..Choice::default() });
+            .map(|arm| Choice { arms: [arm.clone(), Arm::default()], ..Choice::default() });
         // Those of an experiment's current block remain.
         if self.choices.is_empty() {
             self.choose(choices.collect())?;

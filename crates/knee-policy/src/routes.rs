@@ -179,8 +179,9 @@ fn chosen<'a>(planned: &'a Planned, choices: &[Choice]) -> Cow<'a, Route> {
     let (Some(part), Some(choice)) = (planned.part, choices.get(planned.group)) else {
         return Cow::Borrowed(route);
     };
-    let name = &choice.controllers[usize::from(is_second(&choice.key, part, choice.share))];
-    if route.controller() == Some(name) {
+    let arm = &choice.arms[usize::from(is_second(&choice.key, part, choice.share))];
+    let name = &arm.controller;
+    if route.controller() == Some(name.as_str()) {
         return Cow::Borrowed(route);
     }
     Cow::Owned(route.with_controller(route.destination(), route.table(), PROTOCOL, name))

@@ -483,7 +483,7 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
             Cell::from(group.name.as_str()),
             clients(group).into(),
             ports(group).into(),
-            group.controller.as_str().into(),
+            group.arm().to_string().into(),
         ];
         let last = [count(own + placed), Cell::figure(Unit::Fraction, Some(held)), open.into()];
         table.row(first.into_iter().chain(control).chain(last));
@@ -577,14 +577,24 @@ fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
         })
     });
     let places = plan.places.iter().map(|placed| {
-        json!({
-            "group": policy.groups[placed.group].name,
+        let group = &policy.groups[placed.group];
+        let mut told = json!({
+            "group": group.name,
             "prefix": placed.prefix.to_string(),
             "port": placed.port,
-            "controller": (placed.what == What::Steered)
-                .then(|| policy.groups[placed.group].controller.as_str()),
+            "controller": (placed.what == What::Steered).then_some(group.controller.as_str()),
             "held_out": placed.what == What::HeldOut,
-        })
+        });
+        if placed.what == What::Steered {
+            group
+                .initial_window
+                .into_iter()
+                .for_each(|window| told["initial_window"] = json!(window));
+            if group.paces {
+                told["pacing"] = json!(true);
+            }
+        }
+        told
     });
     json!({
         "schema": "knee-steer-plan/1",

@@ -7,9 +7,9 @@
 
 use super::object::{map, namespace_cookie, program, words};
 use super::{BpfError, refused_to, steering_lack};
-use crate::Choice;
 use crate::clock::since_boot;
 use crate::marks::{BACK, MARKED};
+use crate::{Arm, Choice};
 use ipnet::IpNet;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder};
 use std::fs::{self, File};
@@ -27,6 +27,8 @@ pub const GROUPS_MAX: usize = 1024;
 const SEATS: u32 = 1 << 18;
 /// Length of a name in the kernel (`TCP_CA_NAME_MAX`), including the terminating zero.
 const NAME: usize = 16;
+/// Length of an arm (`struct arm` of `bpf/steer.bpf.c`).
+const ARM: usize = NAME + 8;
 /// Bits of the port in the key of the table.
 const PORT_BITS: u32 = 32;
 /// Bits before an IPv4-mapped address in IPv6 (RFC 4291, section 2.5.5.2).
@@ -147,11 +149,13 @@ impl Steering {
     /// If a name has more than 15 bytes, or the group is 1024 or more.
     pub fn choose(&mut self, group: u32, choice: &Choice) -> Result<(), BpfError> {
         assert!((group as usize) < GROUPS_MAX, "{group} is too many groups");
-        let mut value = Vec::with_capacity(2 * NAME + 24);
-        for name in &choice.controllers {
-            assert!(name.len() < NAME, "{name} is too long for the kernel");
-            value.extend(name.bytes());
-            value.resize(value.len() + NAME - name.len(), 0);
+        let mut value = Vec::with_capacity(2 * ARM + 24);
+        for Arm { controller, initial_window, paces } in &choice.arms {
+            assert!(controller.len() < NAME, "{controller} is too long for the kernel");
+            value.extend(controller.bytes());
+            value.resize(value.len() + NAME - controller.len(), 0);
+            value.extend(u32::from(initial_window.unwrap_or(0)).to_ne_bytes());
+            value.extend(u32::from(*paces).to_ne_bytes());
         }
         value.extend(choice.key);
         value.extend(choice.share.to_ne_bytes());

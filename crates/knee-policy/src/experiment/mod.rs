@@ -20,7 +20,7 @@ pub use records::{BlockFile, RecordedBlocks, recorded_blocks};
 pub use timeline::{Slot, Timeline};
 
 use crate::plan::part_length;
-use crate::{Actuator, Choice, Policy, PolicyError, Stage};
+use crate::{Actuator, Arm, Choice, Policy, PolicyError, Stage};
 use ipnet::IpNet;
 use knee_steer::{Alarm, AssignedGroup, Design, Treatment, Window, in_half};
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ struct Group {
     prefixes: Vec<(IpNet, u8)>,
     ports: Vec<u16>,
     /// A, in use, and B, on trial.
-    controllers: [String; 2],
+    arms: [Arm; 2],
     /// Sums for A over all blocks under A alone.
     control: Window,
     /// Whether there was anything under A before the current block.
@@ -113,7 +113,7 @@ impl Experiment {
             name: group.name.clone(),
             prefixes: group.prefixes.iter().map(|net| (*net, part_length(group, net))).collect(),
             ports: group.ports.clone(),
-            controllers: [group.control.clone().unwrap_or_default(), group.controller.clone()],
+            arms: [Arm::of(group.control.as_deref().unwrap_or_default()), group.arm()],
             control: before
                 .iter()
                 .filter(|block| is_control(block, &timeline, design, &group.name))
@@ -265,10 +265,9 @@ impl Experiment {
     fn choices(&self) -> Vec<Choice> {
         let choice = |group: &Group| {
             let (treatment, triple) = self.treatment(group);
-            let [a, b] = group.controllers.clone();
-            let controllers = if treatment == Treatment::Test { [b, a] } else { [a, b] };
+            let [a, b] = group.arms.clone();
             Choice {
-                controllers,
+                arms: if treatment == Treatment::Test { [b, a] } else { [a, b] },
                 key: self.design.half_key(&group.name, triple),
                 share: if treatment == Treatment::Half { 1 << 31 } else { 0 },
             }
@@ -392,7 +391,7 @@ impl Experiment {
             if let Some(name) = told.began_with
                 && chosen.is_some_and(|chosen| not_before > chosen)
             {
-                let is_given = name == group.controllers[usize::from(tested)];
+                let is_given = name == group.arms[usize::from(tested)].controller;
                 *(if is_given { &mut block.given } else { &mut block.refused }) += 1;
             }
             watched(group, &told, tested, *treatment);

@@ -51,6 +51,8 @@ impl Header {
             ports: group.ports.clone(),
             control: group.control.clone(),
             controller: group.controller.clone(),
+            initial_window: group.initial_window,
+            paces: group.paces,
         });
         Header {
             schema: SCHEMA.to_string(),
@@ -74,6 +76,8 @@ impl Header {
             ports: group.ports,
             controller: group.controller,
             control: group.control,
+            initial_window: group.initial_window,
+            paces: group.paces,
             hold_out: 0.0,
             controller_span: 0..0,
         };
@@ -105,6 +109,10 @@ struct GroupHeader {
     ports: Vec<u16>,
     control: Option<String>,
     controller: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    initial_window: Option<u16>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    paces: bool,
 }
 
 /// A line that is no block.

@@ -38,6 +38,7 @@ impl Policy {
 fn group(group: &PolicyGroup) -> Value {
     let mut file = Table::new();
     let PolicyGroup { name, prefixes, ports, controller, control, hold_out, .. } = group;
+    let (window, paces) = (group.initial_window, group.paces);
     file.insert("name".into(), name.as_str().into());
     let prefixes: Vec<Value> = prefixes.iter().map(|net| net.to_string().into()).collect();
     file.insert("prefixes".into(), prefixes.into());
@@ -46,6 +47,12 @@ fn group(group: &PolicyGroup) -> Value {
         file.insert("ports".into(), ports.into());
     }
     file.insert("controller".into(), controller.as_str().into());
+    if let Some(window) = window {
+        file.insert("initial_window".into(), i64::from(window).into());
+    }
+    if paces {
+        file.insert("pacing".into(), true.into());
+    }
     if let Some(control) = control {
         file.insert("control".into(), control.as_str().into());
     }
@@ -62,7 +69,8 @@ mod tests {
         let text = "name = \"a \\\"b\\\"\"\nseed = 7\ntable = 300\nactuator = \"bpf\"\n\
             open_connections = true\nstage = \"canary\"\naccepts = [\"queueing-delay\", \"retransmissions\"]\n[[group]]\nname = \"one, port 443\"\n\
             prefixes = [\"192.0.2.0/24\", \"2001:db8::/32\"]\nports = [443]\ncontroller = \"bbr\"\n\
-            control = \"cubic\"\nhold_out = \"7%\"\n[[group]]\nname = \"two\"\n\
+            control = \"cubic\"\ninitial_window = 32\n\
+            pacing = true\nhold_out = \"7%\"\n[[group]]\nname = \"two\"\n\
             prefixes = [\"198.51.100.0/24\"]\ncontroller = \"reno\"\n";
         for text in [
             text,

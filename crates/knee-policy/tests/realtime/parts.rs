@@ -4,7 +4,7 @@ use crate::wire::{ip, wired};
 use ipnet::IpNet;
 use knee_host::{Route, Routes, TABLE_MAIN, sysctl};
 use knee_policy::{
-    Actuator, Choice, Host, Journal, Means, Plan, Planned, Policy, PolicyError, Recorded,
+    Actuator, Arm, Choice, Host, Journal, Means, Plan, Planned, Policy, PolicyError, Recorded,
     RouteActuator, TABLE, What,
 };
 use knee_steer::{Arms, AssignedGroup, Assignment, Design, in_half};
@@ -49,9 +49,9 @@ fn choices(policy: &Policy, treatment: knee_steer::Treatment, triple: u64) -> Ve
     use knee_steer::Treatment::{Control, Half, Test};
     let [a, b] = pair();
     let choice = |group: &knee_policy::PolicyGroup| {
-        let (a, b) = (a.clone(), b.clone());
+        let [a, b] = [&a, &b].map(|name| Arm::of(name));
         Choice {
-            controllers: if treatment == Test { [b, a] } else { [a, b] },
+            arms: if treatment == Test { [b, a] } else { [a, b] },
             key: Design::new(policy.seed).half_key(&group.name, triple),
             share: match treatment {
                 Half => 1 << 31,
@@ -272,7 +272,7 @@ fn impossible_experiments_are_refused() -> Result<(), Skipped> {
         let policy = policy(&group("near", "prefixes = [\"198.51.100.0/24\"]"));
         let mut applied = applied(&policy, &folder.path().join("journal"));
         let mut choices = choices(&policy, knee_steer::Treatment::Test, 0);
-        choices[0].controllers[0] = "gone".to_string();
+        choices[0].arms[0] = Arm::of("gone");
         let error = applied.actuator.choose(choices).unwrap_err();
         assert!(matches!(error, PolicyError::Host(_)), "{error}");
         assert_eq!(applied.back(), []);

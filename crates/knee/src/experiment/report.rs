@@ -246,7 +246,7 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
         ];
         table.row_with(1, mood, cells);
     }
-    let (b, a) = (&group.controller, group.control.as_deref().unwrap_or(""));
+    let (b, a) = (group.arm(), group.control.as_deref().unwrap_or(""));
     let mut document = document.table(table).said(format!(
         "{b} (B) against {a} (A) in {}, {} triples left out. A canary looks for harm beyond the \
          margin, and says nothing about the effect. A guard stops at an evidence of {:.0}, which \
@@ -286,7 +286,7 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
     for one in judged {
         let group = &policy.groups[one.group];
         let (verdict, after) = one.trial.verdict();
-        let pair = format!("{}, {}", group.controller, group.control.as_deref().unwrap_or(""));
+        let pair = format!("{}, {}", group.arm(), group.control.as_deref().unwrap_or(""));
         // The guards of any class stop the whole group.
         let is_guarded = judged
             .iter()

@@ -2,7 +2,7 @@
 
 use super::host::{Server, alone, controller, default, other, ready};
 use knee_host::bpf::{Place, Steering};
-use knee_host::{Choice, Marked, marked, return_marked, unpin_marks};
+use knee_host::{Arm, Choice, Marked, marked, return_marked, unpin_marks};
 use knee_policy::cgroup_root;
 use knee_trials::Skipped;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -44,8 +44,8 @@ impl Steered {
     }
 
     fn choose(&mut self, name: &str) {
-        let controllers = [name.to_string(), String::new()];
-        self.steering().choose(0, &Choice { controllers, ..Choice::default() }).unwrap();
+        let arms = [Arm::of(name), Arm::default()];
+        self.steering().choose(0, &Choice { arms, ..Choice::default() }).unwrap();
     }
 
     fn marked(&self) -> (u64, u64) {

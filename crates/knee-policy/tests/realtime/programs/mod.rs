@@ -8,7 +8,7 @@ mod marks;
 
 use host::{Server, alone, controller, default, ip, other, ready};
 use knee_host::bpf::{Place, Steering};
-use knee_host::{Choice, Marked, Route, Routes, TABLE_MAIN, since_boot};
+use knee_host::{Arm, Choice, Marked, Route, Routes, TABLE_MAIN, TcpInfo, since_boot};
 use knee_live::{Groups, Live, Observer, Reports, Settings};
 use knee_policy::{
     Actuator, Announcing, Block, Experiment, Host, Journal, Plan, Policy, ProgramActuator,
@@ -23,6 +23,7 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -193,6 +194,51 @@ fn programs_locked_routes_are_counted() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// New connections of the group begin with its window and are paced, also if they have its controller
+/// anyway; others begin with the kernel's ten segments (RFC 6928) and are not.
+fn programs_set_the_initial_window_and_pacing() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        let server = Server::on("127.0.0.1:0");
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[[group]]\nname = \"other\"\nprefixes = [\"127.0.1.0/24\"]\nhold_out = \"0%\"\n\
+             controller = \"{}\"\ninitial_window = 32\npacing = true\n\
+             [[group]]\nname = \"same\"\nprefixes = [\"127.0.2.0/24\"]\nhold_out = \"0%\"\n\
+             controller = \"{}\"\ninitial_window = 20\n",
+            other(),
+            default()
+        );
+        let before = server.from("127.0.1.9", "127.0.0.1").1;
+        let mut applied = apply(&policy(&text), &folder.path().join("journal"));
+        let window = |far: &TcpStream| TcpInfo::of(far).unwrap().window;
+        // ss shows a limit of the pacing rate behind a stroke, where there is one.
+        let is_paced = |far: &TcpStream| {
+            let client = far.peer_addr().unwrap();
+            let filter = ["-tinH", "dst", &client.to_string()];
+            let shown = Command::new("ss").args(filter).output().unwrap();
+            let shown = String::from_utf8(shown.stdout).unwrap();
+            let mut words = shown.split_whitespace().skip_while(|word| *word != "pacing_rate");
+            words.nth(1).unwrap_or_else(|| panic!("{shown}")).contains('/')
+        };
+        for (client, segments, paced) in
+            [("127.0.1.1", 32, true), ("127.0.2.1", 20, false), ("127.0.3.1", 10, false)]
+        {
+            let (_near, far) = server.from(client, "127.0.0.1");
+            assert_eq!((window(&far), is_paced(&far)), (segments, paced), "{client}");
+        }
+        assert_eq!((window(&before), is_paced(&before)), (10, false), "what was open");
+        let renewed = applied.actuator.renew().unwrap();
+        assert_eq!(renewed.refused, 0);
+        applied.actuator.stop();
+        let (_near, far) = server.from("127.0.1.2", "127.0.0.1");
+        assert_eq!((window(&far), is_paced(&far)), (10, false), "after the policy");
+        let recorded = applied.journal.recorded().unwrap();
+        Host::open().unwrap().roll_back(&recorded).unwrap();
+    });
+    Ok(())
+}
+
 /// An expired lease stops steering although the programs are attached; renewing it resumes.
 fn programs_a_lease_runs_out() -> Result<(), Skipped> {
     let _turn = ready()?;
@@ -203,8 +249,8 @@ fn programs_a_lease_runs_out() -> Result<(), Skipped> {
         let mut steering = Steering::attach(&cgroup_root().unwrap(), lease).unwrap();
         let prefix = "127.0.1.0/24".parse().unwrap();
         steering.add(&Place { prefix, port: None, group: 0, kept: false, part: 32 }).unwrap();
-        let controllers = [other.to_string(), String::new()];
-        steering.choose(0, &Choice { controllers, ..Choice::default() }).unwrap();
+        let arms = [Arm::of(other), Arm::default()];
+        steering.choose(0, &Choice { arms, ..Choice::default() }).unwrap();
         let got = || controller(&server.from("127.0.1.1", "127.0.0.1").1);
         assert_eq!(got(), default, "before the first renewal");
         let began = Instant::now();
@@ -233,8 +279,8 @@ fn programs_halves_are_those_of_the_hash() -> Result<(), Skipped> {
             let prefix = prefix.parse().unwrap();
             steering.add(&Place { prefix, port: None, group: 5, kept: false, part }).unwrap();
         }
-        let controllers = ["reno".to_string(), "cubic".to_string()];
-        steering.choose(5, &Choice { controllers, key, share: 1 << 31 }).unwrap();
+        let arms = ["reno", "cubic"].map(Arm::of);
+        steering.choose(5, &Choice { arms, key, share: 1 << 31 }).unwrap();
         steering.renew().unwrap();
         let mut tested = 0;
         for last in 1..=250 {
@@ -256,8 +302,15 @@ fn programs_halves_are_those_of_the_hash() -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Traffic of an experiment: a server sends `bytes` to clients in 127.0.1.0/24.
-fn traffic(server: &TcpListener, bytes: usize, clients: usize, stop: &AtomicBool) {
+/// Traffic of an experiment: a server sends `bytes` to clients in 127.0.1.0/24. `check` is called with
+/// the server's end of each connection before it sends.
+fn traffic(
+    server: &TcpListener,
+    bytes: usize,
+    clients: usize,
+    stop: &AtomicBool,
+    check: impl Fn(&TcpStream) + Copy + Send,
+) {
     let place = server.local_addr().unwrap();
     std::thread::scope(|scope| {
         for client in 0..clients {
@@ -270,6 +323,7 @@ fn traffic(server: &TcpListener, bytes: usize, clients: usize, stop: &AtomicBool
                     }
                     let from = format!("127.0.1.{}", (turn * 7 + client * 13) % 250 + 1);
                     let (mut near, mut far) = server.from(&from, &place.ip().to_string());
+                    check(&far);
                     // Any client may be at the other end, since all behave alike.
                     let sends = std::thread::spawn({
                         let data = data.clone();
@@ -317,16 +371,22 @@ fn compared(server: &TcpListener, tried: &str, control: &str) -> Policy {
     ))
 }
 
-/// Connections of each block count under the drawn controllers, and pairs and triples are judged.
+/// Connections of each block count under the drawn controllers, and pairs and triples are judged. Those
+/// under the arm on trial begin with its window, the others with the kernel's.
 fn programs_carry_an_experiment_out() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let policy = compared(&server, "reno", "cubic");
+        let mut policy = compared(&server, "reno", "cubic");
+        policy.groups[0].initial_window = Some(32);
+        let has_its_window = |far: &TcpStream| {
+            let window = TcpInfo::of(far).unwrap().window;
+            assert_eq!(window, if controller(far) == "reno" { 32 } else { 10 });
+        };
         let (block, stop) = (Duration::from_secs(3), AtomicBool::new(false));
         let timeline = Timeline { block, burn_in: block / 6, calibration: 1, triples: 2 };
         let blocks = std::thread::scope(|scope| {
-            scope.spawn(|| traffic(&server, 20_000, 4, &stop));
+            scope.spawn(|| traffic(&server, 20_000, 4, &stop, has_its_window));
             let (blocks, _) = experiment(&policy, timeline, |_| false);
             stop.store(true, Ordering::Relaxed);
             blocks
@@ -377,7 +437,7 @@ fn programs_stop_a_bad_arm() -> Result<(), Skipped> {
         let (block, stop) = (Duration::from_secs(12), AtomicBool::new(false));
         let timeline = Timeline { block, burn_in: block / 8, calibration: 1, triples: 1 };
         let (blocks, steps) = std::thread::scope(|scope| {
-            scope.spawn(|| traffic(&server, 60_000, 40, &stop));
+            scope.spawn(|| traffic(&server, 60_000, 40, &stop, |_| {}));
             let ended = experiment(&policy, timeline, |step| !step.stopped.is_empty());
             stop.store(true, Ordering::Relaxed);
             ended
@@ -620,6 +680,7 @@ pub fn all() -> Vec<Trial> {
         programs_open_connections_change_and_return,
         programs_locked_routes_are_counted,
         programs_a_lease_runs_out,
+        programs_set_the_initial_window_and_pacing,
         programs_halves_are_those_of_the_hash,
         programs_an_observer_learns_who_is_held_out,
         marks::programs_marks_end_with_their_connections,
