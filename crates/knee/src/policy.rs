@@ -20,6 +20,7 @@ use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::Unit;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Interval of lease renewals.
@@ -625,6 +626,9 @@ impl From<PolicyError> for Failure {
             PolicyError::Host(error) => return error.into(),
             PolicyError::Programs { advice, .. } | PolicyError::Experiment { advice, .. } => {
                 return Failure::Host(what, advice);
+            }
+            PolicyError::Journal { source, .. } if source.kind() == ErrorKind::StorageFull => {
+                "make room on that disk, or name another with --journal"
             }
             PolicyError::Journal { .. } => "run as root, or name another with --journal",
             PolicyError::Unsafe { .. } => "name one in a folder that only you can write to",

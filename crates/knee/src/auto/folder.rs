@@ -182,10 +182,10 @@ impl Folder {
                 format!("process {process} works on {}", path.display()),
                 "wait for its end, or stop it with Ctrl-C: what is decided is kept".to_string(),
             ),
-            other => other.into(),
+            other => of_lock(other),
         })?;
-        lock.clear()?;
-        lock.write(&[Journal::begin("auto", now_unix())?])?;
+        lock.clear().map_err(of_lock)?;
+        lock.write(&[Journal::begin("auto", now_unix())?]).map_err(of_lock)?;
         Ok(Folder { path: path.to_path_buf(), lock })
     }
 
@@ -215,6 +215,14 @@ impl Folder {
     /// Writes the result of a stage.
     pub fn write(&self, stage: AutoStage, result: &impl Serialize) -> Result<(), Failure> {
         Ok(write_json(&self.of(stage, "json"), result)?)
+    }
+}
+
+/// The lock is written like a journal, and nobody asked for one here.
+fn of_lock(error: PolicyError) -> Failure {
+    match error {
+        PolicyError::Journal { path, source, .. } => crate::advice::cannot_write(&path, &source),
+        other => other.into(),
     }
 }
 

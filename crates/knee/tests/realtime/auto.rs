@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -121,9 +122,40 @@ fn kills(count: u64) -> Result<(), Skipped> {
 }
 
 /// The trials of this file.
+/// On a disk without room nothing is decided, changed or lost, and the same command goes on once there
+/// is room.
+fn a_full_disk_decides_nothing() -> Result<(), Skipped> {
+    const SCRIPT: &str = "mkdir full result && mount -t tmpfs -o size=128k,mode=700 none full &&
+        cp -p out/* full && { dd if=/dev/zero of=full/filler bs=4k 2>dd || true; } &&
+        { $KNEE; echo code $?; ls full; rm full/filler; $KNEE; echo code $?; } && cp full/* result";
+    let _turn = turn(Pauses::Any)?;
+    let folder = tempfile::tempdir().unwrap();
+    let stages = ["rehearse", "observe", "canary", "host"];
+    before(folder.path(), &GROUP, [20 * 60 * 1000, 60 * 1000, 8, 48], &stages);
+    let decided_before = decided(folder.path());
+    let program = env!("CARGO_BIN_EXE_knee");
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "sh", "-c", SCRIPT]).current_dir(folder.path());
+    shell.env("KNEE", format!("{program} steer auto rows --out full --until policy"));
+    let done = shell.output().unwrap();
+    let (told, said) = (String::from_utf8(done.stdout), String::from_utf8(done.stderr));
+    let (told, said) = (told.unwrap(), said.unwrap());
+    let (first, second) = told.split_once("code 3").unwrap_or_else(|| panic!("{told}{said}"));
+    assert!(first.is_empty() && !second.split_once("code 0").unwrap().0.contains("toml"), "{told}");
+    assert!(said.contains("cannot write full/auto.lock: No space left on device"), "{said}");
+    assert!(said.contains("free some space"), "{said}");
+    fs::rename(folder.path().join("out"), folder.path().join("before")).unwrap();
+    fs::rename(folder.path().join("result"), folder.path().join("out")).unwrap();
+    assert_eq!(decided(folder.path()), decided_before);
+    let policy = fs::read_to_string(folder.path().join("out/policy.toml")).unwrap();
+    assert!(policy.contains("198.51.100.0/24"), "{policy}");
+    Ok(())
+}
+
 pub fn all() -> Vec<Trial> {
     trials![
-        kills_revert_everything_and_decide_nothing_twice;
+        kills_revert_everything_and_decide_nothing_twice,
+        a_full_disk_decides_nothing;
         nightly:
         what_is_better_gets_the_controller,
         forty_kills
