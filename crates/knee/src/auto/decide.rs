@@ -160,7 +160,8 @@ pub fn measured(classes: &[Class], stopped: Option<&str>) -> Decision {
         let accepted = Guarded::ACCEPTABLE.into_iter().find(|harm| verdicts::name(*harm) == guard);
         let otherwise = match accepted {
             Some(harm) if !gains.is_empty() => format!(
-                "; who accepts that for {} begins again with --accept {}",
+                "; the gain was {}: if that is worth it, begin again with --accept {} and another \
+                 --out",
                 told(&gains),
                 harm.name()
             ),
@@ -340,8 +341,8 @@ mod tests {
             (
                 vec![class(Better, 0.2), stopped("queueing delay, 95th percentile")],
                 false,
-                "guard of queueing delay, 95th percentile; who accepts that for +22 % for 1 to 10 MB, \
-                 +49 % for 1 to 10 MB begins again with --accept queueing-delay",
+                "guard of queueing delay, 95th percentile; the gain was +22 % for 1 to 10 MB, \
+                 +49 % for 1 to 10 MB: if that is worth it, begin again with --accept queueing-delay",
             ),
             (
                 vec![Class { effect: Some(0.0), ..stopped("retransmissions") }],
