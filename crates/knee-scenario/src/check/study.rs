@@ -90,11 +90,16 @@ fn run(
     }
     let few = in_range(&file.seeds, "the number of seeds", 1, SEEDS_MAX, reading);
     let before = reading.problem_count();
-    let mut scenario = scenario_of(file, folder, file.seed.at().map(seed), reading)?;
+    let at = file.file.at()?;
+    let path = beside(folder, &at.value);
+    // Read once, however many seeds there are.
+    let document = load(at, &path, reading)?;
+    let given = (document, path.as_str());
+    let mut scenario = scenario_of(file, &given, file.seed.at().map(seed), reading)?;
     if seed_shift > 0 {
         let value = scenario.seed.saturating_add(seed_shift);
         let span = file.seed.span().unwrap_or_default();
-        scenario = scenario_of(file, folder, Some(seed(&At { value, span })), reading)?;
+        scenario = scenario_of(file, &given, Some(seed(&At { value, span })), reading)?;
     }
     // A problem of the first seed is a problem of all.
     let seeds = match few && reading.problem_count() == before {
@@ -104,26 +109,24 @@ fn run(
     let further = (1..seeds).map(|more| {
         let value = scenario.seed.saturating_add(more);
         let span = file.seeds.span().unwrap_or_default();
-        scenario_of(file, folder, Some(seed(&At { value, span })), reading)
+        scenario_of(file, &given, Some(seed(&At { value, span })), reading)
     });
     let further_seeds = further.collect::<Option<_>>()?;
     Some(StudyRun { name: name.value.clone(), scenario, further_seeds, grounds })
 }
 
-/// Returns the run's scenario, with the study's seed.
+/// Returns the run's scenario, of a document and its path, with the study's seed.
 fn scenario_of(
     file: &RunFile,
-    folder: &str,
+    (document, path): &(Node, &str),
     seed: Option<Change>,
     reading: &mut Reading<'_>,
 ) -> Option<Scenario> {
-    let at = file.file.at()?;
-    let path = beside(folder, &at.value);
-    let mut document = load(at, &path, reading)?;
+    let mut document = document.clone();
     let changes = file.set.get().map(|set| overrides::changes(&set.0)).unwrap_or_default();
     overrides::apply(&mut document, changes.into_iter().chain(seed), reading);
     let parsed = ScenarioFile::read(&document, reading)?;
-    Some(scenario(parsed, &path, folder_of(&path), reading))
+    Some(scenario(parsed, path, folder_of(path), reading))
 }
 
 fn seed(At { value, span }: &At<u64>) -> Change {
