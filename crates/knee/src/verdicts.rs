@@ -2,7 +2,7 @@
 
 use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_statistics::Judgement;
-use knee_steer::{Effect, Guarded, Trial, Verdict};
+use knee_steer::{Effect, Guard, Guarded, Trial, Verdict};
 
 /// How B compares with A.
 pub fn judgement(verdict: Verdict) -> Judgement {
@@ -180,11 +180,18 @@ fn guard_rows(table: &mut Table, one: &Shown<'_>, is_shown: impl Fn(Guarded) -> 
             one.sizes.into(),
             name(harm).into(),
             guard.mean().map_or_else(Cell::default, |by| amount(harm, by)),
-            if guard.is_accepted() { "accepted".into() } else { amount(harm, guard.margin()) },
+            margin(harm, guard),
             cell(one.trial.smallest_harm_planned(guard)),
             cell(guard.smallest_so_far()),
         ]);
     }
+}
+
+/// The margin of a guard. That of an accepted harm is not used, and remains a number for programs.
+fn margin(harm: Guarded, guard: &Guard) -> Cell {
+    let Cell { shown, numbers } = amount(harm, guard.margin());
+    let shown = if guard.is_accepted() { "accepted".to_string() } else { shown };
+    Cell { shown, numbers }
 }
 
 /// What the columns of [`visible`] mean.
