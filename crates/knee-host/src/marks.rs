@@ -28,7 +28,7 @@ pub struct Arm {
     /// that begin; `None`: as many as without Knee.
     pub initial_window: Option<u16>,
     /// Whether the segments of connections that begin are paced, whatever the controller
-    /// (`SO_MAX_PACING_RATE` of socket(7), without a limit that matters).
+    /// (`SO_MAX_PACING_RATE` of socket(7), 34 Gbit/s, the highest that BPF programs can set).
     pub paces: bool,
 }
 
