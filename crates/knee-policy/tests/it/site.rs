@@ -4,7 +4,7 @@ use knee_policy::{
     Block, BlockFile, GroupBlock, Judged, Policy, PolicyError, Stopped, Sums, Timeline, judge,
     recorded_blocks,
 };
-use knee_steer::{Design, Treatment, Verdict};
+use knee_steer::{Design, Guarded, Treatment, Verdict};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -255,6 +255,18 @@ fn files_of_hosts_belong_together() {
     };
     let c = write("c", &later, &timeline, 0);
     refused(&[&a, &c], &c);
+    // Other guards and another start are another experiment, and both are read as written.
+    let mut lenient = site.clone();
+    lenient.accepts = vec![Guarded::Delay];
+    let g = write("lenient", &lenient, &timeline, 0);
+    refused(&[&a, &g], &g);
+    assert_eq!(recorded_blocks(std::slice::from_ref(&g)).unwrap().policy.accepts, lenient.accepts);
+    let mut wider = site.clone();
+    (wider.groups[0].initial_window, wider.groups[0].paces) = (Some(32), true);
+    let h = write("wider", &wider, &timeline, 0);
+    refused(&[&a, &h], &h);
+    let read = recorded_blocks(std::slice::from_ref(&h)).unwrap().policy;
+    assert_eq!(read.groups[0].arm(), wider.groups[0].arm());
     let longer = Timeline { block: timeline.block * 2, ..timeline };
     let d = write("d", &site, &longer, 0);
     refused(&[&a, &b, &d], &d);
