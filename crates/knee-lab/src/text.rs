@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::origin::Files;
 use knee_record::{INPUTS, SCENARIO};
 use knee_scenario::{
-    Algorithms, Errors, Loader, Override, Problem, Scenario, Source, SourceText, file_name, inside,
-    load_file, load_inside, load_text, parse_with,
+    Algorithms, Errors, FileCache, Loader, Override, Problem, Scenario, Source, SourceText,
+    file_name, inside, load_file, load_inside, load_text, parse_cached,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,8 @@ pub struct ScenarioText {
     kept: Option<Files>,
     /// Whether it can name only files in its own folder.
     confined: bool,
+    /// The text as parsed, and the files that it names: read once for all its scenarios.
+    cache: Arc<FileCache>,
 }
 
 /// Name and bytes of a file that was read.
@@ -35,8 +37,12 @@ impl ScenarioText {
     /// Creates a scenario from a text in place of the file `name`; files that it names are resolved
     /// relative to `name`.
     pub fn new(name: &str, text: &str) -> ScenarioText {
-        let (name, path, text) = (name.to_string(), name.into(), text.to_string());
-        ScenarioText { name, path, text, algorithms: None, kept: None, confined: false }
+        ScenarioText::of(name.to_string(), name.into(), text.to_string())
+    }
+
+    fn of(name: String, path: PathBuf, text: String) -> ScenarioText {
+        let (algorithms, kept, cache) = (None, None, Arc::default());
+        ScenarioText { name, path, text, algorithms, kept, confined: false, cache }
     }
 
     /// Reads the file without parsing it.
@@ -46,10 +52,7 @@ impl ScenarioText {
     pub fn read(path: &Path) -> Result<ScenarioText, Errors> {
         let name = path.to_string_lossy().into_owned();
         match load_text(path) {
-            Ok(text) => {
-                let path = path.into();
-                Ok(ScenarioText { name, path, text, algorithms: None, kept: None, confined: false })
-            }
+            Ok(text) => Ok(ScenarioText::of(name, path.into(), text)),
             Err(reason) => Err(unreadable(name, &reason)),
         }
     }
@@ -74,7 +77,7 @@ impl ScenarioText {
 
     /// Replaces the files that it names with these.
     pub(crate) fn with_files(self, files: Files) -> ScenarioText {
-        ScenarioText { kept: Some(files), ..self }
+        ScenarioText { kept: Some(files), cache: Arc::default(), ..self }
     }
 
     /// The file's contents.
@@ -82,7 +85,8 @@ impl ScenarioText {
         self.text.as_bytes()
     }
 
-    /// Parses the scenario with overrides.
+    /// Returns the scenario with overrides. Text and files are parsed the first time, not once for
+    /// each seed.
     ///
     /// # Errors
     /// All errors in it.
@@ -104,7 +108,7 @@ impl ScenarioText {
         };
         let source = Source { name: &self.name, loader };
         let algorithms = self.algorithms.as_deref().unwrap_or(Algorithms::built_in());
-        parse_with(&self.text, &source, overrides, algorithms)
+        parse_cached(&self.text, &source, overrides, algorithms, &self.cache)
     }
 
     /// All files read for `scenario`: this one and those that it names.

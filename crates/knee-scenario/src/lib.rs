@@ -8,6 +8,7 @@
 //! This crate never runs anything and never prints.
 
 mod algorithms;
+mod cache;
 mod check;
 mod error;
 mod file;
@@ -23,6 +24,7 @@ mod tree;
 mod workload;
 
 pub use algorithms::{Algorithms, ClassFile, Importer, class_file};
+pub use cache::FileCache;
 pub use check::{INPUTS, placeholders};
 pub use error::{Errors, Problem, SourceText};
 pub use knee_statistics::Statistic;
@@ -73,7 +75,23 @@ pub fn parse_with(
     overrides: &[Override],
     algorithms: &Algorithms,
 ) -> Result<Scenario, Errors> {
-    let mut reading = Reading::new(source.loader, algorithms);
+    parse_cached(text, source, overrides, algorithms, &FileCache::default())
+}
+
+/// Reads a scenario from a text that may name `algorithms`; what was read before through the same
+/// `cache` is not read and parsed again. So many scenarios can be made from one text, which differ
+/// in their seeds or in other `overrides`.
+///
+/// # Errors
+/// All problems of the text.
+pub fn parse_cached(
+    text: &str,
+    source: &Source<'_>,
+    overrides: &[Override],
+    algorithms: &Algorithms,
+    cache: &FileCache,
+) -> Result<Scenario, Errors> {
+    let mut reading = Reading::new(source.loader, algorithms, cache);
     let scenario = parse_document(source.name, text, &mut reading).and_then(|mut document| {
         let changes: Vec<_> =
             overrides.iter().map(|given| overrides::change(given, &mut reading)).collect();
@@ -105,7 +123,8 @@ pub fn load_study(
     seed_shift: u64,
 ) -> Result<Study, Errors> {
     let text = load(loader, name)?;
-    let mut reading = Reading::new(loader, Algorithms::built_in()).with_grounds(grounds);
+    let cache = FileCache::default();
+    let mut reading = Reading::new(loader, Algorithms::built_in(), &cache).with_grounds(grounds);
     let study = parse_document(name, &text, &mut reading).and_then(|document: Node| {
         let file = StudyFile::read(&document, &mut reading)?;
         Some(check::study(file, folder_of(name), seed_shift, &mut reading))

@@ -1,11 +1,11 @@
 //! Sources of texts, and the record of what was read and what is wrong with it.
 
 use crate::algorithms::{Algorithms, ClassFile};
+use crate::cache::FileCache;
 use crate::error::{Errors, Problem, SourceText};
 use crate::tree::Span;
 use knee_registry::SelectionError;
 use knee_units::foreign_format;
-use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
@@ -233,14 +233,19 @@ pub(crate) struct Reading<'l> {
     problems: Vec<(Span, String, String)>,
     /// Problems that are not kept.
     more: usize,
-    loaded: BTreeMap<String, Arc<[u8]>>,
+    /// What was read before and now.
+    pub(crate) cache: &'l FileCache,
     grounds: Vec<String>,
 }
 
 impl<'l> Reading<'l> {
-    pub(crate) fn new(loader: &'l dyn Loader, algorithms: &'l Algorithms) -> Reading<'l> {
-        let (texts, problems, loaded) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Reading { loader, algorithms, texts, problems, more: 0, loaded, grounds: Vec::new() }
+    pub(crate) fn new(
+        loader: &'l dyn Loader,
+        algorithms: &'l Algorithms,
+        cache: &'l FileCache,
+    ) -> Reading<'l> {
+        let (texts, problems) = (Vec::new(), Vec::new());
+        Reading { loader, algorithms, texts, problems, more: 0, cache, grounds: Vec::new() }
     }
 
     /// Adds grounds that a study can name in addition to those of this version.
@@ -298,13 +303,8 @@ impl<'l> Reading<'l> {
     }
 
     /// Returns the bytes of a file.
-    pub(crate) fn load(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
-        if let Some(bytes) = self.loaded.get(name) {
-            return Ok(bytes.clone());
-        }
-        let bytes: Arc<[u8]> = self.loader.load(name)?.into();
-        self.loaded.insert(name.to_string(), bytes.clone());
-        Ok(bytes)
+    pub(crate) fn load(&self, name: &str) -> Result<Arc<[u8]>, String> {
+        self.cache.bytes.get(name, || Ok(self.loader.load(name)?.into()))
     }
 
     /// Imports the class of a file, and returns it.
@@ -313,14 +313,19 @@ impl<'l> Reading<'l> {
         name: &str,
         class: Option<&str>,
     ) -> Result<ClassFile, SelectionError> {
-        let (bytes, place) = self.loader.load_class(name).map_err(|reason| SelectionError {
+        let load = || {
+            let (bytes, place) = self.loader.load_class(name)?;
+            Ok((bytes.into(), place))
+        };
+        let loaded = self.cache.classes.get(name, load);
+        let (bytes, place) = loaded.map_err(|reason| SelectionError {
             parameter: None,
             problem: format!("cannot read the controller in {name}: {reason}"),
             advice: "write FILE.py:CLASS, with a file of the folder in which you are or of the \
                      scenario's"
                 .to_string(),
         })?;
-        let file = ClassFile::new(name, class, bytes.into(), place);
+        let file = ClassFile::new(name, class, bytes, place);
         self.algorithms.import(file.clone())?;
         Ok(file)
     }

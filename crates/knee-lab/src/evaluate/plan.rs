@@ -12,9 +12,9 @@ use crate::origin::{Files, OriginSettings};
 use crate::text::{ScenarioText, among_inputs};
 use knee_record::{EvaluationLine, EvaluationPlan, EvaluationRow, NotTried, SectionAsks, Unit};
 use knee_scenario::{Algorithms, ClassFile, Override, Scenario, class_file, load_file};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Reference controllers: RFC 5681, RFC 9438 and BBR.
 pub(super) const STANDARDS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -67,6 +67,8 @@ pub struct Evaluate<'g> {
     pub(super) classes: Files,
     /// Name of the candidate in records.
     pub(super) candidate_name: String,
+    /// The scenario files that were needed so far, each parsed once for all its runs.
+    texts: Mutex<BTreeMap<String, ScenarioText>>,
     sections: Vec<String>,
     /// Names of the recorded links, as typed.
     trace_names: Vec<String>,
@@ -177,6 +179,7 @@ impl<'g> Evaluate<'g> {
             traces,
             classes,
             candidate_name,
+            texts: Mutex::default(),
             sections: settings.sections.clone(),
             trace_names: settings.traces.iter().map(|(name, _)| name.clone()).collect(),
         };
@@ -216,8 +219,7 @@ impl<'g> Evaluate<'g> {
         });
         let all = section.cases.iter().cloned().chain(recorded);
         let scenarios = all.filter(|case| case.quick || !settings.quick).map(|case| {
-            let plain = ScenarioText::new(&case.file, &text(&case.file)?);
-            let scenario = plain.with_files(self.files()?).scenario(&sets(&case.set))?;
+            let scenario = self.text(&case.file)?.scenario(&sets(&case.set))?;
             Ok((case, scenario))
         });
         let mut scenarios: Vec<(Case, Scenario)> = scenarios.collect::<Result<_, Error>>()?;
@@ -283,6 +285,21 @@ impl<'g> Evaluate<'g> {
             why,
         }));
         is_carried
+    }
+
+    /// One of the criteria's scenario files.
+    fn text(&self, file: &str) -> Result<ScenarioText, Error> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = texts.get(file) {
+            return Ok(known.clone());
+        }
+        let made = ScenarioText::new(file, &text(file)?).with_files(self.files()?);
+        let made = match &self.algorithms {
+            Some(algorithms) => made.with_algorithms(algorithms.clone()),
+            None => made,
+        };
+        texts.insert(file.to_string(), made.clone());
+        Ok(made)
     }
 
     /// The files that scenarios may name.
@@ -385,12 +402,7 @@ impl<'g> Evaluate<'g> {
         let key = |flow: &String| Override::new(&format!("flow.{flow}.cc"), controller);
         given.extend(flows.iter().map(key));
         given.extend(flows.iter().flat_map(|flow| with.iter().map(move |own| of_flow(flow, own))));
-        let text = ScenarioText::new(file, &text(file)?).with_files(self.files()?);
-        let text = match &self.algorithms {
-            Some(algorithms) => text.with_algorithms(algorithms.clone()),
-            None => text,
-        };
-        Ok(text.scenario(&given)?)
+        Ok(self.text(file)?.scenario(&given)?)
     }
 
     /// The candidate's scenario in a case of a line, as a runnable file; `None` if there is none.

@@ -10,6 +10,7 @@ mod evaluate;
 mod evaluate_weak;
 mod fit;
 mod grounds;
+mod parse_once;
 mod perfect;
 mod rank;
 mod rehearse;

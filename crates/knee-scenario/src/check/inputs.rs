@@ -48,13 +48,11 @@ impl<'f> Inputs<'f> {
         reading: &mut Reading<'_>,
     ) -> Option<Trace> {
         let (name, text) = self.text(written, "trace", reading)?;
-        match Trace::read(&name, &text) {
-            Ok(trace) => Some(trace),
-            Err(error) => {
-                broken("trace", written, &error.to_string(), reading);
-                None
-            }
-        }
+        let read = || Trace::read(&name, &text).map_err(|error| error.to_string());
+        // Its name is part of it.
+        let key = format!("{name} {}", self.key(written));
+        let read = reading.cache.traces.get(&key, read);
+        read.map_err(|error| broken("trace", written, &error, reading)).ok()
     }
 
     /// Reads a loss record.
@@ -64,13 +62,9 @@ impl<'f> Inputs<'f> {
         reading: &mut Reading<'_>,
     ) -> Option<Arc<[bool]>> {
         let (_, text) = self.text(written, "loss record", reading)?;
-        match knee_link::read_loss(&text) {
-            Ok(lost) => Some(lost),
-            Err(error) => {
-                broken("loss record", written, &error.to_string(), reading);
-                None
-            }
-        }
+        let read = || knee_link::read_loss(&text).map_err(|error| error.to_string());
+        let read = reading.cache.losses.get(&self.key(written), read);
+        read.map_err(|error| broken("loss record", written, &error, reading)).ok()
     }
 
     /// Reads the objects of a page.
@@ -80,8 +74,9 @@ impl<'f> Inputs<'f> {
         reading: &mut Reading<'_>,
     ) -> Option<Vec<PageObject>> {
         let (_, text) = self.text(written, "page", reading)?;
-        let read = knee_workload::read_page(&text);
-        read.map_err(|error| broken("page", written, &error.to_string(), reading)).ok()
+        let read = || knee_workload::read_page(&text).map_err(|error| error.to_string());
+        let read = reading.cache.pages.get(&self.key(written), read);
+        read.map_err(|error| broken("page", written, &error, reading)).ok()
     }
 
     /// Reads a text file that a parameter names.
@@ -102,9 +97,9 @@ impl<'f> Inputs<'f> {
         reading: &mut Reading<'_>,
     ) -> Option<AccessLog> {
         let bytes = self.bytes(written, "access log", reading)?;
-        let read = knee_workload::read_access_log(&bytes);
-        let wrong = |error| broken("access log", written, &format!("{error}"), reading);
-        let log = read.map_err(wrong).ok()?;
+        let read = || knee_workload::read_access_log(&bytes).map_err(|error| error.to_string());
+        let read = reading.cache.logs.get(&self.key(written), read);
+        let log = read.map_err(|error| broken("access log", written, &error, reading)).ok()?;
         let name = self.add(&written.value, bytes);
         if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
             let more = log.more();
@@ -163,7 +158,7 @@ impl<'f> Inputs<'f> {
         what: &str,
         reading: &mut Reading<'_>,
     ) -> Option<Arc<[u8]>> {
-        match reading.load(&beside(self.folder, &written.value)) {
+        match reading.load(&self.key(written)) {
             Ok(bytes) => Some(bytes),
             Err(reason) => {
                 let message = format!("cannot read {what} \"{}\": {reason}", written.value);
@@ -172,6 +167,11 @@ impl<'f> Inputs<'f> {
                 None
             }
         }
+    }
+
+    /// Returns the name by which a file is loaded.
+    fn key(&self, written: &At<String>) -> String {
+        beside(self.folder, &written.value)
     }
 
     /// Imports a class of a file; returns the controller's name.

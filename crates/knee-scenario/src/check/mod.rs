@@ -184,7 +184,7 @@ fn few_enough(document: &Node, reading: &mut Reading<'_>) -> bool {
 /// Parses a text; reports what is not TOML.
 pub(crate) fn parse_document(name: &str, text: &str, reading: &mut Reading<'_>) -> Option<Node> {
     let base = reading.add_text(name, text);
-    match tree::parse(text, base) {
+    match reading.cache.document(base, text) {
         Ok(document) => few_enough(&document, reading).then_some(document),
         Err(errors) => {
             refuse_text(name, (text, base), errors, reading);

@@ -92,7 +92,6 @@ fn run(
     let before = reading.problem_count();
     let at = file.file.at()?;
     let path = beside(folder, &at.value);
-    // Read once, however many seeds there are.
     let document = load(at, &path, reading)?;
     let given = (document, path.as_str());
     let mut scenario = scenario_of(file, &given, file.seed.at().map(seed), reading)?;
