@@ -119,7 +119,7 @@ fn the_one_extreme_sample_among_many_is_on_the_page() {
 fn many_flows_are_a_band_for_each_group() {
     let flows = 60;
     let mut records =
-        dumbbell(Dumbbell { flows, seconds: 100, sample_ms: 200, ..Dumbbell::default() });
+        dumbbell(Dumbbell { flows, seconds: 10, sample_ms: 20, ..Dumbbell::default() });
     for flow in &mut records.flows {
         flow.name = if flow.flow < 50 { "many" } else { "few" }.to_string();
         flow.index = if flow.flow < 50 { flow.flow } else { flow.flow - 50 };

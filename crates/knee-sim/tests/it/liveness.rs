@@ -42,8 +42,9 @@ impl Story {
         let last = *self.acknowledged.last().unwrap();
         let ends = times.iter().skip(1).copied().chain([last]);
         let pauses = times.iter().zip(ends).map(|(from, until)| {
-            let mut acks = self.acknowledged.iter().filter(|at| (*from..until).contains(*at));
-            (acks.next_back().map_or(0.0, |at| at - from), until)
+            let before = self.acknowledged.partition_point(|at| *at < until);
+            let ack = self.acknowledged[..before].last().filter(|at| *at >= from);
+            (ack.map_or(0.0, |at| at - from), until)
         });
         pauses.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
     }
