@@ -73,6 +73,12 @@ impl Arena {
         &self.chunks[place.chunk as usize].bytes[place.start as usize..][..len]
     }
 
+    /// Overwrites bytes that are kept.
+    pub fn put(&mut self, place: Place, bytes: &[u8]) {
+        let Place { chunk, start } = place;
+        self.chunks[chunk as usize].bytes[start as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+
     #[cold]
     fn next_chunk(&mut self) -> u32 {
         if let Some(full) = self.current.take()

@@ -9,6 +9,7 @@ use crate::arena::Arena;
 use crate::clock::{Clock, timespec};
 use crate::lateness::Lateness;
 use crate::merge::{Output, Written};
+use crate::observer::{Happened, Observer};
 use crate::packet::{IpPacket, split};
 use crate::routes::{Routes, Step};
 use crate::tun::Tun;
@@ -111,6 +112,7 @@ pub struct Emulator<'a> {
     sample: &'a mut Sample<'a>,
     next_sample: Time,
     pacing: Pacing,
+    observer: Option<Observer>,
 }
 
 impl<'a> Emulator<'a> {
@@ -145,7 +147,14 @@ impl<'a> Emulator<'a> {
             sample,
             next_sample: Time::ZERO,
             pacing,
+            observer: None,
         }
+    }
+
+    /// Tells this observer what happens to each packet. It must be of the same plan.
+    #[must_use]
+    pub fn observed(self, observer: Observer) -> Emulator<'a> {
+        Emulator { observer: Some(observer), ..self }
     }
 
     /// Runs to the end of the plan, or until told to stop.
@@ -170,6 +179,9 @@ impl<'a> Emulator<'a> {
             }
             self.advance(self.clock.now())?;
             self.flush()?;
+            if let Some(observer) = &mut self.observer {
+                observer.hand_over(self.clock.now());
+            }
             self.note_stall(started, self.clock.now());
             planned = self.wait(started, &mut ready)?;
         }
@@ -195,8 +207,16 @@ impl<'a> Emulator<'a> {
             let place = self.arena.keep(len);
             let entry = self.routes.entries[device];
             let Some(mut packets) = split(&mut self.arena, place, len, entry) else { continue };
+            let mut is_stamped = false;
             while let Some(packet) = packets.next(&mut self.arena) {
                 self.tally.packets += 1;
+                if self.observer.is_some() {
+                    if !is_stamped {
+                        Observer::stamp(&packet, now, &mut self.arena);
+                        is_stamped = true;
+                    }
+                    self.tell(Happened::Entered(device), now, &packet);
+                }
                 self.forward(now, packet)?;
             }
         }
@@ -231,13 +251,25 @@ impl<'a> Emulator<'a> {
         packet.due = at;
         match step {
             Step::Link(link) => {
-                if let Err((_, packet)) = self.links[link].send(at, packet) {
+                if let Err((reason, packet)) = self.links[link].send(at, packet) {
+                    self.tell(Happened::Dropped(link, reason), at, &packet);
                     self.arena.release(packet.template.chunk, 1);
                 }
                 self.settle(link);
                 Ok(())
             }
-            Step::Device(device) => self.write(device, packet),
+            Step::Device(device) => {
+                self.tell(Happened::Left(device), at, &packet);
+                self.write(device, packet)
+            }
+        }
+    }
+
+    /// Tells the observer, if there is one, what happened to a packet.
+    #[inline]
+    fn tell(&mut self, happened: Happened, at: Time, packet: &IpPacket) {
+        if let Some(observer) = &mut self.observer {
+            observer.tell(happened, at, packet, &self.arena);
         }
     }
 
@@ -252,7 +284,8 @@ impl<'a> Emulator<'a> {
     }
 
     fn collect_news(&mut self, link: usize) {
-        while let Some((_, _, packet)) = self.links[link].take_dropped() {
+        while let Some((at, reason, packet)) = self.links[link].take_dropped() {
+            self.tell(Happened::Dropped(link, reason), at, &packet);
             self.arena.release(packet.template.chunk, 1);
         }
         while let Some((at, pause)) = self.links[link].take_request() {

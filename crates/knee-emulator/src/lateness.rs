@@ -57,13 +57,13 @@ impl Lateness {
 
 /// Returns the bucket of a value. Values below 32 have a bucket each; above, the leading bit and
 /// the five bits after it determine the bucket.
-fn bucket(value: u64) -> usize {
+pub(crate) fn bucket(value: u64) -> usize {
     let shift = (63 - (value | 1).leading_zeros()).saturating_sub(STEPS_LOG2);
     (shift as usize) * STEPS + (value >> shift) as usize
 }
 
 /// Returns the largest value in a bucket.
-fn upper_bound(bucket: usize) -> u64 {
+pub(crate) fn upper_bound(bucket: usize) -> u64 {
     if bucket < 2 * STEPS {
         return bucket as u64;
     }

@@ -7,7 +7,8 @@
 //! 2. an [`Emulation`]: the links, and a route from each device to another;
 //! 3. [`Emulator::run`] on a thread of its own, which [`realtime::prepare`] makes punctual if the
 //!    host permits it;
-//! 4. an [`Outcome`], which states how punctual it was.
+//! 4. an [`Outcome`], which states how punctual it was;
+//! 5. on request, an [observer](observe), which lists the flows and captures packets.
 //!
 //! `tests/router.rs` does all four.
 //!
@@ -19,6 +20,7 @@ mod clock;
 mod emulator;
 mod lateness;
 mod merge;
+mod observer;
 mod packet;
 pub mod realtime;
 mod routes;
@@ -28,6 +30,9 @@ mod wire;
 pub use clock::{Clock, age, timespec};
 pub use emulator::{Emulation, Emulator, Outcome, STALL, Sample, Tally};
 pub use lateness::Lateness;
+pub use observer::{
+    Capture, Delays, FiveTuple, Flow, FlowTable, Observed, Observer, Volume, Watcher, observe,
+};
 pub use packet::IpPacket;
 pub use routes::Routes;
 pub use tun::Tun;

@@ -2,7 +2,9 @@
 //! host sent it.
 
 use crate::arena::{Arena, Place};
-use crate::wire::{Headers, Kind, VnetHeader, get16, get32, parse, put16, put32, set_ecn, tcp};
+use crate::wire::{
+    Headers, Kind, VnetHeader, complete, get16, get32, parse, put16, put32, set_ecn, tcp,
+};
 use knee_units::{Ecn, Time};
 
 /// Maximum length of IP and transport header: 60 bytes each.
@@ -67,6 +69,25 @@ impl IpPacket {
             put32(header, ip + tcp::SEQUENCE, sequence);
             header[ip + tcp::FLAGS] &= self.kept_flags();
         }
+    }
+
+    /// Appends the first `len` bytes of the packet as it is now. A transport checksum that the host
+    /// left to its network card remains partial.
+    pub(crate) fn copy_start(&self, arena: &Arena, len: usize, into: &mut Vec<u8>) {
+        let (all, ip) = (usize::from(self.headers.all), usize::from(self.headers.ip));
+        let payload = usize::from(self.payload_len);
+        let mut header = [0; HEADERS_MAX];
+        self.write_headers(arena, &mut header);
+        complete(&mut header[..all], self.headers.kind, ip, payload, self.partial_checksum);
+        into.extend_from_slice(&header[..all.min(len)]);
+        let place = Place { start: self.payload, ..self.template };
+        into.extend_from_slice(arena.bytes(place, len.saturating_sub(all).min(payload)));
+    }
+
+    /// Returns where an observer keeps the time at which the super-packet entered: in place of its
+    /// vnet header, which is not needed any more.
+    pub(crate) fn stamp_place(&self) -> Place {
+        Place { start: self.template.start - VnetHeader::BYTES as u32, ..self.template }
     }
 
     /// Returns the packet's own TCP flags, or zero for other protocols.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Routes, Tun};
+use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Routes, Tun, Volume, observe};
 use knee_host::{HostError, Namespace, Routing};
 use knee_link::{Config, Link, Loss};
 use knee_trials::{Pauses, Skipped, trials, turn};
@@ -54,7 +54,7 @@ fn dropped_packets(namespace: &Namespace) -> Result<u64, HostError> {
 }
 
 /// Twenty datagrams over two links of 20 and 10 ms, of which the first loses every fifth packet;
-/// what arrives comes back over a link of 15 ms.
+/// what arrives comes back over a link of 15 ms. An observer sees it as it was.
 fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     let _turn = turn(Pauses::UpToMs(20))?;
     let (near, near_tun, near_socket) = host(HERE);
@@ -77,8 +77,11 @@ fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     let mut sample = |now: Time, links: &mut [Link<IpPacket>]| {
         samples.push((now, links.iter().map(|link| link.counters().lost_packets).collect()));
     };
-    let outcome = thread::scope(|scope| {
+    let (observer, watcher) = observe(&plan, None);
+    let (outcome, observed) = thread::scope(|scope| {
+        let watcher = scope.spawn(|| watcher.run());
         let emulator = Emulator::new(plan, vec![near_tun, far_tun], clock, &mut sample);
+        let emulator = emulator.observed(observer);
         let emulator = scope.spawn(|| emulator.run(&stop));
         let sent_at = clock.now();
         for number in 1..=20 {
@@ -96,7 +99,7 @@ fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
         assert_eq!(returned, expected);
         assert!(first - returned_at >= Time::from_millis(15), "{}", first - returned_at);
         stop.store(true, Ordering::Relaxed);
-        emulator.join().unwrap().unwrap()
+        (emulator.join().unwrap().unwrap(), watcher.join().unwrap())
     });
     let Outcome { tally, devices } = outcome;
     assert_eq!((tally.packets, tally.refused_packets), (20 + 16, 0));
@@ -104,6 +107,17 @@ fn datagrams_take_the_links_of_their_route() -> Result<(), Skipped> {
     assert_eq!(samples[0], (Time::ZERO, vec![0, 0, 0]));
     assert_eq!(samples[1].0, Time::from_millis(10));
     assert_eq!(samples.last().unwrap().1, [4, 0, 0]);
+    let flows: Vec<_> = observed.flows.iter().collect();
+    let [(there, first), (back, second)] = flows[..] else { panic!("{flows:?}") };
+    assert_eq!(there.source, (HERE, PORT).into());
+    assert_eq!((there.destination, back), ((THERE, PORT).into(), &there.reversed()));
+    // 28 bytes of headers and one of payload.
+    let volume = |packets| Volume { packets, bytes: packets * 29 };
+    assert_eq!([first.entered, first.left, first.dropped], [20, 16, 4].map(volume));
+    assert_eq!([second.entered, second.left, second.dropped], [16, 16, 0].map(volume));
+    assert_eq!((first.payload_bytes, first.dropped_packets_at.get(&0)), (20, Some(&4)));
+    assert_eq!((first.queueing.max(), second.queueing.max()), (Time::ZERO, Time::ZERO));
+    assert_eq!((observed.flows.dropped_packets(0), observed.missed_events), ((0, 4), 0));
     // Dropping the value removes the device and the kernel's counters.
     assert_eq!(dropped_packets(&near).unwrap(), 0);
     drop(devices);

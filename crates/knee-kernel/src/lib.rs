@@ -18,7 +18,8 @@ mod run;
 mod settings;
 
 pub use error::KernelError;
+pub use knee_emulator::FiveTuple;
 pub use knee_record::Control;
-pub use knee_testbed::Health;
+pub use knee_testbed::{Health, Observing, Played};
 pub use remote::{Remote, check_remote, run_remote};
-pub use run::{check_scenario, create_hosts, run};
+pub use run::{check_scenario, create_hosts, run, run_observed};

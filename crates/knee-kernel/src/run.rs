@@ -6,7 +6,7 @@ use crate::{Control, Health, KernelError, hosts};
 use knee_emulator::{Tun, realtime};
 use knee_record::Records;
 use knee_scenario::Scenario;
-use knee_testbed::{Hosts, Testbed};
+use knee_testbed::{Hosts, Observing, Played, Testbed};
 
 /// Runs a scenario to its end, or until `control` says to stop.
 ///
@@ -15,6 +15,19 @@ use knee_testbed::{Hosts, Testbed};
 /// A setting of the scenario that the kernel does not support, or something that the host does not
 /// permit; each error contains advice.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), KernelError> {
+    run_observed(scenario, control, None).map(|played| (played.records, played.health))
+}
+
+/// Runs a scenario as [`run`] does, with an observer in the emulator on request.
+///
+/// # Errors
+///
+/// The same errors as [`run`].
+pub fn run_observed(
+    scenario: &Scenario,
+    control: &Control,
+    observing: Option<Observing>,
+) -> Result<Played, KernelError> {
     let settings = settings(scenario)?;
     #[cfg(feature = "bpf")]
     let _registered = register_bpf_controllers(&settings)?;
@@ -24,7 +37,7 @@ pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), 
     let checked = testbed.self_check(devices)?;
     let receivers = Receivers::Testbed(&hosts);
     let flows = listen(scenario, &settings, receivers)?;
-    testbed.play(checked, control, |clock, stop| {
+    testbed.play(checked, control, observing, |clock, stop| {
         Applications::new(scenario, receivers, flows, stop, clock).run()
     })
 }

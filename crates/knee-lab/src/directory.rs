@@ -22,6 +22,8 @@ pub const DEFAULT: &str = "knee-out";
 pub const REPORT: &str = "report.html";
 /// Packet log: every event of every packet.
 pub const PACKETS: &str = "packets.csv";
+/// Packets as a host's own tools show them.
+pub const CAPTURE: &str = "capture.pcapng";
 /// Summary of all repeats.
 pub const REPEAT: &str = "repeat.json";
 /// Comparison of the simulator with the kernel.
@@ -57,7 +59,7 @@ pub const ANSWERS: &str = "answers.json";
 
 /// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
 /// own folder.
-const OURS: [&str; 28] = [
+const OURS: [&str; 29] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -72,6 +74,7 @@ const OURS: [&str; 28] = [
     knee_record::SUMMARY,
     REPORT,
     PACKETS,
+    CAPTURE,
     REPEAT,
     FIDELITY,
     STUDIES,

@@ -35,6 +35,8 @@ pub struct ExperimentSettings<'g> {
     pub on: Vec<&'g dyn Ground>,
     /// Whether to write packet logs, on grounds that support them.
     pub packet_log: bool,
+    /// Whether to capture packets, on grounds that support it.
+    pub capture: bool,
     /// Whether to run the alternatives that answer the scenario's questions; see
     /// [`Lab::answer`]. They run if the simulator is among the grounds.
     pub alternatives: bool,
@@ -49,6 +51,7 @@ impl<'g> ExperimentSettings<'g> {
             repeat: None,
             on: vec![ground],
             packet_log: false,
+            capture: false,
             alternatives: true,
         }
     }
@@ -63,6 +66,9 @@ pub enum ExperimentError {
     /// No ground writes packet logs.
     #[error("only the simulator writes a packet log")]
     NoPacketLog,
+    /// No ground captures packets.
+    #[error("only the kernel and QUIC have packets to capture")]
+    NoCapture,
 }
 
 /// The plan for one file.
@@ -131,6 +137,9 @@ impl<'g> Experiment<'g> {
         if settings.packet_log && !settings.on.iter().any(|ground| ground.writes_packet_log()) {
             return Err(ExperimentError::NoPacketLog.into());
         }
+        if settings.capture && !settings.on.iter().any(|ground| ground.captures()) {
+            return Err(ExperimentError::NoCapture.into());
+        }
         let set: Vec<Override> =
             settings.set.iter().cloned().chain(settings.seed.map(seed)).collect();
         let mut scenarios = vec![text.scenario(&set)?];
@@ -166,6 +175,7 @@ impl<'g> Experiment<'g> {
     pub fn jobs(&self) -> impl Iterator<Item = Job<'_>> {
         self.runs.iter().map(|run| Job {
             packet_log: self.settings.packet_log,
+            capture: self.settings.capture,
             perfect: true,
             ..Job::kept(&run.scenario, run.ground, &run.directory)
         })
@@ -174,7 +184,8 @@ impl<'g> Experiment<'g> {
     /// The command that repeats a run with a seed, or all repeats. It omits output directory and
     /// parallelism.
     pub fn command(&self, seed: u64, repeat: Option<u64>) -> String {
-        let ExperimentSettings { set, on: grounds, packet_log, alternatives, .. } = &self.settings;
+        let ExperimentSettings { set, on: grounds, packet_log, capture, alternatives, .. } =
+            &self.settings;
         let mut words = vec!["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
         words.extend(set.iter().flat_map(|set| ["--set".to_string(), quoted(set.text())]));
         let further = grounds.iter().flat_map(|ground| ground.arguments());
@@ -182,8 +193,9 @@ impl<'g> Experiment<'g> {
         let line = words.join(" ") + &on(&names(grounds)) + &further + &format!(" --seed {seed}");
         let repeat = repeat.map_or(String::new(), |repeat| format!(" --repeat {repeat}"));
         let log = if *packet_log { " --packet-log" } else { "" };
+        let capture = if *capture { " --capture" } else { "" };
         let alone = if *alternatives { "" } else { " --no-alternatives" };
-        format!("{line}{repeat}{alone}{log}")
+        format!("{line}{repeat}{alone}{log}{capture}")
     }
 
     /// Whether the scenario implies questions that were not answered, because of a stop.

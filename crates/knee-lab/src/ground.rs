@@ -23,6 +23,7 @@ use knee_record::{Control, HostHealth, Records, SampleSink, Verdict};
 use knee_registry::did_you_mean;
 use knee_scenario::Scenario;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
 
 /// Name of the ground to which recorded outcomes refer.
@@ -55,6 +56,11 @@ pub trait Ground: fmt::Debug + Send + Sync {
 
     /// Whether it can write a packet log.
     fn writes_packet_log(&self) -> bool {
+        false
+    }
+
+    /// Whether it can capture packets.
+    fn captures(&self) -> bool {
         false
     }
 
@@ -109,6 +115,8 @@ pub struct Output<'o> {
     pub samples: &'o mut dyn SampleSink,
     /// Receives the packet log; only on a ground that [`Ground::writes_packet_log`].
     pub packet_log: Option<&'o mut dyn Write>,
+    /// Receives each packet (pcapng); only on a ground that [`Ground::captures`].
+    pub capture: Option<File>,
 }
 
 /// Result of a run, as returned by a ground.
@@ -146,6 +154,9 @@ pub enum GroundError {
     /// The packet log could not be written.
     #[error("the packet log cannot be written: {0}")]
     PacketLog(io::Error),
+    /// The capture could not be written.
+    #[error("the capture cannot be written: {0}")]
+    Capture(io::Error),
     /// A defect in the ground.
     #[error("{0}")]
     Defect(String),

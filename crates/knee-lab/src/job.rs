@@ -1,6 +1,6 @@
 //! A single run: its settings and its result.
 
-use crate::directory::PACKETS;
+use crate::directory::{CAPTURE, PACKETS};
 use crate::error::Error;
 use crate::ground::{Ended, Ground, GroundError, Output, Pace};
 use crate::perfect;
@@ -23,6 +23,8 @@ pub struct Job<'s> {
     pub directory: Option<&'s Path>,
     /// Whether to write a packet log there, if the ground supports it.
     pub packet_log: bool,
+    /// Whether to capture packets there, if the ground supports it.
+    pub capture: bool,
     /// Whether to find when a perfect scheduler would have finished, for files over several paths,
     /// by further runs on a ground with virtual time.
     pub perfect: bool,
@@ -31,7 +33,7 @@ pub struct Job<'s> {
 impl<'s> Job<'s> {
     /// A run that leaves nothing on disk.
     pub fn new(scenario: &'s Scenario, ground: &'s dyn Ground) -> Job<'s> {
-        Job { scenario, ground, directory: None, packet_log: false, perfect: false }
+        Job { scenario, ground, directory: None, packet_log: false, capture: false, perfect: false }
     }
 
     /// A run that is stored; see [`crate::Lab::keep`].
@@ -64,7 +66,7 @@ impl Run {
 
 /// Runs a scenario on its ground.
 pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
-    let Job { scenario, ground, directory, packet_log, perfect } = *job;
+    let Job { scenario, ground, directory, packet_log, capture, perfect } = *job;
     let meter = Meter::start();
     let mut recording = directory.map(|at| Recording::begin(at, scenario)).transpose()?;
     let mut nowhere = ();
@@ -78,13 +80,20 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     let (part, file) = path.as_deref().map(Part::create).transpose()?.unzip();
     let mut log = file.map(|file| BufWriter::with_capacity(1 << 20, file));
     let packet_log = log.as_mut().map(|log| log as &mut dyn Write);
-    let ended = ground.run(scenario, control, Output { samples, packet_log });
+    let captured = directory.filter(|_| capture && ground.captures());
+    let captured = captured.map(|directory| directory.join(CAPTURE));
+    let not_captured = |source| Error::Write { path: captured.clone().unwrap_or_default(), source };
+    let (capture_part, capture) = captured.as_deref().map(Part::create).transpose()?.unzip();
+    let ended = ground.run(scenario, control, Output { samples, packet_log, capture });
     let Ended { mut records, judged } = ended.map_err(|error| match error {
         GroundError::PacketLog(source) => not_logged(source),
+        GroundError::Capture(source) => not_captured(source),
         other => other.into(),
     })?;
     log.as_mut().map_or(Ok(()), Write::flush).map_err(not_logged)?;
-    recording.iter_mut().zip(part).for_each(|(recording, part)| recording.add(part));
+    if let Some(recording) = &mut recording {
+        part.into_iter().chain(capture_part).for_each(|part| recording.add(part));
+    }
     if perfect && ground.pace() == Pace::Virtual {
         perfect::fill(scenario, ground, control, &mut records)?;
     }

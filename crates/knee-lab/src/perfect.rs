@@ -111,8 +111,11 @@ fn run(
     if control.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let ended =
-        ground.run(scenario, &control.aside(), Output { samples: &mut (), packet_log: None })?;
+    let ended = ground.run(
+        scenario,
+        &control.aside(),
+        Output { samples: &mut (), packet_log: None, capture: None },
+    )?;
     let is_whole = !control.stop.load(Ordering::Relaxed);
     Ok(is_whole.then_some(ended.records.samples))
 }

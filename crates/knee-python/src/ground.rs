@@ -78,6 +78,10 @@ impl<G: Ground> Ground for Beside<G> {
         self.inner.writes_packet_log()
     }
 
+    fn captures(&self) -> bool {
+        self.inner.captures()
+    }
+
     fn check_host(&self) -> Result<(), GroundError> {
         self.inner.check_host()
     }
@@ -94,14 +98,15 @@ impl<G: Ground> Ground for Beside<G> {
     ) -> Result<Ended, GroundError> {
         self.seed.begin(scenario.seed);
         let Some(kept) = &self.kept else { return self.go(scenario, control, output) };
-        let Output { samples, packet_log } = output;
+        let Output { samples, packet_log, capture } = output;
         let mut both = Both { first: samples, second: InMemory::of(scenario) };
         // A separate borrow, as short as that of the samples.
         let packet_log: Option<&mut dyn Write> = match packet_log {
             Some(log) => Some(&mut *log),
             None => None,
         };
-        let ended = self.go(scenario, control, Output { samples: &mut both, packet_log })?;
+        let output = Output { samples: &mut both, packet_log, capture };
+        let ended = self.go(scenario, control, output)?;
         let tables = both.second.finish(&ended.records);
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(tables);
         Ok(ended)

@@ -28,7 +28,7 @@ mod ring;
 mod socket;
 
 pub use congestion::{CongestionControl, CongestionSettings, Coupling, Observed, check_controller};
-pub use ground::{QuicError, check_scenario, run};
+pub use ground::{QuicError, check_scenario, run, run_observed};
 pub use host::{
     BundleId, ConnectionSettings, Host, HostError, HostEvent, HostSettings, PathState, Tape,
     Waiting,

@@ -81,7 +81,7 @@ pub struct Recording {
     classes: Option<Table<ClassSample>>,
     connections: Table<ConnectionRecord>,
     /// A file of another form, written by others during the run.
-    beside: Option<Part>,
+    beside: Vec<Part>,
 }
 
 impl Recording {
@@ -103,7 +103,7 @@ impl Recording {
             classes: None,
             links: Table::create(&dir.join(run::LINKS), tables::links())?,
             connections: Table::create(&dir.join(run::CONNECTIONS), tables::connections())?,
-            beside: None,
+            beside: Vec::new(),
             names,
             dir: dir.to_path_buf(),
         })
@@ -111,7 +111,7 @@ impl Recording {
 
     /// Adds a complete file, which appears with the others.
     pub fn add(&mut self, file: Part) {
-        self.beside = Some(file);
+        self.beside.push(file);
     }
 
     /// Writes everything but the samples and connections, which it has already received.
@@ -152,7 +152,7 @@ impl Recording {
         let Records { paths, objects, .. } = records;
         write_if_any(&dir.join(run::PATHS), tables::paths(), &names, paths)?;
         write_if_any(&dir.join(run::OBJECTS), tables::objects(), &names, objects)?;
-        beside.map_or(Ok(()), Part::put_in_place)?;
+        beside.into_iter().try_for_each(Part::put_in_place)?;
         // An earlier version may have written it.
         remove_if_there(&dir.join(run::TRANSFERS))?;
         write_json(&dir.join(run::SUMMARY), summary)?;

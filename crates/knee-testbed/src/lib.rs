@@ -19,6 +19,7 @@
 mod error;
 mod health;
 mod hosts;
+mod observe;
 mod probe;
 mod routes;
 mod run;
@@ -28,7 +29,8 @@ pub use error::TestbedError;
 pub use health::Health;
 pub use hosts::{End, Family, Hosts, PathSettings, address, path_of};
 pub use knee_host::enter_user_namespace;
+pub use observe::{Observing, Played};
 pub use probe::PathProbe;
-pub use routes::links_and_routes;
+pub use routes::{link_names, links_and_routes};
 pub use run::{Testbed, check_host};
 pub use self_check::{Checked, PathCheck};

@@ -26,3 +26,12 @@ pub fn links_and_routes(scenario: &Scenario) -> (Vec<(Config, ChaCha8Rng)>, Rout
     };
     (links.into_iter().map(streamed).collect(), routes)
 }
+
+/// Names of the links of [`links_and_routes`], in their order.
+pub fn link_names(scenario: &Scenario) -> Vec<String> {
+    let back = scenario.paths.iter().filter_map(|path| match &path.reverse {
+        Reverse::Links(_) => None,
+        Reverse::Delay(delay) => Some(Link::reverse_delay(&path.name, *delay).name),
+    });
+    scenario.links.iter().map(|link| link.name.clone()).chain(back).collect()
+}

@@ -1,12 +1,16 @@
 //! Execution of a run.
 
 use crate::hosts::Hosts;
+use crate::observe::{Observing, Played};
 use crate::probe::{Prober, echo, echo_sockets, interval, probe_sockets};
-use crate::routes::links_and_routes;
+use crate::routes::{link_names, links_and_routes};
 use crate::self_check::Checked;
 use crate::{Health, TestbedError};
 use knee_emulator::realtime::{self, CpuTime};
-use knee_emulator::{Clock, Emulation, Emulator, IpPacket, Outcome, Tun, timespec};
+use knee_emulator::{
+    Capture, Clock, Emulation, Emulator, IpPacket, Observer, Outcome, Tun, Watcher, observe,
+    timespec,
+};
 use knee_host::Namespace;
 use knee_link::Link;
 use knee_record::{ClassSample, Control, Cost, LinkSample, Records, Rows};
@@ -48,6 +52,9 @@ impl Testbed<'_> {
     /// with it. It returns records with flows, paths, objects, samples of flows and paths,
     /// connections and transfers; links, classes, end, cost, epoch and rates are added here.
     ///
+    /// With `observing`, an observer in the emulator lists the flows of the run by their five-tuple,
+    /// whatever sent them.
+    ///
     /// # Errors
     ///
     /// Errors of `applications`; [`TestbedError::Host`] if the host lacks a resource;
@@ -56,15 +63,23 @@ impl Testbed<'_> {
         &self,
         checked: Checked,
         control: &Control,
+        observing: Option<Observing>,
         applications: impl FnOnce(Clock, &AtomicBool) -> Result<Records, E> + Send,
-    ) -> Result<(Records, Health), E> {
+    ) -> Result<Played, E> {
         let stop = AtomicBool::new(false);
         let cpu = CpuTime::read();
         let (near, far) = self.probe_sockets()?;
         let clock = Clock::start();
         let epoch_unix_ns = unix_time_ns();
-        let (emulated, applied, probes) = thread::scope(|scope| {
-            let emulator = scope.spawn(|| self.emulate(checked.devices, clock, &stop));
+        let plan = self.emulation();
+        let (observer, watcher) = observing
+            .map(|observing| self.observe(&plan, observing, epoch_unix_ns))
+            .transpose()?
+            .unzip();
+        let ((emulated, observed), applied, probes) = thread::scope(|scope| {
+            let watcher = watcher.map(|watcher| scope.spawn(|| watcher.run()));
+            let emulator =
+                scope.spawn(|| self.emulate(plan, observer, checked.devices, clock, &stop));
             let applications = scope.spawn(|| applications(clock, &stop));
             let echo = scope.spawn(|| {
                 realtime::prepare(realtime::PROBE);
@@ -79,7 +94,11 @@ impl Testbed<'_> {
             stop.store(true, Ordering::Relaxed);
             joined(echo)?;
             let applied = joined(applications)?;
-            Ok::<_, E>((joined(emulator)?, applied, joined(prober)?))
+            let emulated = joined(emulator)?;
+            // Once the emulator has ended, the watcher reads what is left.
+            let observed = watcher.map(ScopedJoinHandle::join).transpose();
+            let observed = observed.map_err(|_| TestbedError::Panicked)?;
+            Ok::<_, E>(((emulated, observed), applied, joined(prober)?))
         })?;
         let Emulated { mut health, links, classes, devices } = emulated;
         health.self_check = checked.paths;
@@ -103,7 +122,34 @@ impl Testbed<'_> {
             epoch_unix_ns,
             ..applied
         };
-        Ok((records.with_rates(self.scenario), health))
+        Ok(Played { records: records.with_rates(self.scenario), health, observed })
+    }
+
+    /// The links of the scenario, and how long they carry.
+    fn emulation(&self) -> Emulation {
+        let (links, routes) = links_and_routes(self.scenario);
+        Emulation {
+            links,
+            routes,
+            sample_interval: self.scenario.sample_interval,
+            duration: self.scenario.duration,
+        }
+    }
+
+    fn observe(
+        &self,
+        plan: &Emulation,
+        observing: Observing,
+        epoch_unix_ns: u64,
+    ) -> Result<(Observer, Watcher), TestbedError> {
+        let paths = self.scenario.paths.iter();
+        let ends = paths.flat_map(|path| ["sender", "receiver"].map(|end| (path, end)));
+        let devices: Vec<String> = ends.map(|(path, end)| format!("{end} {}", path.name)).collect();
+        let links = link_names(self.scenario);
+        let begin = |file| Capture::create(file, &devices, &links, epoch_unix_ns);
+        let capture = observing.capture.map(begin).transpose();
+        let capture = capture.map_err(|source| TestbedError::call("write the capture", source))?;
+        Ok(observe(plan, capture))
     }
 
     /// Creates the sockets of all probes, the sender's and the receiver's.
@@ -121,18 +167,13 @@ impl Testbed<'_> {
 
     fn emulate(
         &self,
+        plan: Emulation,
+        observer: Option<Observer>,
         devices: Vec<Tun>,
         clock: Clock,
         stop: &AtomicBool,
     ) -> Result<Emulated, TestbedError> {
         let warning = realtime::prepare(realtime::EMULATOR);
-        let (links, routes) = links_and_routes(self.scenario);
-        let plan = Emulation {
-            links,
-            routes,
-            sample_interval: self.scenario.sample_interval,
-            duration: self.scenario.duration,
-        };
         // Only the scenario's links, which come first.
         let sampled = self.scenario.links.len();
         let (mut links, mut classes) = (Rows::default(), Rows::default());
@@ -142,7 +183,12 @@ impl Testbed<'_> {
                 classes.extend(ClassSample::of(link, index, now));
             }
         };
-        let outcome = Emulator::new(plan, devices, clock, &mut sample).run(stop);
+        let emulator = Emulator::new(plan, devices, clock, &mut sample);
+        let emulator = match observer {
+            Some(observer) => emulator.observed(observer),
+            None => emulator,
+        };
+        let outcome = emulator.run(stop);
         // Even after an error the other threads must not wait for packets.
         stop.store(true, Ordering::Relaxed);
         let Outcome { tally, devices } = outcome?;

@@ -38,6 +38,9 @@ impl From<Error> for Failure {
             Error::Experiment(ExperimentError::NoPacketLog) => {
                 usage("add --on sim, or remove --packet-log")
             }
+            Error::Experiment(ExperimentError::NoCapture) => {
+                usage("add --on kernel, or remove --capture")
+            }
             Error::Grid(error) => of_grid(error),
             Error::Curve(error) => usage(of_curve(&error)),
             Error::Compare(CompareError::Kinds) => usage("name two of a kind"),
@@ -103,7 +106,9 @@ fn of_ground(error: GroundError, what: String) -> Failure {
         GroundError::Scenario(Refusal { what, advice, .. }) => Failure::Usage(what, advice),
         GroundError::Host(Refusal { what, advice, .. }) => Failure::Host(what, advice),
         GroundError::Samples(error) => error.into(),
-        GroundError::PacketLog(source) => Failure::Host(what, elsewhere(&source)),
+        GroundError::PacketLog(source) | GroundError::Capture(source) => {
+            Failure::Host(what, elsewhere(&source))
+        }
         GroundError::Defect(what) => Failure::Internal(what),
     }
 }

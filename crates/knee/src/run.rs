@@ -53,6 +53,7 @@ pub fn run(arguments: &Run) -> Result<Ending, Failure> {
         repeat: arguments.repeat,
         on,
         packet_log: arguments.packet_log,
+        capture: arguments.capture,
         alternatives: !arguments.no_alternatives,
     };
     let experiments = texts.into_iter().zip(directories);

@@ -81,14 +81,14 @@ fn run_between(scenario: &Scenario) -> Result<(Records, Received, Health), Faile
         let testbed = Testbed { scenario: &longer, hosts: &hosts };
         let checked = testbed.self_check(devices)?;
         let mut told = Received::default();
-        let (records, health) = testbed.play(checked, &Control::default(), |clock, stop| {
+        let played = testbed.play(checked, &Control::default(), None, |clock, stop| {
             hosts.sender.enter().map_err(TestbedError::from)?;
             let session = Session::begin(&far.host())?;
             let (records, received) = session.run(scenario, clock, stop, |_| {})?;
             told = received;
             Ok::<_, Failed>(records)
         })?;
-        Ok((records, told, health))
+        Ok((played.records, told, played.health))
     })
 }
 

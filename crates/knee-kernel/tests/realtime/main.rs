@@ -18,6 +18,7 @@ mod low_delay;
 mod multipath;
 mod observed;
 mod ports;
+mod seen;
 mod self_check;
 mod starved;
 
@@ -235,6 +236,8 @@ fn main() -> ExitCode {
         ports::a_host_has_ports_for_a_busy_mix,
         self_check::a_slow_link_passes_the_self_check,
         observed::an_observer_sees_the_same,
+        seen::the_observer_agrees_with_kernel_and_links,
+        seen::a_capture_has_every_packet,
         multipath::two_paths_carry_what_both_have,
         starved::a_starved_emulator_is_invalid;
         nightly:
@@ -251,6 +254,7 @@ fn main() -> ExitCode {
         connections::what_a_stop_cuts_off_is_not_complete,
         self_check::paths_that_share_a_slow_link_pass_the_self_check,
         self_check::a_link_that_stands_still_at_first_is_probed_slowly,
+        seen::the_observer_agrees_in_24_cells,
         multipath::a_file_over_two_paths_is_delivered_to_its_last_byte,
         multipath::a_path_that_is_down_at_first_is_waited_for,
         multipath::a_backup_carries_what_the_first_path_cannot,

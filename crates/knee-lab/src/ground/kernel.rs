@@ -23,6 +23,10 @@ impl Ground for Kernel {
         Pace::Real
     }
 
+    fn captures(&self) -> bool {
+        true
+    }
+
     fn setup_s(&self) -> f64 {
         testbed::SETUP_S
     }
@@ -47,8 +51,9 @@ impl Ground for Kernel {
         control: &Control,
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
-        let (records, health) = knee_kernel::run(scenario, control)?;
-        testbed::ended(scenario, records, &health, output)
+        let observing = testbed::observing(&output)?;
+        let played = knee_kernel::run_observed(scenario, control, observing)?;
+        testbed::ended(scenario, played, output)
     }
 }
 

@@ -26,6 +26,10 @@ impl Ground for Quic {
         testbed::SETUP_S
     }
 
+    fn captures(&self) -> bool {
+        true
+    }
+
     fn prepare_process(&self) {
         let _ = knee_testbed::enter_user_namespace();
     }
@@ -44,8 +48,9 @@ impl Ground for Quic {
         control: &Control,
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
-        let (records, health) = knee_quic::run(scenario, control)?;
-        testbed::ended(scenario, records, &health, output)
+        let observing = testbed::observing(&output)?;
+        let played = knee_quic::run_observed(scenario, control, observing)?;
+        testbed::ended(scenario, played, output)
     }
 }
 

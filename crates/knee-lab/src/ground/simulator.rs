@@ -51,7 +51,7 @@ impl Ground for Simulator {
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
         let algorithms = self.algorithms.as_deref().unwrap_or(Algorithms::built_in());
-        let Output { samples, packet_log } = output;
+        let Output { samples, packet_log, .. } = output;
         let records = knee_sim::run_to(scenario, algorithms, control, samples, packet_log)?;
         Ok(Ended { records, judged: None })
     }

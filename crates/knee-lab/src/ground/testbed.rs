@@ -3,8 +3,9 @@
 use super::{Ended, GroundError, Judged, Output, Refusal};
 use knee_record::{HostHealth, PathCheckRecord, ProbeRecord, Records, Verdict};
 use knee_scenario::Scenario;
-use knee_testbed::{Health, PathCheck, PathProbe, TestbedError};
+use knee_testbed::{Health, Observing, PathCheck, PathProbe, Played, TestbedError};
 use knee_units::Time;
+use std::fs::File;
 
 /// Duration of the self-check, seconds of real time.
 pub const SETUP_S: f64 = 0.7;
@@ -17,18 +18,35 @@ const WAITED_INVALID: f64 = 0.2;
 /// Converts the output of a run.
 pub fn ended(
     scenario: &Scenario,
-    records: Records,
-    health: &Health,
+    played: Played,
     output: Output<'_>,
 ) -> Result<Ended, GroundError> {
+    let Played { records, mut health, observed } = played;
     keep(&records, output)?;
+    if let Some(observed) = observed {
+        observed.capture_error.map_or(Ok(()), |error| Err(GroundError::Capture(error)))?;
+        health.warnings.extend(missed(observed.missed_events));
+    }
     let (mut verdict, mut reason) = health.verdict();
     if let Some((worse, why)) = senders_waited(&records) {
         verdict = verdict.max(worse);
         reason = if reason.is_empty() { why } else { format!("{reason}; {why}") };
     }
-    let judged = Judged { health: Some(kept_health(scenario, health)), verdict, reason };
+    let judged = Judged { health: Some(kept_health(scenario, &health)), verdict, reason };
     Ok(Ended { records, judged: Some(judged) })
+}
+
+/// Returns what an observer of the run has to do.
+pub fn observing(output: &Output<'_>) -> Result<Option<Observing>, GroundError> {
+    let capture = output.capture.as_ref().map(File::try_clone).transpose();
+    let capture = capture.map_err(GroundError::Capture)?;
+    Ok(capture.map(|file| Observing { capture: Some(file) }))
+}
+
+/// Warns that the observer was too slow.
+fn missed(events: u64) -> Option<String> {
+    (events > 0)
+        .then(|| format!("the capture lacks {events} packets: the host was too slow to write them"))
 }
 
 /// Says for how much of their time senders were limited by the send buffer, if for too much: the host

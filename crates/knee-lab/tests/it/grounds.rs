@@ -238,8 +238,12 @@ fn what_does_not_go_together_is_refused() {
     let refused = experiment(repeated).unwrap_err();
     let expected = ExperimentError::RepeatsOnSeveralGrounds;
     assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
-    let refused = experiment(ExperimentSettings { packet_log: true, ..one }).unwrap_err();
+    let refused = experiment(ExperimentSettings { packet_log: true, ..one.clone() });
+    let refused = refused.unwrap_err();
     let expected = ExperimentError::NoPacketLog;
+    assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
+    let refused = experiment(ExperimentSettings { capture: true, ..one }).unwrap_err();
+    let expected = ExperimentError::NoCapture;
     assert!(matches!(refused, Error::Experiment(what) if what == expected), "{refused}");
 }
 

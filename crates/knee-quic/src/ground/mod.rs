@@ -18,7 +18,7 @@ use applications::Applications;
 use knee_emulator::realtime;
 use knee_record::{Control, Records};
 use knee_scenario::Scenario;
-use knee_testbed::{Health, Hosts, Testbed, TestbedError};
+use knee_testbed::{Health, Hosts, Observing, Played, Testbed, TestbedError};
 use settings::FlowSettings;
 use std::io;
 
@@ -61,13 +61,26 @@ impl QuicError {
 /// If QUIC cannot do what the scenario asks for, or the host does not permit it; each error
 /// contains advice.
 pub fn run(scenario: &Scenario, control: &Control) -> Result<(Records, Health), QuicError> {
+    run_observed(scenario, control, None).map(|played| (played.records, played.health))
+}
+
+/// Runs a scenario as [`run`] does, with an observer in the emulator on request.
+///
+/// # Errors
+///
+/// The same errors as [`run`].
+pub fn run_observed(
+    scenario: &Scenario,
+    control: &Control,
+    observing: Option<Observing>,
+) -> Result<Played, QuicError> {
     let flows = settings::flows(scenario)?;
     let _awake = realtime::stay_awake();
     let (hosts, devices) = Hosts::create(&settings::paths(scenario), |_| Ok(()))?;
     let testbed = Testbed { scenario, hosts: &hosts };
     let checked = testbed.self_check(devices)?;
     let applications = Applications::new(scenario, &hosts, flows)?;
-    testbed.play(checked, control, |clock, stop| applications.run(clock, stop))
+    testbed.play(checked, control, observing, |clock, stop| applications.run(clock, stop))
 }
 
 /// Checks whether QUIC can carry a scenario, without running anything.

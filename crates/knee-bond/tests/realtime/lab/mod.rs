@@ -116,13 +116,12 @@ pub fn measured(
     let testbed = Testbed { scenario: &scenario, hosts: &hosts };
     let checked = testbed.self_check(devices).map_err(Skipped::lack)?;
     let control = Control::default();
-    let played = testbed.play(checked, &control, |_, _| {
+    let played = testbed.play(checked, &control, None, |_, _| {
         lab.serve();
         test(&lab);
         Ok::<_, TestbedError>(Records::default())
     });
-    let (_, health) = played.unwrap_or_else(|error| panic!("{error}"));
-    Ok(health)
+    Ok(played.unwrap_or_else(|error| panic!("{error}")).health)
 }
 
 fn ip(arguments: &[&str]) -> Result<(), knee_testbed::TestbedError> {
