@@ -4,8 +4,11 @@ use crate::actuator::{Actuator, Applied, Renewed};
 use crate::{Entry, Journal, LEASE, Placed, Plan, Policy, PolicyError, What};
 use ipnet::IpNet;
 use knee_host::bpf::{BpfError, GROUPS_MAX, Place, Steering};
-use knee_host::{Arm, Choice, return_marked, unpin_marks};
+use knee_host::{Arm, Choice, HostError, return_marked, unpin_marks};
+use nix::fcntl::{Flock, FlockArg};
 use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 /// Maximum number of open connections changed per second, since each must find its rate anew.
@@ -22,6 +25,8 @@ pub struct ProgramActuator {
     wants_open: bool,
     /// Total given and refused at the previous call.
     told: (u64, u64),
+    /// Nobody else steers here, whatever the journal.
+    _lock: Flock<File>,
 }
 
 impl ProgramActuator {
@@ -47,10 +52,16 @@ impl ProgramActuator {
         }
         let folder = crate::programs_folder()?;
         let mut steering = Steering::attach(cgroup, LEASE)?;
-        // This process holds the journal, so any remains belong to a killed process.
+        // Whoever holds the folder finds in it what a killed process left.
+        let former = held(&folder)?;
         return_marked(&folder)?;
         unpin_marks(&folder)?;
-        journal.write(&[Entry::Programs { folder: folder.clone() }])?;
+        drop(former);
+        let lock = held(&folder)?;
+        if let Err(error) = journal.write(&[Entry::Programs { folder: folder.clone() }]) {
+            unpin_marks(&folder)?;
+            return Err(error);
+        }
         steering.pin(&folder)?;
         Ok(ProgramActuator {
             steering,
@@ -59,8 +70,22 @@ impl ProgramActuator {
             changes_open: false,
             wants_open: policy.open_connections,
             told: (0, 0),
+            _lock: lock,
         })
     }
+}
+
+/// Makes the folder of this network namespace, and locks it until the process ends: with a journal of
+/// its own, a second process would take the connections of the first for those of one that was killed.
+fn held(folder: &Path) -> Result<Flock<File>, PolicyError> {
+    let cannot = |error| HostError::call("create a folder in /sys/fs/bpf", error);
+    // Others must not be able to lock it.
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+    let open = File::open(folder).map_err(cannot)?;
+    Flock::lock(open, FlockArg::LockExclusiveNonblock).map_err(|_| PolicyError::Programs {
+        problem: "another process steers this host's connections, with another journal".to_string(),
+        advice: "stop that one first: knee steer rollback, with its --journal".to_string(),
+    })
 }
 
 impl Actuator for ProgramActuator {

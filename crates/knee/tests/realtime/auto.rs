@@ -4,14 +4,18 @@
 
 use crate::common::before;
 use crate::experiment::{World, is_reverted, knee, marked, until, world};
+use knee_policy::Journal;
 use knee_trials::{Pauses, Skipped, Trial, trials, turn};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const GROUP: [(&str, &str); 1] = [("all", "198.51.100.0/24")];
 const LIMITS: &str = "--allow short-block --allow short-burn-in --allow few-triples";
@@ -121,7 +125,130 @@ fn kills(count: u64) -> Result<(), Skipped> {
     Ok(())
 }
 
-/// The trials of this file.
+/// Of two at once the second is refused and decides nothing: on the folder of the first; with a folder
+/// of its own and the journal of the first; and with a journal of its own, on the same host. Then it can
+/// begin.
+fn two_at_once_decide_nothing_twice() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::Any)?;
+    world(|world| {
+        let second = world.folder.join("second");
+        fs::create_dir(&second).unwrap();
+        for folder in [world.folder, &second] {
+            before(folder, &GROUP, [400, 100, 2, 16], &["rehearse", "observe"]);
+        }
+        let line = format!(
+            "steer auto rows --out out --journal own/journal --yes --block 400ms --burn-in 100ms \
+             --calibration 2 --triples 16 {LIMITS}"
+        );
+        let journal = world.folder.join("own/journal");
+        let is_applied =
+            |journal: &Path| fs::read_to_string(journal).unwrap_or_default().lines().count() > 1;
+        let start = || (decided(world.folder), decided(&second));
+        let before = start();
+        let mut first = knee(world.folder, &line).spawn().unwrap();
+        until("it is applied", || is_applied(&journal));
+        let controllers: Vec<String> = (0..6).map(|_| world.serve()).collect();
+        let process = first.id().to_string();
+        let beside = line.replace("own/journal", "../own/journal");
+        for (folder, line, part) in [
+            (world.folder, &line, format!("process {process} works on out")),
+            (&second, &beside, format!("process {process} already applies a policy")),
+            (&second, &line, "knee steer rollback".to_string()),
+        ] {
+            let refused = knee(folder, line).output().unwrap();
+            let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert_eq!(refused.status.code(), Some(3), "{said}");
+            let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(said.contains(&part), "{part}: {said}");
+            assert!(is_applied(&journal), "{said}");
+        }
+        assert!(first.try_wait().unwrap().is_none(), "{controllers:?}");
+        assert_eq!(start(), before);
+        interrupt(&mut first);
+        until("nothing is left", || is_reverted(world.folder));
+        let journal = second.join("own/journal");
+        let mut then = knee(&second, &line).spawn().unwrap();
+        until("the second is applied", || is_applied(&journal));
+        interrupt(&mut then);
+        until("nothing is left", || is_reverted(&second));
+        assert_eq!(start(), before);
+    });
+    Ok(())
+}
+
+/// Ends a process as Ctrl-C does.
+fn interrupt(process: &mut Child) {
+    let id = Pid::from_raw(i32::try_from(process.id()).unwrap());
+    kill(id, Signal::SIGINT).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(130));
+}
+
+/// Steps of the host's clock, by days ahead and by months back, end nothing, void nothing and have
+/// nothing decided twice: time is counted from the start, and what is on disk stays.
+fn a_clock_that_steps_decides_nothing_twice() -> Result<(), Skipped> {
+    let libraries = fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path());
+    let library = libraries.map(|path| path.join("faketime/libfaketimeMT.so.1"));
+    let Some(library) = library.into_iter().find(|path| path.exists()) else {
+        return Err(Skipped::lack("libfaketime (Debian's package faketime)"));
+    };
+    let _turn = turn(Pauses::Any)?;
+    world(|world| {
+        before(world.folder, &GROUP, [400, 100, 2, 2], &["rehearse", "observe"]);
+        let line = format!(
+            "steer auto rows --out out --journal own/journal --yes --block 400ms --burn-in 100ms \
+             --calibration 2 --triples 2 {LIMITS}"
+        );
+        let clock = world.folder.join("clock");
+        let set = |offset: &str| {
+            // In one step: it is read at any time.
+            let next = clock.with_extension("next");
+            fs::write(&next, offset).unwrap();
+            fs::rename(next, &clock).unwrap();
+        };
+        let stepped = |line: &str| {
+            let mut command = knee(world.folder, line);
+            command.env("LD_PRELOAD", &library).env("FAKETIME_TIMESTAMP_FILE", &clock);
+            for switch in ["FAKETIME_NO_CACHE", "FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT"] {
+                command.env(switch, "1");
+            }
+            command
+        };
+        let journal = world.folder.join("own/journal");
+        set("+900d");
+        let mut run = stepped(&line).spawn().unwrap();
+        until("it is applied", || {
+            fs::read_to_string(&journal).unwrap_or_default().lines().count() > 1
+        });
+        let begun = Journal::read(&journal).unwrap();
+        let real = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        assert!(begun.begun().unwrap().2 > real + 800 * 86_400, "the clock was not set: {begun:?}");
+        let mut offsets = ["-300d", "+2000d", "-1d", "+1d", "-9000d"].iter().cycle();
+        while run.try_wait().unwrap().is_none() {
+            set(offsets.next().unwrap());
+            sleep(Duration::from_millis(300));
+        }
+        let ended = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(0), "{said}");
+        let blocks = fs::read_to_string(world.folder.join("out/canary.jsonl")).unwrap();
+        let blocks: Vec<Value> = blocks
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .filter(|line| line.get("number").is_some())
+            .collect();
+        let numbers: Vec<u64> =
+            blocks.iter().map(|block| block["number"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, (0..10).collect::<Vec<u64>>(), "each block once");
+        let now = decided(world.folder);
+        assert!(now.contains_key("canary.json"), "{said}");
+        set("-9999d");
+        let again = stepped(&line).output().unwrap();
+        assert_eq!((again.status.code(), decided(world.folder)), (Some(0), now));
+        assert!(is_reverted(world.folder) && marked() == 0);
+    });
+    Ok(())
+}
+
 /// On a disk without room nothing is decided, changed or lost, and the same command goes on once there
 /// is room.
 fn a_full_disk_decides_nothing() -> Result<(), Skipped> {
@@ -152,11 +279,14 @@ fn a_full_disk_decides_nothing() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// The trials of this file.
 pub fn all() -> Vec<Trial> {
     trials![
         kills_revert_everything_and_decide_nothing_twice,
+        two_at_once_decide_nothing_twice,
         a_full_disk_decides_nothing;
         nightly:
+        a_clock_that_steps_decides_nothing_twice,
         what_is_better_gets_the_controller,
         forty_kills
     ]
