@@ -22,6 +22,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define PREFIXES_MAX 100000
 #define GROUPS_MAX 1024
+#define HINTS_MAX 2048		/* twice the groups: a control group may be made anew */
+#define LEVELS_MAX 32		/* of control groups, from a socket's own upwards */
 #define MAPPED bpf_htonl(0xffff)	/* third word of ::ffff:0:0/96 */
 
 enum {
@@ -38,6 +40,30 @@ struct in6_addr {
 	union {
 		u32 u6_addr32[4];
 	} in6_u;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct sock {
+	u32 sk_mark;
+	struct sock_cgroup_data sk_cgrp_data;
 };
 
 struct sock_common {
@@ -64,9 +90,17 @@ struct tcp_sock {
 
 /* Tables that user space writes. */
 struct place {
-	u32 bits;		/* of port and address */
+	u32 bits;		/* of hint, port and address */
+	u32 hint;		/* number of a hint; 0: connections without a hint that is named */
 	u32 port;		/* local, in network byte order; 0: all */
 	u32 address[4];
+};
+
+enum { MARK = 1, CGROUP = 2 };	/* kinds of hints, as bits */
+
+struct hint {
+	u64 kind;
+	u64 value;		/* a mark, or the number of a control group */
 };
 
 struct rule {
@@ -93,6 +127,7 @@ struct control {
 	u64 lease_ns;		/* end, since boot */
 	u64 namespace;		/* its cookie */
 	u64 budget;		/* open connections that may be changed */
+	u64 hints;		/* kinds of the hints that are named */
 };
 
 struct counts {
@@ -122,6 +157,14 @@ struct {
 	__type(key, struct place);
 	__type(value, struct rule);
 } rules SEC(".maps");
+
+/* Numbers of the hints that are named. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, HINTS_MAX);
+	__type(key, struct hint);
+	__type(value, u32);
+} hints SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -214,23 +257,71 @@ struct chosen {
 	struct counts *counts;
 };
 
+/* Returns the rule for the clients of a hint, of the port or of all ports; NULL if
+ * there is none. */
+part struct rule *rule_of(struct place *place, u32 hint, u32 port)
+{
+	struct rule *rule;
+
+	place->hint = hint;
+	place->port = bpf_htonl(port);
+	rule = bpf_map_lookup_elem(&rules, place);
+	if (!rule) {
+		place->port = 0;
+		rule = bpf_map_lookup_elem(&rules, place);
+	}
+	return rule;
+}
+
+/* Returns the rule for the clients of a hint of this value, if it is named. */
+part struct rule *hinted(struct place *place, u64 kind, u64 value, u32 port)
+{
+	struct hint hint = { kind, value };
+	u32 *number = bpf_map_lookup_elem(&hints, &hint);
+
+	return number ? rule_of(place, *number, port) : 0;
+}
+
+/* Returns the rule for a connection: of its mark; otherwise of its control group, the
+ * innermost that is named; otherwise of those without hints. NULL if there is none. */
+part struct rule *rule_for(struct place *place, u64 kinds, struct tcp_sock *tcp, u32 port)
+{
+	struct sock *sk = (struct sock *)tcp;
+	struct cgroup_subsys_state *parent;
+	struct cgroup *cgroup;
+	struct rule *rule;
+
+	if (kinds & MARK) {
+		rule = hinted(place, MARK, sk->sk_mark, port);
+		if (rule)
+			return rule;
+	}
+	if (kinds & CGROUP) {
+		cgroup = sk->sk_cgrp_data.cgroup;
+		for (int level = 0; level < LEVELS_MAX && cgroup; level++) {
+			rule = hinted(place, CGROUP, cgroup->kn->id, port);
+			if (rule)
+				return rule;
+			parent = cgroup->self.parent;
+			cgroup = parent ? parent->cgroup : 0;
+		}
+	}
+	return rule_of(place, 0, port);
+}
+
 /* Returns the controller that a connection is to have; no name means no change. */
-part struct chosen choose(u32 port, const u32 address[4])
+part struct chosen choose(u64 kinds, struct tcp_sock *tcp, u32 port, const u32 address[4])
 {
 	struct place place = {
-		.bits = 160, .port = bpf_htonl(port),
+		.bits = 192,
 		.address = { address[0], address[1], address[2], address[3] },
 	};
 	struct chosen chosen = {};
-	struct rule *rule = bpf_map_lookup_elem(&rules, &place);
+	struct rule *rule = rule_for(&place, kinds, tcp, port);
 	struct group *group;
 	u64 halves[2];
 	u32 bits, second = 0;
 
-	if (!rule) {
-		place.port = 0;
-		rule = bpf_map_lookup_elem(&rules, &place);
-	}
 	if (!rule)
 		return chosen;
 	chosen.counts = bpf_map_lookup_elem(&counters, &rule->group);
@@ -388,13 +479,14 @@ static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
 		address[2] = MAPPED;
 		address[3] = four;
 	}
-	chosen = choose(port, address);
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (!tcp)
+		return 1;
+	chosen = choose(control->hints, tcp, port, address);
 	if (!chosen.name || !chosen.counts)
 		return 1;
 	start(ops, &chosen);
-	tcp = bpf_skc_to_tcp_sock(sk);
-	if (tcp)
-		GIVE(ops, tcp, control, chosen, given);
+	GIVE(ops, tcp, control, chosen, given);
 	return 1;
 }
 
@@ -443,7 +535,7 @@ int knee_open(struct bpf_iter__tcp *ctx)
 	} else {
 		return 0;
 	}
-	chosen = choose(port, address);
+	chosen = choose(control->hints, tcp, port, address);
 	if (!chosen.name || !chosen.counts)
 		return 0;
 	given = chosen.counts->given_open;

@@ -17,6 +17,8 @@ const INET_TCP_DESTROY: u32 = 1;
 const INET6_TCP_DESTROY: u32 = 3;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
+const INET_DIAG_MARK: u16 = 15;
+const INET_DIAG_CGROUP_ID: u16 = 21;
 /// Sizes of `struct nlmsghdr`, `struct inet_diag_msg`, `struct inet_diag_req_v2`.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
@@ -53,6 +55,10 @@ pub struct TcpSocket<'a> {
     /// Congestion controller; `None` for a destroyed socket, whose report over sock_diag does not
     /// include it.
     pub controller: Option<&'a str>,
+    /// Mark of an existing socket (`SO_MARK`), 0 if it has none; `None` without CAP_NET_ADMIN.
+    pub mark: Option<u32>,
+    /// Number of the control group of an existing socket (inode of its folder, version 2).
+    pub cgroup: Option<u64>,
     /// When it was opened, since the boot; `None` if not seen, as always over sock_diag.
     pub opened: Option<Duration>,
     /// When its handshake was over, since the boot; likewise.
@@ -270,8 +276,22 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 impl TcpSocket<'_> {
     /// Returns the same without the controller, to keep it.
     pub fn without_controller(self) -> TcpSocket<'static> {
-        let TcpSocket { local, remote, cookie, info, opened, established, ended, .. } = self;
-        TcpSocket { local, remote, cookie, info, opened, established, ended, controller: None }
+        let TcpSocket {
+            local, remote, cookie, info, mark, cgroup, opened, established, ended, ..
+        } = self;
+        let controller = None;
+        TcpSocket {
+            local,
+            remote,
+            cookie,
+            info,
+            controller,
+            mark,
+            cgroup,
+            opened,
+            established,
+            ended,
+        }
     }
 }
 
@@ -298,6 +318,8 @@ impl<'a> TcpSocket<'a> {
                 | u64::from(u32::from_ne_bytes(array(message, 48))) << 32,
             info: None,
             controller: None,
+            mark: None,
+            cgroup: None,
             opened: None,
             established: None,
             ended: None,
@@ -313,6 +335,12 @@ impl<'a> TcpSocket<'a> {
                 INET_DIAG_CONG => {
                     let name = value.split(|byte| *byte == 0).next().unwrap_or(value);
                     socket.controller = std::str::from_utf8(name).ok();
+                }
+                INET_DIAG_MARK if value.len() >= 4 => {
+                    socket.mark = Some(u32::from_ne_bytes(array(value, 0)));
+                }
+                INET_DIAG_CGROUP_ID if value.len() >= 8 => {
+                    socket.cgroup = Some(u64::from_ne_bytes(array(value, 0)));
                 }
                 _ => {}
             }

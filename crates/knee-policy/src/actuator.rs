@@ -76,8 +76,10 @@ impl Means {
     /// The mechanism in the policy; by default BPF programs if the host supports them, or if only
     /// they can do what the policy says.
     pub fn of(policy: &Policy) -> Means {
-        let needs_programs =
-            || policy.groups.iter().any(|group| group.arm() != Arm::of(&group.controller));
+        let needs_programs = || {
+            let mut groups = policy.groups.iter();
+            groups.any(|one| one.hint.is_some() || one.arm() != Arm::of(&one.controller))
+        };
         let possible = || match programs_lack().is_none() || needs_programs() {
             true => Means::Programs,
             false => Means::Routes,

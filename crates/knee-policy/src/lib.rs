@@ -28,6 +28,7 @@ mod actuator;
 mod default;
 mod error;
 mod experiment;
+mod hint;
 mod host;
 mod journal;
 mod lease;
@@ -52,6 +53,7 @@ pub use experiment::{
     Block, BlockFile, CLASSES, Checked, Experiment, GroupBlock, Judged, Noise, RecordedBlocks,
     Slot, Step, Stopped, Sums, Timeline, Times, certain_harm, check, judge, noise, recorded_blocks,
 };
+pub use hint::{GroupOf, Hint};
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};
 pub use knee_host::{Arm, Choice, cgroup_root};

@@ -6,7 +6,7 @@ mod written;
 pub use providers::PrefixesOf;
 
 use self::providers::{OfProviders, of_providers};
-use crate::{Means, Problem};
+use crate::{Hint, Means, Problem};
 use ipnet::IpNet;
 use knee_host::Arm;
 use knee_registry::nearest;
@@ -14,7 +14,7 @@ use knee_steer::Guarded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use toml::Spanned;
 use toml::value::Datetime;
@@ -114,7 +114,8 @@ struct GroupFile {
     /// A name for reports.
     #[schemars(with = "String")]
     name: Spanned<String>,
-    /// Prefixes of its clients: `203.0.113.0/24`, `2001:db8::/32`.
+    /// Prefixes of its clients: `203.0.113.0/24`, `2001:db8::/32`. Default with `mark` or `cgroup`:
+    /// all.
     #[schemars(with = "Option<Vec<String>>")]
     #[serde(default)]
     prefixes: Vec<Spanned<String>>,
@@ -127,6 +128,15 @@ struct GroupFile {
     #[schemars(with = "Option<Vec<u16>>")]
     #[serde(default)]
     ports: Vec<Spanned<u16>>,
+    /// Mark that the application has set on its socket, 1 to 4294967295; such connections are in no
+    /// group without it. Only BPF programs see it.
+    #[schemars(with = "Option<u32>")]
+    mark: Option<Spanned<u32>>,
+    /// Control group of the process that opened the socket, from the root:
+    /// `/system.slice/nginx.service`; such connections are in no group without a hint. Only BPF
+    /// programs see it.
+    #[schemars(with = "Option<String>")]
+    cgroup: Option<Spanned<String>>,
     /// The kernel's name of a congestion controller: `bbr`.
     #[schemars(with = "String")]
     controller: Spanned<String>,
@@ -188,6 +198,8 @@ pub struct PolicyGroup {
     pub prefixes: Vec<IpNet>,
     /// Local ports; empty: all.
     pub ports: Vec<u16>,
+    /// The application's hint that its connections have; `None`: those that no hint takes.
+    pub hint: Option<Hint>,
     /// Name of the controller in the kernel.
     pub controller: String,
     /// Initial window of connections that begin, segments; `None`: unchanged.
@@ -279,6 +291,7 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
         let message = match (key, rest) {
             ("", _) => said.to_string(),
             (_, "u16") => number(1, u64::from(u16::MAX)),
+            ("mark", "u32") => number(1, u64::from(u32::MAX)),
             (_, "u32") => number(u64::from(TABLE_MIN), u64::from(TABLE_MAX)),
             // TOML has no larger ones.
             (_, "u64") => number(0, i64::MAX.unsigned_abs()),
@@ -296,7 +309,7 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
 /// Where all keys are.
 const ALL_KEYS: &str = "knee schema policy lists all keys with what they mean";
 /// A value of each key.
-const EXAMPLES: [(&str, &str); 19] = [
+const EXAMPLES: [(&str, &str); 21] = [
     ("name", "\"edge\""),
     ("version", "2"),
     ("expires", "2027-01-31T00:00:00Z"),
@@ -311,6 +324,8 @@ const EXAMPLES: [(&str, &str); 19] = [
     ("providers", "[\"Example Net\"]"),
     ("prefixes", "[\"203.0.113.0/24\"]"),
     ("ports", "[443]"),
+    ("mark", "7"),
+    ("cgroup", "\"/system.slice/nginx.service\""),
     ("controller", "\"bbr\""),
     ("initial_window", "32"),
     ("pacing", "true"),
@@ -403,7 +418,12 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
             let message = format!("two groups are called {name}");
             say(group.name.span(), message, "give each its own name");
         }
-        if group.prefixes.is_empty() && group.providers.is_empty() {
+        let hint_spans =
+            [group.mark.as_ref().map(Spanned::span), group.cgroup.as_ref().map(Spanned::span)];
+        let hint_span = hint_spans.into_iter().flatten().next();
+        let hint = hint(group.mark.as_ref(), group.cgroup.as_ref(), &mut say);
+        let is_of_all = group.prefixes.is_empty() && group.providers.is_empty();
+        if is_of_all && hint_span.is_none() {
             let message = format!("{name} has no prefix");
             say(group.name.span(), message, "prefixes = [\"203.0.113.0/24\"]");
         }
@@ -428,10 +448,14 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
         for (span, prefixes) in of_providers {
             clients.extend(prefixes.into_iter().map(|net| (span.clone(), net)));
         }
+        if let Some(span) = hint_span.clone().filter(|_| is_of_all) {
+            clients.extend(everyone().map(|net| (span.clone(), net)));
+        }
         let prefixes = clients.iter().map(|(_, net)| *net).collect();
         holders.extend(clients.into_iter().map(|(span, net)| Holder {
             net,
             ports: ports.clone(),
+            hint: hint.clone(),
             group: name.clone(),
             span,
         }));
@@ -458,6 +482,10 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
             let message = "routes set neither the initial window nor pacing".to_string();
             say(span, message, "remove actuator = \"route\", or the key");
         }
+        if let (Some(span), Some(ActuatorName::Route)) = (hint_span, file.actuator) {
+            let message = "routes see neither marks nor control groups".to_string();
+            say(span, message, "remove actuator = \"route\", or the key");
+        }
         let initial_window = window.as_ref().map(|one| *one.get_ref());
         let paces = pacing.as_ref().is_some_and(|one| *one.get_ref());
         let is_alike = initial_window.is_none() && !paces;
@@ -478,6 +506,7 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
             name,
             prefixes,
             ports: ports.into_iter().collect(),
+            hint,
             controller,
             initial_window,
             paces,
@@ -507,6 +536,34 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
     }
 }
 
+/// All clients, IPv4 and IPv6.
+fn everyone() -> impl Iterator<Item = IpNet> {
+    let all = [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)];
+    all.into_iter().filter_map(|any| IpNet::new(any, 0).ok())
+}
+
+/// The hint of a group, which has one at most.
+fn hint(
+    mark: Option<&Spanned<u32>>,
+    cgroup: Option<&Spanned<String>>,
+    say: &mut impl FnMut(Range<usize>, String, &str),
+) -> Option<Hint> {
+    if let (Some(_), Some(cgroup)) = (mark, cgroup) {
+        let message = "a group has a mark or a control group, not both".to_string();
+        say(cgroup.span(), message, "remove one of them, or write two groups");
+    }
+    if let Some(mark) = mark.filter(|mark| *mark.get_ref() == 0) {
+        let message = "mark: 0 is what a socket without a mark has".to_string();
+        say(mark.span(), message, "write another one, 1 to 4294967295, or remove the key");
+    }
+    let wrong = cgroup.and_then(|one| Some((one.span(), Hint::wrong(one.get_ref())?)));
+    if let Some((span, (message, help))) = wrong {
+        say(span, message, &help);
+    }
+    let of_mark = mark.map(|mark| Hint::Mark(*mark.get_ref()));
+    of_mark.or_else(|| Some(Hint::Cgroup(cgroup?.get_ref().clone())))
+}
+
 /// Unix time of a UTC time; `None` for other time zones and before 1970.
 fn unix_time(time: &Datetime) -> Option<u64> {
     let (date, clock) = (time.date?, time.time?);
@@ -527,6 +584,7 @@ fn unix_time(time: &Datetime) -> Option<u64> {
 struct Holder {
     net: IpNet,
     ports: BTreeSet<u16>,
+    hint: Option<Hint>,
     group: String,
     span: Range<usize>,
 }
@@ -540,7 +598,7 @@ fn overlaps(holders: &mut [Holder]) -> Vec<(&Holder, &Holder)> {
         while around.last().is_some_and(|outer| !outer.net.contains(&holder.net)) {
             around.pop();
         }
-        for outer in &around {
+        for outer in around.iter().filter(|outer| outer.hint == holder.hint) {
             let all = holder.ports.is_empty() || outer.ports.is_empty();
             if all || !holder.ports.is_disjoint(&outer.ports) {
                 let later = holder.span.start > outer.span.start;

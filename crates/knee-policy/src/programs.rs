@@ -1,15 +1,16 @@
 //! Actuator that uses BPF programs (`bpf/steer.bpf.c`).
 
 use crate::actuator::{Actuator, Applied, Renewed};
-use crate::{Entry, Journal, LEASE, Placed, Plan, Policy, PolicyError, What};
+use crate::hint::number;
+use crate::{Entry, Hint, Journal, LEASE, Placed, Plan, Policy, PolicyError, What};
 use ipnet::IpNet;
-use knee_host::bpf::{BpfError, GROUPS_MAX, Place, Steering};
+use knee_host::bpf::{self, BpfError, GROUPS_MAX, Place, Steering};
 use knee_host::{Arm, Choice, HostError, return_marked, unpin_marks};
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Maximum number of open connections changed per second, since each must find its rate anew.
 const OPEN_MAX: u64 = 1000;
@@ -17,12 +18,15 @@ const OPEN_MAX: u64 = 1000;
 /// Steers with BPF programs in the network namespace of the thread that created it.
 pub struct ProgramActuator {
     steering: Steering,
-    /// Contents of the programs' map, by prefix and port.
-    there: BTreeMap<(IpNet, Option<u16>), Place>,
+    /// Contents of the programs' map, by number of the hint, prefix and port.
+    there: BTreeMap<(u32, IpNet, Option<u16>), Place>,
+    hints: Hints,
     choices: Vec<Choice>,
     /// Whether there may be open connections to change.
     changes_open: bool,
     wants_open: bool,
+    /// Whether open connections may get another mark at any time, and then another controller.
+    goes_on: bool,
     /// Total given and refused at the previous call.
     told: (u64, u64),
     /// Nobody else steers here, whatever the journal.
@@ -52,6 +56,8 @@ impl ProgramActuator {
         }
         let folder = crate::programs_folder()?;
         let mut steering = Steering::attach(cgroup, LEASE)?;
+        let mut hints = Hints::of(policy, cgroup);
+        hints.follow(&mut steering)?;
         // Whoever holds the folder finds in it what a killed process left.
         let former = held(&folder)?;
         return_marked(&folder)?;
@@ -66,6 +72,8 @@ impl ProgramActuator {
         Ok(ProgramActuator {
             steering,
             there: BTreeMap::new(),
+            goes_on: policy.open_connections && hints.have_marks(),
+            hints,
             choices: Vec::new(),
             changes_open: false,
             wants_open: policy.open_connections,
@@ -101,7 +109,10 @@ impl Actuator for ProgramActuator {
         let wanted: BTreeMap<_, _> = plan
             .places
             .iter()
-            .map(|placed| ((placed.prefix, placed.port), place(placed)))
+            .map(|placed| {
+                let hint = self.hints.of_group[placed.group];
+                ((hint, placed.prefix, placed.port), place(placed, hint))
+            })
             .collect();
         let mut applied = Applied::default();
         let gone: Vec<_> = self.there.iter().filter(|(at, _)| !wanted.contains_key(*at)).collect();
@@ -123,9 +134,10 @@ impl Actuator for ProgramActuator {
 
     fn renew(&mut self) -> Result<Renewed, PolicyError> {
         let mut renewed = Renewed::default();
+        self.hints.follow(&mut self.steering)?;
         if self.changes_open {
             renewed.changed = self.steering.change_open(OPEN_MAX)?;
-            self.changes_open = renewed.changed > 0;
+            self.changes_open = self.goes_on || renewed.changed > 0;
         } else {
             self.steering.renew()?;
         }
@@ -155,10 +167,69 @@ impl Actuator for ProgramActuator {
     }
 }
 
-fn place(placed: &Placed) -> Place {
+/// The hints of a policy, and what the programs know of them.
+struct Hints {
+    /// Folder of all control groups.
+    root: PathBuf,
+    /// Hints by their number, from 1 on.
+    all: Vec<Hint>,
+    /// Number of the hint of each group; 0: none.
+    of_group: Vec<u32>,
+    /// By number: what the programs know.
+    known: BTreeMap<u32, bpf::Hint>,
+}
+
+impl Hints {
+    fn of(policy: &Policy, root: &Path) -> Hints {
+        let mut all: Vec<Hint> = Vec::new();
+        let mut of_group = Vec::new();
+        for group in &policy.groups {
+            let number = group.hint.as_ref().map_or(0, |hint| {
+                let index = all.iter().position(|other| other == hint).unwrap_or_else(|| {
+                    all.push(hint.clone());
+                    all.len() - 1
+                });
+                index as u32 + 1
+            });
+            of_group.push(number);
+        }
+        Hints { root: root.to_path_buf(), all, of_group, known: BTreeMap::new() }
+    }
+
+    fn have_marks(&self) -> bool {
+        self.all.iter().any(|hint| matches!(hint, Hint::Mark(_)))
+    }
+
+    /// Tells the programs of hints. A service that begins again has a control group with another
+    /// number.
+    fn follow(&mut self, steering: &mut Steering) -> Result<(), BpfError> {
+        for (index, hint) in (1..).zip(&self.all) {
+            let now = match hint {
+                Hint::Mark(mark) => Some(bpf::Hint::Mark(*mark)),
+                Hint::Cgroup(name) => number(&self.root, name).map(bpf::Hint::Cgroup),
+            };
+            let known = self.known.get(&index).copied();
+            if known == now {
+                continue;
+            }
+            if let Some(known) = known {
+                steering.forget(known)?;
+                self.known.remove(&index);
+            }
+            if let Some(now) = now {
+                steering.name(now, index)?;
+                self.known.insert(index, now);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(placed: &Placed, hint: u32) -> Place {
     Place {
         prefix: placed.prefix,
         port: placed.port,
+        hint,
         group: placed.group as u32,
         kept: placed.what != What::Steered,
         part: placed.part,

@@ -10,7 +10,7 @@ pub use report::document;
 use crate::arguments::{Limit, Published, Schedule, SteerJudge, SteerRun};
 use crate::failure::{Ending, Failure};
 use crate::guard::Guard;
-use crate::policy::{now_unix, published, read, taken};
+use crate::policy::{now_unix, published, read, taken, without_hints};
 use crate::print::Print;
 use crate::verdicts::{self, amount, change};
 use crate::{interrupt, screen};
@@ -176,6 +176,8 @@ pub fn compared(mut policy: Policy, named: &[String]) -> Result<Policy, Failure>
         let help = "write the one in use as well: control = \"cubic\"; or name other groups";
         return Err(Failure::Usage(what, help.to_string()));
     }
+    let help = "remove mark and cgroup, or try the controller with knee steer apply";
+    without_hints(&policy, "an experiment cannot tell", help)?;
     if policy.stage == Stage::Canary && policy.groups.len() > 1 {
         let all: Vec<&str> = policy.groups.iter().map(|group| group.name.as_str()).collect();
         let what = format!("the stage canary changes one group, and {} are named", all.join(", "));

@@ -10,11 +10,11 @@ use crate::guard::Guard;
 use crate::print::Print;
 use crate::{experiment, interrupt, screen};
 use ipnet::IpNet;
-use knee_host::{HostError, RouteChanges, Rule, each_connection, sysctl};
+use knee_host::{HostError, RouteChanges, Rule, TcpSocket, each_connection, sysctl};
 use knee_lab::Handle;
 use knee_policy::{
-    Actuator, Announcing, Host, Journal, Means, Plan, Policy, PolicyError, PolicyGroup,
-    Publication, Renewed, Returned, What, programs_lack, treated,
+    Actuator, Announcing, GroupOf, Hint, Host, Journal, Means, Plan, Policy, PolicyError,
+    PolicyGroup, Publication, Renewed, Returned, What, programs_lack, treated,
 };
 use knee_present::{Cell, Document, Mood, Table, number, text};
 use knee_record::Unit;
@@ -63,6 +63,9 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
 #[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
 pub fn steer(policy: &Policy, arguments: &Apply, handle: &Handle) -> Result<Ending, Failure> {
     let path = &arguments.journal.path;
+    if arguments.published.assignment.is_some() {
+        without_hints(policy, "an observer cannot tell", "remove --assignment, or the key")?;
+    }
     let (mut journal, before) = Journal::hold_next(path)?;
     let (means, mut host) = (Means::of(policy), Host::open()?);
     if !before.entries.is_empty() {
@@ -176,6 +179,18 @@ pub fn steer(policy: &Policy, arguments: &Apply, handle: &Handle) -> Result<Endi
     steered.map(|()| Ending::Done)
 }
 
+/// Refuses a policy with hints: the kernel's report of a connection that ends has none.
+pub fn without_hints(policy: &Policy, who: &str, help: &str) -> Result<(), Failure> {
+    let hint = |group: &PolicyGroup| Some((group.name.clone(), group.hint.clone()?));
+    match policy.groups.iter().find_map(hint) {
+        None => Ok(()),
+        Some((name, hint)) => {
+            let what = format!("{who} which connections that ended are in {name}: they had {hint}");
+            Err(Failure::Usage(what, help.to_string()))
+        }
+    }
+}
+
 /// Prepares to publish the assignment, if asked to.
 pub fn published(arguments: &Published) -> Result<Option<Publication>, Failure> {
     Ok(arguments.assignment.as_deref().map(Publication::at).transpose()?)
@@ -205,7 +220,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let state = host.state(&recorded)?;
     let rules = host.marked_rules()?;
     let marked = rules.len();
-    let open = open_connections(|_, _| Some(()))?;
+    let open = open_connections(|_| Some(()))?;
     let open: BTreeMap<&str, u64> =
         open.iter().map(|((_, name), count)| (name.as_str(), *count)).collect();
     let now = now_unix();
@@ -441,13 +456,13 @@ pub fn place((table, prefix): &(u32, IpNet)) -> String {
     format!("{prefix} in table {table}")
 }
 
-/// Counts open connections by `of`, a function of local port and remote address, and by controller.
+/// Counts open connections by `of` and by controller.
 fn open_connections<K: Ord>(
-    of: impl Fn(u16, std::net::IpAddr) -> Option<K>,
+    of: impl Fn(&TcpSocket<'_>) -> Option<K>,
 ) -> Result<BTreeMap<(K, String), u64>, HostError> {
     let mut open = BTreeMap::new();
     each_connection(|socket| {
-        if let Some(key) = of(socket.local.port(), socket.remote.ip()) {
+        if let Some(key) = of(&socket) {
             let name = socket.controller.unwrap_or_default().to_string();
             *open.entry((key, name)).or_insert(0) += 1;
         }
@@ -456,13 +471,8 @@ fn open_connections<K: Ord>(
 }
 
 fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<Document, Failure> {
-    let group = |port: u16, address| {
-        policy.groups.iter().position(|group| {
-            (group.ports.is_empty() || group.ports.contains(&port))
-                && group.prefixes.iter().any(|prefix| prefix.contains(&address))
-        })
-    };
-    let open = open_connections(group)?;
+    let group_of = GroupOf::new(policy);
+    let open = open_connections(|socket| group_of.of(socket))?;
     let by = if means == Means::Routes { "routes" } else { "prefixes" };
     let figures = [by, "held out", "open now"].map(number);
     let compares = policy.groups.iter().any(|group| group.control.is_some());
@@ -508,6 +518,10 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
         }
     };
     let mut document = Document::default().said(said.trim_end()).table(table);
+    for hint in group_of.missing() {
+        document =
+            document.said(format!("There is no {hint} at present; the policy waits for it."));
+    }
     if let (None, Some(lack)) = (policy.actuator, programs_lack()) {
         document = document.said(format!("By routes, and only for new connections: {lack}."));
     }
@@ -540,10 +554,11 @@ fn document(policy: &Policy, means: Means, plan: &Plan, words: &str) -> Result<D
 
 fn clients(group: &PolicyGroup) -> String {
     let names: Vec<String> = group.prefixes.iter().take(2).map(IpNet::to_string).collect();
-    match group.prefixes.len() - names.len() {
+    let clients = match group.prefixes.len() - names.len() {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
-    }
+    };
+    group.hint.as_ref().map_or(clients.clone(), |hint| format!("{clients}, {hint}"))
 }
 
 fn ports(group: &PolicyGroup) -> String {
@@ -586,6 +601,11 @@ fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
             "controller": (placed.what == What::Steered).then_some(group.controller.as_str()),
             "held_out": placed.what == What::HeldOut,
         });
+        match &group.hint {
+            Some(Hint::Mark(mark)) => told["mark"] = json!(mark),
+            Some(Hint::Cgroup(name)) => told["cgroup"] = json!(name),
+            None => {}
+        }
         if placed.what == What::Steered {
             group
                 .initial_window

@@ -187,6 +187,8 @@ fn decode(record: &[u8]) -> TcpSocket<'_> {
         cookie: long(COOKIE),
         info: Some(TcpInfo::decode(&info[..info.len().min(word(INFO_BYTES) as usize)])),
         controller: std::str::from_utf8(name).ok().filter(|name| !name.is_empty()),
+        mark: None,
+        cgroup: None,
         opened: since(OPENED),
         established: since(ESTABLISHED),
         ended: since(END),

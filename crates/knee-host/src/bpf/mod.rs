@@ -13,7 +13,7 @@ mod switches;
 
 pub use ended::EndedConnections;
 pub use error::BpfError;
-pub use steering::{Done, GROUPS_MAX, Place, Steering};
+pub use steering::{Done, GROUPS_MAX, Hint, Place, Steering};
 
 use crate::privileges::{NET_ADMIN, SYS_ADMIN, capabilities, in_user_namespace};
 use error::PERMISSION;

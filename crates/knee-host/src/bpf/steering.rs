@@ -1,5 +1,6 @@
 //! A policy in the kernel (`bpf/steer.bpf.c`): assigns controllers to connections by the peer's
-//! prefix and by the local port, when they are established or while they are open.
+//! prefix, by the local port and by the application's hint, when they are established or while they
+//! are open.
 //!
 //! The programs that assign are held only by links of this process, and end with it. Those that
 //! undo an assignment are pinned in the BPF file system, so that any process of the same user can
@@ -29,8 +30,8 @@ const SEATS: u32 = 1 << 18;
 const NAME: usize = 16;
 /// Length of an arm (`struct arm` of `bpf/steer.bpf.c`).
 const ARM: usize = NAME + 8;
-/// Bits of the port in the key of the table.
-const PORT_BITS: u32 = 32;
+/// Bits of the hint and the port in the key of the table.
+const HINT_AND_PORT_BITS: u32 = 64;
 /// Bits before an IPv4-mapped address in IPv6 (RFC 4291, section 2.5.5.2).
 const MAPPED_BITS: u8 = 96;
 const WHAT: &str = "load the steering programs";
@@ -42,6 +43,8 @@ pub struct Place {
     pub prefix: IpNet,
     /// Local port; if absent, all ports that no other place names.
     pub port: Option<u16>,
+    /// Number of the hint that the connections have; 0: those that no place of a hint takes.
+    pub hint: u32,
     /// Number of the group, below 1024.
     pub group: u32,
     /// Whether these connections keep their controller.
@@ -49,6 +52,36 @@ pub struct Place {
     /// Length, in bits, of the prefixes for which a controller is drawn: all clients of one such
     /// prefix get the same one.
     pub part: u8,
+}
+
+/// What an application says of its connections before they begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hint {
+    /// The mark of the socket (`SO_MARK` of socket(7)); that of a listening socket is its
+    /// connections' as well.
+    Mark(u32),
+    /// The control group of the process that opened the socket, or one around it: the number of its
+    /// folder (inode). Of a connection that was accepted, the listening socket counts.
+    Cgroup(u64),
+}
+
+impl Hint {
+    /// Its kind (`bpf/steer.bpf.c`).
+    fn kind(self) -> u64 {
+        match self {
+            Hint::Mark(_) => 1,
+            Hint::Cgroup(_) => 2,
+        }
+    }
+
+    /// `struct hint`.
+    fn key(self) -> Vec<u8> {
+        let value = match self {
+            Hint::Mark(mark) => u64::from(mark),
+            Hint::Cgroup(number) => number,
+        };
+        [self.kind(), value].into_iter().flat_map(u64::to_ne_bytes).collect()
+    }
 }
 
 /// Counts of a group's connections.
@@ -74,6 +107,8 @@ pub struct Steering {
     open: Link,
     lease: Duration,
     namespace: u64,
+    /// Kinds of the hints that are named.
+    hints: u64,
 }
 
 impl Steering {
@@ -110,7 +145,7 @@ impl Steering {
         let object = object.load().map_err(cannot)?;
         let open = program(&object, "knee_open")?.attach().map_err(cannot)?;
         let namespace = namespace_cookie().map_err(|error| BpfError::io(WHAT, &error))?;
-        let mut steering = Steering { object, established: None, open, lease, namespace };
+        let mut steering = Steering { object, established: None, open, lease, namespace, hints: 0 };
         steering.control(Duration::ZERO, 0)?;
         let folder = File::open(cgroup).map_err(|error| BpfError::io("open the cgroup", &error))?;
         let established = program(&steering.object, "knee_established")?;
@@ -161,6 +196,28 @@ impl Steering {
         value.extend(choice.share.to_ne_bytes());
         value.extend([0; 4]);
         self.put("groups", &group.to_ne_bytes(), &value)
+    }
+
+    /// Gives a hint a number, for [`Place::hint`]. The programs know it from the next
+    /// [`Steering::renew`] on.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses; at most 2,048 hints are possible.
+    pub fn name(&mut self, hint: Hint, number: u32) -> Result<(), BpfError> {
+        self.put("hints", &hint.key(), &number.to_ne_bytes())?;
+        self.hints |= hint.kind();
+        Ok(())
+    }
+
+    /// Takes the number from a hint.
+    ///
+    /// # Errors
+    ///
+    /// It has none.
+    pub fn forget(&mut self, hint: Hint) -> Result<(), BpfError> {
+        let deleted = map(&self.object, "hints")?.delete(&hint.key());
+        deleted.map_err(|error| refused("change the steered traffic", &error))
     }
 
     /// Adds or changes a place.
@@ -236,8 +293,10 @@ impl Steering {
 
     fn control(&mut self, end: Duration, budget: u64) -> Result<(), BpfError> {
         let end = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
-        let value: Vec<u8> =
-            [end, self.namespace, budget].into_iter().flat_map(u64::to_ne_bytes).collect();
+        let value: Vec<u8> = [end, self.namespace, budget, self.hints]
+            .into_iter()
+            .flat_map(u64::to_ne_bytes)
+            .collect();
         self.put("controls", &[0; 4], &value)
     }
 
@@ -250,13 +309,14 @@ impl Steering {
 /// `struct place`.
 fn key(place: &Place) -> Vec<u8> {
     let mapped = if place.prefix.addr().is_ipv4() { MAPPED_BITS } else { 0 };
-    let bits = PORT_BITS + u32::from(mapped + place.prefix.prefix_len());
+    let bits = HINT_AND_PORT_BITS + u32::from(mapped + place.prefix.prefix_len());
     let address = match place.prefix.network() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
     };
     let port = u32::from(place.port.unwrap_or(0));
-    [&bits.to_ne_bytes()[..], &port.to_be_bytes(), &address.octets()].concat()
+    let hint = place.hint.to_ne_bytes();
+    [&bits.to_ne_bytes()[..], &hint, &port.to_be_bytes(), &address.octets()].concat()
 }
 
 fn refused(what: &'static str, error: &libbpf_rs::Error) -> BpfError {
@@ -267,21 +327,24 @@ fn refused(what: &'static str, error: &libbpf_rs::Error) -> BpfError {
 mod tests {
     use super::*;
 
-    /// Port first, then the address; an IPv4 address is mapped (RFC 4291).
+    /// Hint and port first, then the address; an IPv4 address is mapped (RFC 4291).
     #[test]
     fn keys_by_hand() {
-        let place = |prefix: &str, port| Place {
+        let place = |prefix: &str, port, hint| Place {
             prefix: prefix.parse().unwrap(),
             port,
+            hint,
             group: 0,
             kept: false,
             part: 32,
         };
-        let mut four = (32 + 96 + 24u32).to_ne_bytes().to_vec();
+        let mut four = (64 + 96 + 24u32).to_ne_bytes().to_vec();
+        four.extend([0; 4]);
         four.extend([0, 0, 0x01, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 0]);
-        assert_eq!(key(&place("192.0.2.0/24", Some(443))), four);
-        let mut six = (32 + 32u32).to_ne_bytes().to_vec();
+        assert_eq!(key(&place("192.0.2.0/24", Some(443), 0)), four);
+        let mut six = (64 + 32u32).to_ne_bytes().to_vec();
+        six.extend(3u32.to_ne_bytes());
         six.extend([0, 0, 0, 0, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(key(&place("2001:db8::/32", None)), six);
+        assert_eq!(key(&place("2001:db8::/32", None, 3)), six);
     }
 }

@@ -74,6 +74,7 @@ impl Header {
             name: group.name,
             prefixes: group.prefixes,
             ports: group.ports,
+            hint: None,
             controller: group.controller,
             control: group.control,
             initial_window: group.initial_window,

@@ -139,3 +139,48 @@ fn an_arm_may_have_another_start_alone() {
         assert!(problem.help.contains(help), "{keys}: {}", problem.help);
     }
 }
+
+/// A group may have the connections of a mark or of a control group; those without belong to the
+/// others, so the same clients may be in both.
+#[test]
+fn a_hint_tells_groups_of_the_same_clients_apart() {
+    let parse = |head: &str, keys: &str| {
+        Policy::parse(&format!(
+            "name = \"a\"\n{head}[[group]]\nname = \"b\"\nprefixes = [\"192.0.2.0/24\"]\n\
+             controller = \"bbr\"\n[[group]]\nname = \"c\"\ncontroller = \"bbr\"\n{keys}"
+        ))
+    };
+    let group = |keys: &str| parse("", keys).unwrap().groups.remove(1);
+    let all = |group: &PolicyGroup| group.prefixes.iter().map(IpNet::to_string).collect::<Vec<_>>();
+    let marked = group("mark = 0x7fff");
+    assert_eq!(
+        (&marked.hint, all(&marked)),
+        (&Some(Hint::Mark(32767)), vec!["0.0.0.0/0".into(), "::/0".into()])
+    );
+    let own = group("cgroup = \"/a.slice/b.service\"\nprefixes = [\"192.0.2.0/25\"]");
+    assert_eq!(own.hint, Some(Hint::Cgroup("/a.slice/b.service".into())));
+    assert_eq!(all(&own), ["192.0.2.0/25"]);
+    let again = "mark = 7\n[[group]]\nname = \"d\"\nmark = 7\nports = [443]\ncontroller = \"bbr\"";
+    let routes = "actuator = \"route\"\n";
+    for (head, keys, message, help) in [
+        ("", "", "c has no prefix", "prefixes = "),
+        ("", "mark = 0", "without a mark", "1 to 4294967295"),
+        ("", "mark = -1", "from 1 to 4294967295", "mark = 7"),
+        ("", "mark = 4294967296", "from 1 to 4294967295", "mark = 7"),
+        ("", "mark = \"7\"", "from 1 to 4294967295", "mark = 7"),
+        ("", "mark = 7\ncgroup = \"/a\"", "not both", "two groups"),
+        ("", "cgroup = \"a\"", "not the path of a control group", "/proc/PID/cgroup"),
+        ("", "cgroup = \"/\"", "not the path of a control group", "/proc/PID/cgroup"),
+        ("", "cgroup = \"/a/../b\"", "not the path of a control group", "/proc/PID/cgroup"),
+        ("", "cgroup = 7", "cgroup cannot be 7", "cgroup = \"/system.slice"),
+        (routes, "mark = 7", "routes see neither", "remove actuator"),
+        (routes, "cgroup = \"/a\"", "routes see neither", "remove actuator"),
+    ] {
+        let problems = parse(head, keys).unwrap_err();
+        let [problem] = problems.as_slice() else { panic!("{keys}: {problems:?}") };
+        assert!(problem.message.contains(message), "{keys}: {}", problem.message);
+        assert!(problem.help.contains(help), "{keys}: {}", problem.help);
+    }
+    let problems = parse("", again).unwrap_err();
+    assert!(problems.iter().all(|problem| problem.message.contains("overlaps")), "{problems:?}");
+}

@@ -1,7 +1,7 @@
 //! A policy as text.
 
 use super::{Policy, PolicyGroup, Stage, TABLE};
-use crate::Means;
+use crate::{Hint, Means};
 use toml::{Table, Value};
 
 impl Policy {
@@ -46,6 +46,11 @@ fn group(group: &PolicyGroup) -> Value {
         let ports: Vec<Value> = ports.iter().map(|port| i64::from(*port).into()).collect();
         file.insert("ports".into(), ports.into());
     }
+    match &group.hint {
+        Some(Hint::Mark(mark)) => file.insert("mark".into(), i64::from(*mark).into()),
+        Some(Hint::Cgroup(name)) => file.insert("cgroup".into(), name.as_str().into()),
+        None => None,
+    };
     file.insert("controller".into(), controller.as_str().into());
     if let Some(window) = window {
         file.insert("initial_window".into(), i64::from(window).into());
@@ -71,7 +76,9 @@ mod tests {
             prefixes = [\"192.0.2.0/24\", \"2001:db8::/32\"]\nports = [443]\ncontroller = \"bbr\"\n\
             control = \"cubic\"\ninitial_window = 32\n\
             pacing = true\nhold_out = \"7%\"\n[[group]]\nname = \"two\"\n\
-            prefixes = [\"198.51.100.0/24\"]\ncontroller = \"reno\"\n";
+            prefixes = [\"198.51.100.0/24\"]\ncontroller = \"reno\"\n\
+            [[group]]\nname = \"three\"\nmark = 7\ncontroller = \"reno\"\n\
+            [[group]]\nname = \"four\"\ncgroup = \"/a.slice/b\"\ncontroller = \"reno\"\n";
         for text in [
             text,
             "name = \"x\"\n[[group]]\nname = \"y\"\nprefixes = [\"::/0\"]\ncontroller = \"bbr\"\n",

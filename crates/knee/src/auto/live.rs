@@ -39,6 +39,7 @@ fn policy_of(found: &Found, groups: &[&Group], stage: AutoStage) -> Policy {
             name: group.name.clone(),
             prefixes: group.prefixes.clone(),
             ports: group.port.into_iter().collect(),
+            hint: None,
             controller: group.candidate.as_ref().map_or_else(String::new, |[_, b]| b.clone()),
             initial_window: None,
             paces: false,

@@ -5,6 +5,7 @@ use knee_policy::{PolicyError, programs_lack};
 use knee_trials::{Pauses, Skipped, Turn, turn};
 use nix::sys::socket::{getsockopt, sockopt};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::process::Command;
 
 pub fn ready() -> Result<Turn, Skipped> {
@@ -49,6 +50,16 @@ impl Server {
 
     /// Connects from an address; returns the client's and the server's end.
     pub fn from(&self, client: &str, to: &str) -> (TcpStream, TcpStream) {
+        self.prepared(client, to, |_| {})
+    }
+
+    /// Does the same, with a socket that was prepared.
+    pub fn prepared(
+        &self,
+        client: &str,
+        to: &str,
+        prepare: impl FnOnce(&OwnedFd),
+    ) -> (TcpStream, TcpStream) {
         use nix::sys::socket::{
             AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, socket,
         };
@@ -56,6 +67,7 @@ impl Server {
         let client: IpAddr = client.parse().unwrap();
         let family = if client.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let socket = socket(family, SockType::Stream, SockFlag::empty(), None).unwrap();
+        prepare(&socket);
         bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(client, 0))).unwrap();
         let to = SocketAddr::new(to.parse().unwrap(), self.port());
         connect(socket.as_raw_fd(), &SockaddrStorage::from(to)).unwrap();

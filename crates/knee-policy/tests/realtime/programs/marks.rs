@@ -25,7 +25,9 @@ impl Steered {
         let (root, lease) = (cgroup_root().unwrap(), Duration::from_secs(600));
         let mut steering = Steering::attach_with_seats(&root, lease, seats).unwrap();
         let prefix = "127.0.1.0/24".parse().unwrap();
-        steering.add(&Place { prefix, port: None, group: 0, kept: false, part: 32 }).unwrap();
+        steering
+            .add(&Place { prefix, port: None, hint: 0, group: 0, kept: false, part: 32 })
+            .unwrap();
         let folder = PathBuf::from(format!("/sys/fs/bpf/knee-test-{}", std::process::id()));
         unpin_marks(&folder).unwrap();
         steering.pin(&folder).unwrap();

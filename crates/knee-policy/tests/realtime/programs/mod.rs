@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "connections are given time to be accepted")]
 
+mod hints;
 mod host;
 mod marks;
 
@@ -248,7 +249,9 @@ fn programs_a_lease_runs_out() -> Result<(), Skipped> {
         let lease = Duration::from_secs(2);
         let mut steering = Steering::attach(&cgroup_root().unwrap(), lease).unwrap();
         let prefix = "127.0.1.0/24".parse().unwrap();
-        steering.add(&Place { prefix, port: None, group: 0, kept: false, part: 32 }).unwrap();
+        steering
+            .add(&Place { prefix, port: None, hint: 0, group: 0, kept: false, part: 32 })
+            .unwrap();
         let arms = [Arm::of(other), Arm::default()];
         steering.choose(0, &Choice { arms, ..Choice::default() }).unwrap();
         let got = || controller(&server.from("127.0.1.1", "127.0.0.1").1);
@@ -277,7 +280,9 @@ fn programs_halves_are_those_of_the_hash() -> Result<(), Skipped> {
             Steering::attach(&cgroup_root().unwrap(), Duration::from_secs(60)).unwrap();
         for (prefix, part) in [("127.0.0.0/16", 28), ("2001:db8:5::/48", 128)] {
             let prefix = prefix.parse().unwrap();
-            steering.add(&Place { prefix, port: None, group: 5, kept: false, part }).unwrap();
+            steering
+                .add(&Place { prefix, port: None, hint: 0, group: 5, kept: false, part })
+                .unwrap();
         }
         let arms = ["reno", "cubic"].map(Arm::of);
         steering.choose(5, &Choice { arms, key, share: 1 << 31 }).unwrap();
@@ -683,6 +688,9 @@ pub fn all() -> Vec<Trial> {
         programs_set_the_initial_window_and_pacing,
         programs_halves_are_those_of_the_hash,
         programs_an_observer_learns_who_is_held_out,
+        hints::programs_marks_choose_the_group,
+        hints::programs_a_mark_of_an_open_connection_counts,
+        hints::programs_control_groups_choose_the_group,
         marks::programs_marks_end_with_their_connections,
         marks::programs_had_is_not_returned,
         marks::programs_without_seats_return_all,
