@@ -13,10 +13,10 @@ pub enum Class {
 
 /// RTT up to which the operator's rule takes clients for its own sites, seconds: what its test bed
 /// has between sites, where those of clients are at 50 ms.
-const SITES_RTT_S: f64 = 0.015;
+pub const SITES_RTT_S: f64 = 0.015;
 /// Retransmitted part from which the operator's rule calls retransmissions many. The report gives
 /// no figure: it compares two networks. This one is Knee's.
-const MANY_RETRANSMITTED: f64 = 0.01;
+pub const MANY_RETRANSMITTED: f64 = 0.01;
 
 /// Answer of a rule that needs no simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

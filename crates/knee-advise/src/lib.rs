@@ -21,8 +21,8 @@ mod series;
 mod statistics;
 
 pub use advice::{
-    Answer, Class, Gain, MISFIT_MAX, Prediction, Reason, RuleOfThumb, Verdict, operators_rule,
-    rule_of_thumb,
+    Answer, Class, Gain, MANY_RETRANSMITTED, MISFIT_MAX, Prediction, Reason, RuleOfThumb,
+    SITES_RTT_S, Verdict, operators_rule, rule_of_thumb,
 };
 pub use path::{Bounds, DIMENSIONS, Path, Point};
 pub use search::{Compared, Fit, Misfitting, Search, SearchSettings, Space, misfit};

@@ -1,10 +1,12 @@
 //! Recommends a controller from finished connections: knee-advise over the packet simulator.
 //! Implements `knee advise`.
 
+mod history;
 mod observed;
 mod rehearsal;
 mod told;
 
+pub use history::History;
 pub use observed::{Observed, ObservedGroup, Seen};
 pub use rehearsal::Rehearsal;
 pub use told::{

@@ -49,9 +49,9 @@ mod update;
 pub mod words;
 
 pub use advise::{
-    AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, Observed, ObservedGroup,
-    Recommended, Rehearsal, Seen, advice_says, advised_paths, advised_policy, change_words,
-    recommended, retransmitted_words,
+    AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, History, Observed,
+    ObservedGroup, Recommended, Rehearsal, Seen, advice_says, advised_paths, advised_policy,
+    change_words, recommended, retransmitted_words,
 };
 pub use answers::{ANSWER_SEEDS, Questions};
 pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs, with_rates};

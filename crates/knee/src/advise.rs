@@ -47,7 +47,8 @@ pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
 }
 
 /// Reads the connections of folders and files by group, the one with the most bytes first, with
-/// cautions about them. `provider` names that of a prefix, if clients are grouped by it.
+/// cautions about them. `provider` names what the clients of a prefix have in common with those of
+/// others, such as their provider, if they are grouped by it.
 pub fn observed(
     paths: &[PathBuf],
     in_use: Option<String>,

@@ -130,19 +130,7 @@ impl Observed {
             self.add_named(&rows, &names);
             return Ok(());
         }
-        let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
-        let entries = fs::read_dir(path).map_err(unreadable)?;
-        let entries = entries.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
-        let is_one = |name: &str| name.starts_with("connections") && name.ends_with(".parquet");
-        let names = entries.iter().map(fs::DirEntry::path);
-        let mut files: Vec<PathBuf> = names
-            .filter(|path| path.file_name().is_some_and(|name| is_one(&name.to_string_lossy())))
-            .collect();
-        files.sort();
-        if files.is_empty() {
-            return Err(AdviseError::NoFiles(path.to_path_buf()).into());
-        }
-        files.iter().try_for_each(|file| self.read_by(file, provider))
+        files(path)?.iter().try_for_each(|file| self.read_by(file, provider))
     }
 
     /// Gives connections of which no controller was seen the one that is assumed: a live host notes
@@ -222,6 +210,26 @@ impl Observed {
         found.sort_by_key(|group| std::cmp::Reverse(bytes(group)));
         found
     }
+}
+
+/// Files of connections: the file itself, or those of a folder.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let unreadable = |source| Error::Read { path: path.to_path_buf(), source };
+    let entries = fs::read_dir(path).map_err(unreadable)?;
+    let entries = entries.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+    let is_one = |name: &str| name.starts_with("connections") && name.ends_with(".parquet");
+    let names = entries.iter().map(fs::DirEntry::path);
+    let mut files: Vec<PathBuf> = names
+        .filter(|path| path.file_name().is_some_and(|name| is_one(&name.to_string_lossy())))
+        .collect();
+    files.sort();
+    if files.is_empty() {
+        return Err(AdviseError::NoFiles(path.to_path_buf()).into());
+    }
+    Ok(files)
 }
 
 /// Time from the earliest start (the end, if the start was not seen) to the last end.

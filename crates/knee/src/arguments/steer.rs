@@ -104,6 +104,10 @@ pub struct Auto {
     /// provider
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub providers: Option<PathBuf>,
+    /// Group clients by the history of their prefix: RTT, in classes that double from
+    /// 15 ms on, and whether 1 % was retransmitted
+    #[arg(long, conflicts_with = "providers")]
+    pub history: bool,
     #[command(flatten)]
     pub by: Advising,
     #[command(flatten)]

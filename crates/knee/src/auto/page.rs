@@ -29,6 +29,9 @@ pub fn command(arguments: &Auto) -> String {
     if let Some(providers) = &arguments.providers {
         command += &format!(" --providers {}", path(providers));
     }
+    if arguments.history {
+        command += " --history";
+    }
     let schedule = &arguments.schedule;
     command += &options(&arguments.by);
     command += &format!(

@@ -11,8 +11,8 @@ use crate::screen;
 use ipnet::IpNet;
 use knee_advise::{Path, Verdict};
 use knee_lab::{
-    Advised, AdvisedClass, Error, ObservedGroup, Rehearsal, RehearseError, RehearseSettings,
-    Rehearsed, RehearsedClass, recommended,
+    Advised, AdvisedClass, Error, History, ObservedGroup, Rehearsal, RehearseError,
+    RehearseSettings, Rehearsed, RehearsedClass, recommended,
 };
 use knee_live::Providers;
 use knee_policy::Timeline;
@@ -32,8 +32,12 @@ pub fn advise(run: &Run<'_>, planned: Planned) -> Result<Option<Advice>, Failure
     screen::say("Stage advise: paths are fitted to the connections. Nothing is changed.");
     let table = arguments.providers.as_deref().map(networks).transpose();
     let table = table.map_err(|[what, advice]| Failure::Usage(what, advice))?;
-    let provider = |prefix: IpNet| table.as_ref()?.name_of(prefix);
-    let (groups, _) = observed(&arguments.rows, arguments.by.in_use.clone(), &provider)?;
+    let history = arguments.history.then(|| History::read(&arguments.rows)).transpose()?;
+    let common = |prefix: IpNet| match &history {
+        Some(history) => history.name_of(prefix),
+        None => table.as_ref()?.name_of(prefix),
+    };
+    let (groups, _) = observed(&arguments.rows, arguments.by.in_use.clone(), &common)?;
     let all = groups.len();
     let examined: Vec<ObservedGroup> =
         groups.into_iter().take(usize::from(arguments.by.groups)).collect();

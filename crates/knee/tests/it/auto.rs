@@ -7,6 +7,7 @@ use knee_lab::record::{ConnectionFile, read_connections};
 use knee_lab::{Lab, Rehearsal, RehearseSettings};
 use knee_policy::{Journal, Policy};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -75,6 +76,42 @@ fn what_has_no_advice_stays_and_is_decided_once() {
     assert!(!at.join("out/rehearse.json").exists(), "nobody goes on");
     let said = complaint(at, &format!("{line} --triples 49"), 2);
     assert!(said.contains("begun with other blocks") && said.contains("--triples 48"), "{said}");
+}
+
+/// With `--history`, prefixes of a like RTT and a like retransmitted share are one group, and others
+/// another, whatever their addresses.
+#[test]
+fn prefixes_with_the_same_history_are_one_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let [clean, lossy] = ["0 %", "2 %"].map(|loss| LOSSY.replace("1 %", loss));
+    let far = clean.replace("20 ms", "90 ms");
+    for (name, path, prefix) in [
+        ("a", &lossy, "198.51.100.0/24"),
+        ("b", &clean, "192.0.2.0/24"),
+        ("c", &lossy, "203.0.113.0/24"),
+        ("d", &far, "198.51.101.0/24"),
+    ] {
+        observe(at, name, path, prefix, FEW);
+    }
+    let line = "steer auto rows --out out --history --until advise";
+    let said = expect(at, line, 0);
+    let groups = decided(at, "advise")["groups"].as_array().unwrap().clone();
+    let found: BTreeMap<String, Value> = groups
+        .iter()
+        .map(|group| (group["name"].as_str().unwrap().to_string(), group["prefixes"].clone()))
+        .collect();
+    let [near, retransmitting, far] =
+        ["RTT 30 to 60 ms, under", "RTT 30 to 60 ms, over", "RTT 60 to 120 ms, under"]
+            .map(|class| format!("{class} 1 % retransmitted, port 443"));
+    let expected = [
+        (near, json!(["192.0.2.0/24"])),
+        (retransmitting, json!(["198.51.100.0/24", "203.0.113.0/24"])),
+        (far, json!(["198.51.101.0/24"])),
+    ];
+    assert_eq!(found, BTreeMap::from(expected), "{said}");
+    let said = complaint(at, &format!("{line} --providers networks.csv"), 2);
+    assert!(said.contains("--history"), "{said}");
 }
 
 /// One connection has no spread.
