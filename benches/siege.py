@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attacks `knee bond` and the readers of files, and checks what must hold meanwhile.
+"""Attacks `knee bond`, `knee serve` and the readers of files, and checks what must hold meanwhile.
 
     benches/siege.py [--knee KNEE] [--besiege BESIEGE] [--kept FILE] [PART...]
 
@@ -13,6 +13,10 @@ Parts, all by default:
   reset, the next one works, and nothing is left behind;
 - flaps: links go down and return during transfers, all of which are whole;
 - revocation: one of two keys is revoked by a reload: its client is cut off, the other goes on;
+- hosts: connections that say nothing, garbage, endless handshakes, wrong tokens and unknown keys, all
+  at once, at `knee serve`, while a client runs flows to it: the server has at most 128 MiB more than
+  when idle, and a run takes at most a second longer; then either end is killed during runs, and the
+  next one works;
 - files: what is no regular file, endless or packed twice, as every kind of input: a sentence,
   within a second of processor time and 100 MB;
 - lines: 10 MB of quoted fields with CR, and a log of 100,000 lines in place of a scenario.
@@ -563,6 +567,161 @@ def revocation(world):
     return found, wrong
 
 
+# Runs to another machine.
+
+RUN = """
+name = "siege"
+duration = "{duration}"
+[link.wire]
+rate = "1 Gbit/s"
+delay = "1 ms"
+[path.main]
+forward = ["wire"]
+reverse_delay = "1 ms"
+[[flow]]
+name = "f"
+cc = "cubic"
+workload = {workload}
+"""
+
+
+class Runs:
+    """A server of runs on the far host, and a client of it."""
+
+    def __init__(self, world):
+        self.world, self.at = world, (SERVER, 4434)
+        (world.folder / "serve.toml").write_text(
+            f'listen = "{SERVER}:4434"\nkey = "server.key"\n'
+            f'client = [{{ name = "a", key = "{world.keys["a"]}" }}]\n'
+            '[limits]\nbytes_per_day = "10 GB"\n')
+        for name in ("a", "b"):
+            (world.folder / f"{name}-far.toml").write_text(
+                f'host = "{SERVER}:4434"\nhost_key = "{world.keys["server"]}"\n'
+                f'key = "{name}.key"\n')
+        for name, duration, workload in (("short", "1 s", '{ file = "1 kB" }'),
+                                         ("long", "60 s", '"bulk"')):
+            text = RUN.format(duration=duration, workload=workload)
+            (world.folder / f"{name}.toml").write_text(text)
+
+    def serve(self):
+        environment = {**os.environ, "XDG_STATE_HOME": str(self.world.folder / "state")}
+        environment.pop("STATE_DIRECTORY", None)
+        with (self.world.folder / "serve.log").open("a") as log:
+            process = self.world.start(
+                [self.world.knee, "serve", self.world.folder / "serve.toml"], there=True,
+                stderr=log, env=environment)
+        for _ in range(300):
+            try:
+                socket.create_connection(self.at, timeout=1).close()
+                return process
+            except OSError:
+                time.sleep(0.1)
+        raise SystemExit("siege: knee serve does not listen")
+
+    def start(self, scenario, client="a"):
+        folder = self.world.folder
+        line = [self.world.knee, "run", f"{scenario}.toml", "--on", "hosts", "--host",
+                f"{client}-far.toml", "--out", f"{scenario}-of-{client}", "--force"]
+        return self.world.start(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True)
+
+    def run(self, scenario="short", client="a"):
+        """Returns exit code, seconds and what was said."""
+        began = time.monotonic()
+        process = self.start(scenario, client)
+        said = process.communicate(timeout=120)[0]
+        return process.returncode, time.monotonic() - began, said
+
+
+def besiege_runs(runs, count, over, sent):
+    """Connects again and again, in one of the ways of strangers."""
+    rng, open_now = random.Random(49), []
+    hello = bytes([22, 3, 1, 0x40, 0, 1, 0xFF, 0xFF, 0xFF])
+    while not over.is_set() and sent["connections"] < count:
+        kind = rng.randrange(4)
+        try:
+            connection = socket.create_connection(runs.at, timeout=1)
+            connection.settimeout(0.05)
+            if kind == 1:
+                connection.sendall(rng.randbytes(rng.randrange(1, 1 << 14)))
+            elif kind == 2:
+                connection.sendall(hello + bytes(1 << 14))
+            elif kind == 3:
+                connection.sendall(b"knee-1\r\n" + rng.randbytes(32) + bytes(1 << 14))
+            open_now.append(connection)
+        except OSError:
+            sent["refused"] += 1
+        sent["connections"] += 1
+        if len(open_now) > 500:
+            open_now.pop(0).close()
+    for connection in open_now:
+        connection.close()
+
+
+def hosts(world):
+    runs, wrong = Runs(world), []
+    server = runs.serve()
+    before = [runs.run() for _ in range(5)]
+    time.sleep(1)
+    idle = most = memory(server)
+    over, sent = threading.Event(), {"connections": 0, "refused": 0}
+    count = max(400, int(40_000 * world.share))
+    attacks = [threading.Thread(target=besiege_runs, args=(runs, count, over, sent), daemon=True)
+               for _ in range(4)]
+    for attack in attacks:
+        attack.start()
+    meanwhile, strangers = [], []
+    while any(attack.is_alive() for attack in attacks) or len(meanwhile) < 5:
+        meanwhile.append(runs.run())
+        strangers.append(runs.run(client="b"))
+        most = max(most, memory(server))
+    over.set()
+    for attack in attacks:
+        attack.join()
+    most = max(most, memory(server))
+    usual_s = statistics.median(took for _, took, _ in before)
+    longest_s = max(took for _, took, _ in meanwhile)
+    found = {**sent, "runs": len(meanwhile), "usual_s": round(usual_s, 2),
+             "longest_s": round(longest_s, 2),
+             "server, MiB": [round(idle / MIB, 1), round(most / MIB, 1)]}
+    if server.poll() is not None:
+        wrong.append(f"the server ended with {server.returncode}")
+    for code, _, said in before + meanwhile:
+        if code != 0:
+            wrong.append(f"a run ended with {code}: {said[-300:]}")
+    if any(code == 0 for code, _, _ in strangers):
+        wrong.append("an unknown key could run flows")
+    if longest_s - usual_s > SERVED_S:
+        wrong.append(f"a run took {longest_s - usual_s:.2f} s longer than without an attack")
+    if most - idle > GROWTH_MAX:
+        wrong.append(f"the server grew by {(most - idle) / MIB:.0f} MiB")
+
+    rng, kinds = random.Random(50), {"server": 0, "client": 0}
+    for number in range(max(2, int(20 * world.share))):
+        client = runs.start("long")
+        time.sleep(rng.uniform(0.5, 1.5))
+        killed = ("server", "client")[number % 2]
+        kinds[killed] += 1
+        (server if killed == "server" else client).kill()
+        said = client.communicate(timeout=60)[0]
+        if killed == "server":
+            server.wait()
+            if client.returncode == 0 or "panicked" in said:
+                wrong.append(f"a run without its server ended with {client.returncode}: {said[-300:]}")
+            server = runs.serve()
+        code, _, said = runs.run()
+        if code != 0:
+            wrong.append(f"after a {killed} was killed: {code}: {said[-300:]}")
+    found["killed"] = kinds
+    server.terminate()
+    if server.wait(30) != 0:
+        wrong.append(f"the server ended with {server.returncode}")
+    used = [json.loads(path.read_text()) for path in (world.folder / "state").rglob("*.json")]
+    if len(used) != 1 or used[0]["clients"]["a"]["bytes"] < 1000 * len(meanwhile):
+        wrong.append(f"what was used is not kept: {used}")
+    return found, wrong
+
+
 SCENARIO = """
 duration = "1 s"
 [link.l]
@@ -660,6 +819,7 @@ def files(world):
                 lines[f"report with {record}"] = ["report", own]
         (at / "s.toml").write_text(f'key = "{name}"\nclient = []\nstatus = "{at}/s.sock"\n')
         lines["bond key"] = ["bond", "serve", "s.toml"]
+        lines["configuration of serve"] = ["serve", name]
         lines["bond configuration"] = ["bond", "serve", name]
         lines["bond client"] = ["bond", "doctor", name]
         lines["bond keys"] = ["bond", "keys", name]
@@ -714,7 +874,7 @@ def lines(world):
     return found, wrong
 
 
-PARTS = {part.__name__: part for part in (combined, kills, flaps, revocation, files, lines)}
+PARTS = {part.__name__: part for part in (combined, kills, flaps, revocation, hosts, files, lines)}
 
 
 def main():

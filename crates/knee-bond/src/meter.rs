@@ -25,6 +25,24 @@ impl Meter {
         Meter { limit, began, carried: Cell::new(0), was_said: Cell::new(false) }
     }
 
+    /// Goes on to count after a restart, in a day that began so long before `now`.
+    pub fn resume(limit: Option<u64>, now: Instant, elapsed: Duration, carried: u64) -> Meter {
+        let meter = Meter::new(limit);
+        if elapsed < DAY {
+            meter.began.set(now.checked_sub(elapsed).unwrap_or(now));
+            meter.carried.set(carried);
+        }
+        meter
+    }
+
+    /// Returns how long ago the current 24 hours began, and the bytes carried in them; `None` without
+    /// a limit, or before any.
+    pub fn carried(&self, now: Instant) -> Option<(Duration, u64)> {
+        let elapsed = now.duration_since(self.began.get());
+        let carried = self.carried.get();
+        (self.limit.is_some() && carried > 0 && elapsed < DAY).then_some((elapsed, carried))
+    }
+
     /// Counts bytes, or returns false if the limit does not allow them.
     pub fn may_pass(&self, bytes: usize) -> bool {
         self.may_pass_at(Instant::now(), bytes)
@@ -87,6 +105,26 @@ mod tests {
         // What does not fit uses up the rest.
         assert!(!meter.may_pass_at(began + DAY, 2) && !meter.may_pass_at(began + DAY, 1));
         assert_eq!(meter.wait_to_say(began + DAY), Some(24));
+    }
+
+    #[test]
+    fn a_restart_does_not_begin_a_new_day() {
+        let meter = Meter::new(Some(1000));
+        let began = meter.began.get();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        assert_eq!(meter.carried(began), None);
+        assert!(meter.may_pass_at(began, 900));
+        let (elapsed, carried) = meter.carried(after(3600)).unwrap();
+        assert_eq!((elapsed, carried), (Duration::from_secs(3600), 900));
+        // Two hours later it runs again.
+        let elapsed = elapsed + Duration::from_secs(7200);
+        let again = Meter::resume(Some(1000), after(10_800), elapsed, carried);
+        assert!(!again.may_pass_at(after(10_801), 101));
+        assert_eq!(again.wait(after(10_801)).map(hours), Some(21));
+        assert!(again.may_pass_at(began + DAY, 1000));
+        let late = Meter::resume(Some(1000), began + DAY, DAY, carried);
+        assert!(late.may_pass_at(began + DAY, 1000));
+        assert_eq!(Meter::resume(None, began, elapsed, carried).carried(began), None);
     }
 
     #[test]

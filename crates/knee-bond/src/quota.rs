@@ -241,14 +241,18 @@ pub fn next_reset(today: NaiveDate, day: u32) -> NaiveDate {
     }
 }
 
-/// Returns the default path of the counts: in the directory of the service, or of the user.
+/// Returns the default path of the counts.
 pub fn state_path() -> PathBuf {
+    state_folder().join("bond-caps.json")
+}
+
+/// Returns the folder for what outlives a process: that of the service, or of the user.
+pub fn state_folder() -> PathBuf {
     let folder = |name| std::env::var_os(name).map(PathBuf::from);
-    let folder = folder("STATE_DIRECTORY")
+    folder("STATE_DIRECTORY")
         .or_else(|| Some(folder("XDG_STATE_HOME")?.join("knee")))
         .or_else(|| Some(folder("HOME")?.join(".local/state/knee")))
-        .unwrap_or_else(|| PathBuf::from("/var/lib/knee"));
-    folder.join("bond-caps.json")
+        .unwrap_or_else(|| PathBuf::from("/var/lib/knee"))
 }
 
 /// Largest file of counts: about 100 bytes for each client.

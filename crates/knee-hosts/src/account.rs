@@ -1,6 +1,7 @@
 //! What a client uses of its limits.
 
 use crate::config::LimitsConfig;
+use crate::used::Used;
 use chrono::{Local, Timelike};
 use knee_bond::meter::{Meter, hours};
 use knee_units::Bytes;
@@ -20,15 +21,19 @@ pub struct Account {
 }
 
 impl Account {
-    pub fn new(limits: LimitsConfig) -> Account {
-        let mut account = Account {
-            limits,
-            meter: Meter::new(limits.bytes_per_day.map(Bytes::get)),
-            allowance: 0.0,
-            filled: Instant::now(),
-        };
+    /// Goes on where a former process ended, if it wrote what was used.
+    pub fn new(limits: LimitsConfig, used: Option<Used>) -> Account {
+        let (limit, now) = (limits.bytes_per_day.map(Bytes::get), Instant::now());
+        let resume = |used: Used| Meter::resume(limit, now, used.elapsed(), used.bytes);
+        let meter = used.map_or_else(|| Meter::new(limit), resume);
+        let mut account = Account { limits, meter, allowance: 0.0, filled: now };
         account.allowance = account.burst().unwrap_or_default();
         account
+    }
+
+    /// Returns what is used of the bytes of 24 hours; `None` if nothing is, or nothing limits it.
+    pub fn used(&self) -> Option<Used> {
+        self.meter.carried(Instant::now()).map(Used::of)
     }
 
     /// Bytes that the rate allows in the time over which it is averaged.
@@ -80,7 +85,7 @@ mod tests {
     #[test]
     fn the_rate_is_an_average_over_a_second() {
         let rate = Some(Rate::from_bits_per_second(8_000_000));
-        let mut account = Account::new(LimitsConfig { rate, ..LimitsConfig::default() });
+        let mut account = Account::new(LimitsConfig { rate, ..LimitsConfig::default() }, None);
         let begin = account.filled;
         let at = |millis| begin + Duration::from_millis(millis);
         // 1 MB per second: a second's worth at once, then as it is earned.
@@ -98,7 +103,7 @@ mod tests {
         let bytes_per_day = Some(Bytes::new(1000));
         let hours = Some(Hours::parse("22:00-06:00").unwrap());
         let limits = LimitsConfig { bytes_per_day, hours, ..LimitsConfig::default() };
-        let mut account = Account::new(limits);
+        let mut account = Account::new(limits, None);
         let now = account.filled;
         assert!(account.closed_at(now, 12 * 60).is_some_and(|why| why.contains("22:00-06:00")));
         assert_eq!(account.closed_at(now, 0), None);

@@ -71,6 +71,22 @@ pub enum Reply {
     },
 }
 
+/// Reads a message from the beginning of `bytes`, and returns it with its length; `None` if more bytes
+/// are needed.
+///
+/// # Errors
+/// A message that is too long, or is none.
+pub fn message<M: DeserializeOwned>(bytes: &[u8]) -> io::Result<Option<(M, usize)>> {
+    let Some((length, rest)) = bytes.split_first_chunk::<LENGTH>() else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes(*length));
+    if length > FRAME_MAX {
+        let what = format!("a message of {length} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+    }
+    let Some(text) = rest.get(..length) else { return Ok(None) };
+    Ok(Some((serde_json::from_slice(text)?, LENGTH + length)))
+}
+
 /// A control channel.
 #[derive(Debug)]
 pub struct Frames<S> {
@@ -79,24 +95,20 @@ pub struct Frames<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
+    /// Begins a channel over a connection that is established and secured.
     pub fn new(stream: S) -> Frames<S> {
         Frames { stream, buffer: Vec::with_capacity(LENGTH + FRAME_MAX) }
     }
 
     /// Reads a message. May be cancelled: what has arrived of it is kept.
+    ///
+    /// # Errors
+    /// A message that is too long, or is none; the end of the connection.
     pub async fn read<M: DeserializeOwned>(&mut self) -> io::Result<M> {
         loop {
-            if let Some((length, rest)) = self.buffer.split_first_chunk::<LENGTH>() {
-                let length = usize::from(u16::from_be_bytes(*length));
-                if length > FRAME_MAX {
-                    let what = format!("a message of {length} bytes");
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-                }
-                if let Some(text) = rest.get(..length) {
-                    let message = serde_json::from_slice(text);
-                    self.buffer.drain(..LENGTH + length);
-                    return message.map_err(io::Error::from);
-                }
+            if let Some((message, taken)) = message(&self.buffer)? {
+                self.buffer.drain(..taken);
+                return Ok(message);
             }
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -106,6 +118,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Frames<S> {
 
     /// Writes a message, within the time after which the other end is taken to be gone. Is not
     /// cancelled in between.
+    ///
+    /// # Errors
+    /// The connection has ended, or takes nothing for too long.
     pub async fn write<M: Serialize>(&mut self, message: &M) -> io::Result<()> {
         let text = serde_json::to_vec(message)?;
         let length = u16::try_from(text.len()).unwrap_or(u16::MAX);

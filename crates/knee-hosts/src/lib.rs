@@ -11,13 +11,15 @@
 //! sockets are those of `knee-kernel`, and so are the records.
 //!
 //! What this crate never does: accept data from an unknown machine, connect to one that sends,
-//! change a setting of a machine, shape what it receives, keep it, print.
+//! change a setting of a machine, shape what it receives, keep it, print. Only the numbers of bytes that
+//! clients have used of a limit are kept.
 
 mod account;
 mod config;
-mod frames;
+pub mod frames;
 mod serve;
 mod session;
+mod used;
 
 pub use config::{EXAMPLE, HostConfig, Hours, LimitsConfig, PORT, ServeConfig};
 pub use knee_bond::ConfigError;
@@ -44,6 +46,9 @@ pub enum HostsError {
     /// The keys cannot be used for TLS.
     #[error(transparent)]
     Tls(#[from] KeyError),
+    /// What clients have used of their bytes cannot be read or written.
+    #[error("what clients have used of bytes_per_day: {0}")]
+    Used(Box<knee_record::Error>),
     /// The port cannot be bound.
     #[error("cannot listen at {at}: {source}")]
     Listen {

@@ -4,6 +4,7 @@
 use crate::account::Account;
 use crate::config::{LimitsConfig, ServeConfig};
 use crate::frames::{Frames, GREETING, Reply, Request, SILENT, TLS_HANDSHAKE, TOKEN, VERSION};
+use crate::used::{self, AllUsed};
 use crate::{HostsError, PROTOCOL};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +44,8 @@ const SESSIONS_MAX: usize = 4;
 const DRAIN: Duration = Duration::from_secs(2);
 /// Pause if a connection cannot be accepted, as when all descriptors are in use.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Interval in which what clients have used is written.
+const WRITTEN: Duration = Duration::from_secs(1);
 /// Maximum bytes per read.
 const TAKE_BYTES: usize = 1 << 20;
 
@@ -60,6 +64,8 @@ struct Shared {
     /// By the digest of their tokens, so that no comparison tells how much of a token is right.
     sessions: RefCell<BTreeMap<Vec<u8>, Rc<Session>>>,
     accounts: RefCell<BTreeMap<String, Account>>,
+    /// Where what they have used is written, and what was written last.
+    used: (PathBuf, RefCell<AllUsed>),
     /// Connections that have not said what they are, oldest first.
     strangers: RefCell<BTreeMap<u64, AbortHandle>>,
     buffer: RefCell<Vec<u8>>,
@@ -102,12 +108,25 @@ enum Purpose {
 }
 
 impl Server {
-    /// Binds the port and reads the key.
+    /// Binds the port, reads the key and what clients have used of their bytes, which is kept in the
+    /// folder of the service or of the user.
     ///
     /// # Errors
-    /// The port is in use, or the key cannot be used.
+    /// The port is in use, or the key or what was used cannot be read.
     pub async fn new(config: ServeConfig) -> Result<Server, HostsError> {
+        let used = used::path(&key::read(&config.key)?.public());
+        Server::keeping(config, used).await
+    }
+
+    /// Does the same, with what clients have used in this file.
+    ///
+    /// # Errors
+    /// Those of [`Server::new`].
+    pub async fn keeping(config: ServeConfig, used: PathBuf) -> Result<Server, HostsError> {
         let keys = key::read(&config.key)?;
+        // Nobody needs the file without a limit.
+        let is_limited = config.limits.bytes_per_day.is_some();
+        let known = if is_limited { used::read(&used)? } else { AllUsed::new() };
         let mut tls = keys.server(&pins(&config.client))?;
         tls.alpn_protocols = vec![PROTOCOL.to_vec()];
         let at = config.listen;
@@ -119,6 +138,7 @@ impl Server {
             acceptor: TlsAcceptor::from(Arc::new(tls)),
             sessions: RefCell::default(),
             accounts: RefCell::default(),
+            used: (used, RefCell::new(known)),
             strangers: RefCell::default(),
             buffer: RefCell::new(vec![0; TAKE_BYTES]),
             say: RefCell::new(Box::new(|_| {})),
@@ -143,9 +163,14 @@ impl Server {
         let _ = raise_open_files_limit();
         tokio::pin!(stop);
         let mut number = 0;
+        let mut write = tokio::time::interval(WRITTEN);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
+                _ = write.tick() => {
+                    shared.keep_used();
+                    continue;
+                }
                 accepted = listener.accept() => accepted,
             };
             match accepted {
@@ -165,6 +190,7 @@ impl Server {
         };
         // A client that does not answer is not waited for.
         let _ = timeout(DRAIN, closed).await;
+        shared.keep_used();
     }
 }
 
@@ -239,8 +265,30 @@ impl Shared {
 
     fn with_account<T>(&self, client: &str, work: impl FnOnce(&mut Account) -> T) -> T {
         let mut accounts = self.accounts.borrow_mut();
-        let new = || Account::new(self.limits);
+        let new = || Account::new(self.limits, self.used.1.borrow().get(client).copied());
         work(accounts.entry(client.to_owned()).or_insert_with(new))
+    }
+
+    /// Writes what clients have used of their bytes, if it has changed.
+    fn keep_used(&self) {
+        let accounts = self.accounts.borrow();
+        let (path, written) = &self.used;
+        let mut now = written.borrow().clone();
+        for (client, account) in accounts.iter() {
+            match (account.used(), now.get(client)) {
+                // The beginning is rounded to seconds.
+                (Some(used), Some(known)) if used.bytes == known.bytes => {}
+                (Some(used), _) => _ = now.insert(client.clone(), used),
+                (None, _) => _ = now.remove(client),
+            }
+        }
+        if now == *written.borrow() {
+            return;
+        }
+        if let Err(error) = used::write(path, now.clone()) {
+            self.say(&format!("{error}. After a restart it is not known."));
+        }
+        written.replace(now);
     }
 
     /// Serves a control channel.

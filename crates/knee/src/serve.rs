@@ -38,6 +38,7 @@ mod serving {
         fn from(error: HostsError) -> Failure {
             let advice = match &error {
                 HostsError::Listen { .. } => "choose another address or port: listen = …",
+                HostsError::Used(_) => "if the file is damaged, remove it: a new day begins then",
                 _ => "knee serve --help shows the first steps",
             };
             Failure::Host(error.to_string(), advice.to_owned())

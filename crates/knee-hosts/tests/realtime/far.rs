@@ -31,7 +31,7 @@ pub fn scenario(text: &str) -> Scenario {
 pub struct Far {
     pub at: SocketAddr,
     pub key: PublicKey,
-    folder: TempDir,
+    folder: Option<TempDir>,
     lines: Arc<Mutex<Vec<String>>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -49,10 +49,23 @@ impl Far {
         limits: LimitsConfig,
         prepare: impl FnOnce() + Send + 'static,
     ) -> Far {
-        let folder = tempfile::tempdir().unwrap();
+        Far::serve_in(tempfile::tempdir().unwrap(), listen, limits, prepare)
+    }
+
+    /// Starts a server in this folder, with the keys that a former one has there.
+    pub fn serve_in(
+        folder: TempDir,
+        listen: SocketAddr,
+        limits: LimitsConfig,
+        prepare: impl FnOnce() + Send + 'static,
+    ) -> Far {
         let file = |name: &str| folder.path().join(name);
-        let key = key::generate(&file("serve.key")).unwrap();
-        let client = key::generate(&file("lab.key")).unwrap();
+        let key = |name: &str| match file(name).exists() {
+            true => key::read(&file(name)).unwrap().public(),
+            false => key::generate(&file(name)).unwrap(),
+        };
+        let (used, client) = (file("used.json"), key("lab.key"));
+        let key = key("serve.key");
         let client = ClientOf { name: "lab".to_owned(), key: Pins(vec![client]) };
         let config = ServeConfig { listen, key: file("serve.key"), client: vec![client], limits };
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -62,7 +75,7 @@ impl Far {
             prepare();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             LocalSet::new().block_on(&runtime.unwrap(), async {
-                let server = Server::new(config).await.unwrap();
+                let server = Server::keeping(config, used).await.unwrap();
                 told.0.send(server.listen().unwrap()).unwrap();
                 let stopped = async { stopped.await.unwrap_or_default() };
                 let say = move |line: &str| said.lock().unwrap().push(line.to_owned());
@@ -70,7 +83,7 @@ impl Far {
             });
         });
         let at = told.1.recv().unwrap();
-        Far { at, key, folder, lines, stop: Some(stop), thread: Some(thread) }
+        Far { at, key, folder: Some(folder), lines, stop: Some(stop), thread: Some(thread) }
     }
 
     /// What the client that the server knows has in its file.
@@ -83,12 +96,17 @@ impl Far {
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.as_ref().unwrap().path().join(name)
     }
 
     /// What the server has said.
     pub fn said(&self) -> String {
         self.lines.lock().unwrap().join("\n")
+    }
+
+    /// Ends the server, and returns its folder.
+    pub fn end(mut self) -> TempDir {
+        self.folder.take().unwrap()
     }
 
     /// Tells the server to stop, without waiting for it.

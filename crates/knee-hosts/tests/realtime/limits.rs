@@ -6,6 +6,7 @@ use knee_hosts::{HostsError, Hours, LimitsConfig, Received, run};
 use knee_record::{Control, Records};
 use knee_trials::{Pauses, Skipped, alone};
 use knee_units::{Bytes, Rate};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -33,6 +34,35 @@ pub fn a_used_up_day_ends_a_run_and_refuses_the_next() -> Result<(), Skipped> {
     // What arrived beyond the limit is what one call of the system returned.
     assert!(received.bytes.is_some_and(|bytes| bytes < 100_000_000), "{:?}", received.bytes);
     assert!(refusal(&far).contains("wait 24 h"));
+    Ok(())
+}
+
+/// The bytes of a day are used up after a restart too, as far as they were, also if it has no limit in
+/// between; a file with something else is an error, not a new day.
+pub fn a_restart_begins_no_new_day() -> Result<(), Skipped> {
+    let _alone = alone(Pauses::UpToMs(1000));
+    let limited =
+        |limit| LimitsConfig { bytes_per_day: Some(Bytes::new(limit)), ..LimitsConfig::default() };
+    let again = |far: Far, limits| {
+        let at = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        Far::serve_in(far.end(), at, limits, || {})
+    };
+    let file = format!("{BULK}workload = {{ file = \"600 kB\" }}\n");
+    let whole = |far: &Far| run(&flows("2 s", &file), &far.host(), &Control::default()).unwrap().1;
+    let first = Far::serve(limited(1_000_000));
+    assert_eq!(whole(&first), Received { bytes: Some(600_000), over: None });
+    let second = again(first, limited(1_000_000));
+    let over = ended(&second, BULK).1.over.unwrap();
+    assert!(over.contains("1 MB in 24 hours is used up"), "{over}");
+    let third = again(second, limited(1_000_000));
+    assert!(refusal(&third).contains("wait 24 h"));
+    let unlimited = again(third, LimitsConfig::default());
+    assert_eq!(whole(&unlimited).over, None);
+    let fourth = again(unlimited, limited(1_000_000));
+    assert!(refusal(&fourth).contains("wait 24 h"));
+    // With more bytes a day the rest is left.
+    let more = again(fourth, limited(2_000_000));
+    assert_eq!(whole(&more), Received { bytes: Some(600_000), over: None });
     Ok(())
 }
 

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         attacks::strangers_do_not_keep_a_client_out,
         attacks::a_client_that_begins_and_never_ends_is_refused,
         limits::a_used_up_day_ends_a_run_and_refuses_the_next,
+        limits::a_restart_begins_no_new_day,
         limits::a_rate_above_the_limit_ends_a_run,
         limits::too_many_connections_end_a_run,
         limits::closed_hours_refuse_a_run,

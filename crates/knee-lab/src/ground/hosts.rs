@@ -103,6 +103,7 @@ impl From<HostsError> for GroundError {
             HostsError::Kernel(error) => return error.into(),
             HostsError::Panicked => return GroundError::Defect(whole),
             HostsError::Key(_) | HostsError::Tls(_) => "knee bond keys FILE makes a key",
+            HostsError::Used(_) => "remove the file if it is damaged",
             HostsError::Listen { .. } => "choose another port",
             HostsError::Unreachable { .. } => {
                 "see that knee serve runs there, and that its TCP port can be reached"
