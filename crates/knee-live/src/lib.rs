@@ -35,8 +35,8 @@ pub use live::{Counts, Live, LiveReport};
 pub use minutes::MINUTES_SCHEMA;
 pub use observer::{Observed, Observer, Settings};
 pub use open::{
-    COUNTERS_SCHEMA, Change, HostChange, InterfaceChange, Look, Lost, OPEN_SCHEMA, OpenConnection,
-    OpenObserver, OpenSettings, Place, QdiscChange,
+    COUNTERS_SCHEMA, Change, HOP_INTERVAL, Hop, Hops, HopsSeen, HostChange, InterfaceChange, Look,
+    Lost, OPEN_SCHEMA, OpenConnection, OpenObserver, OpenSettings, Place, QdiscChange,
 };
 pub use queue::{Queue, Stored};
 pub use report::{

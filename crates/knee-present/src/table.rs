@@ -192,6 +192,20 @@ impl Table {
         self
     }
 
+    /// Leaves out the columns with these heads, the first one first, until the others fit side by side.
+    pub fn within(mut self, width: usize, heads: &[&str]) -> Table {
+        for name in heads {
+            let wide: usize = (0..self.heads.len()).map(|at| self.least(at) + GAP).sum();
+            if wide.saturating_sub(GAP) <= width {
+                break;
+            }
+            if let Some(column) = self.heads.iter().position(|head| head.text == *name) {
+                self = self.without(column);
+            }
+        }
+        self
+    }
+
     /// Renders lines without trailing spaces; the last one ends with a newline. If the width does
     /// not suffice, the table continues below with the other columns, behind those that name the
     /// rows.
@@ -322,6 +336,28 @@ mod tests {
         table.row(["x"]);
         assert_eq!(table.text(plain(10)).lines().count(), 3);
         assert_eq!(Table::default().text(plain(10)).trim(), "");
+    }
+
+    /// No more columns than necessary are left out, in their order.
+    #[test]
+    fn columns_are_left_out_until_the_others_fit() {
+        let heads = || [text("link"), number("first"), number("second"), number("third")];
+        let table = || Table::new(heads()).with_rows([["wifi", "1", "2", "3"]]);
+        let head = |width: usize, leaves: &[&str]| {
+            let lines = table().within(width, leaves).text(plain(width));
+            lines
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let whole = table().text(plain(80)).lines().next().unwrap_or_default().chars().count();
+        let leaves = ["second", "none", "first"];
+        assert_eq!(head(whole, &leaves), "link first second third");
+        assert_eq!(head(whole - 1, &leaves), "link first third");
+        assert_eq!(head(12, &leaves), "link third");
     }
 
     /// Every width is kept, with and without colours, which take no room.

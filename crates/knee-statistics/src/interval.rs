@@ -98,6 +98,22 @@ pub(super) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0).max(1.0)).sqrt())
 }
 
+/// Returns the interval of a share of which `count` of `all` were counted, `deviations` standard
+/// deviations to either side (E. B. Wilson, 1927): within 0 and 1, and right also for none and for
+/// all.
+///
+/// # Panics
+///
+/// If `all` is zero.
+pub fn wilson(count: u64, all: u64, deviations: f64) -> [f64; 2] {
+    assert!(all > 0, "nothing was counted");
+    let (all, squared) = (all as f64, deviations * deviations);
+    let share = count as f64 / all;
+    let middle = share + squared / (2.0 * all);
+    let half = deviations * (share * (1.0 - share) / all + squared / (4.0 * all * all)).sqrt();
+    [-half, half].map(|half| ((middle + half) / (1.0 + squared / all)).clamp(0.0, 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,5 +154,21 @@ mod tests {
     #[test]
     fn median_of_an_even_number() {
         assert_eq!(Interval::new(&[1.0, 9.0, 2.0, 4.0]).unwrap().median, 3.0);
+    }
+
+    /// Table I of R. G. Newcombe, "Two-sided confidence intervals for the single proportion" (1998),
+    /// method 3, at 95 %.
+    #[test]
+    fn intervals_of_shares() {
+        for (count, all, expected) in [
+            (81, 263, [0.2553, 0.3662]),
+            (15, 148, [0.0624, 0.1605]),
+            (0, 20, [0.0, 0.1611]),
+            (1, 29, [0.0061, 0.1718]),
+        ] {
+            let found = wilson(count, all, 1.959_964);
+            let is_close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 6e-5);
+            assert!(is_close, "{count} of {all}: {found:?}");
+        }
     }
 }

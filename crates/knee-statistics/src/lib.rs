@@ -24,7 +24,7 @@ pub use bootstrap::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 pub use discovery::false_discovery;
 pub use distribution::{Distribution, Weighted};
 pub use integers::{SortedIntegers, WeightedIntegers, cumulative, minima};
-pub use interval::Interval;
+pub use interval::{Interval, wilson};
 pub use judgement::{Better, Judgement};
 pub use pairs::{Paired, PairedScale, holm, simultaneous};
 pub use power::Advice;

@@ -17,7 +17,7 @@ use knee_present::{Cell, Document, Table, number};
 use knee_record::{Error as RecordError, MANIFEST, Unit, size_classes};
 use knee_units::{Bytes, Time};
 use serde_json::json;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use upload::Upload;
@@ -32,6 +32,7 @@ Examples:
   knee observe --open --addresses             what is retransmitted, and lost where
   knee observe --open --page                  the same, at http://127.0.0.1:9178
   knee observe --open --interval '5 s' --json | jq -r .lost.sentence
+  knee observe --open --hops 192.0.2.9:443    and how many hops away, by probes, as root
 
 Without --bpf no privilege is needed. The command sees the connections in its network
 namespace; for those of a container: nsenter --net=/proc/PID/ns/net knee observe. The
@@ -53,6 +54,10 @@ pub struct Arguments {
     /// Interval of --open
     #[arg(long, value_name = "TIME", default_value = "1 s", requires = "open")]
     interval: Time,
+    /// Also send probes with a limited TTL to this IPv4 address and port, in a connection
+    /// of its own, to say between which hops packets are lost; needs root
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "open")]
+    hops: Option<SocketAddrV4>,
     /// Write a row for one of N connections; the aggregates include all
     #[arg(long, value_name = "1/N", default_value = "1/1", value_parser = one_of)]
     sample: u64,

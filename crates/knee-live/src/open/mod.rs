@@ -2,6 +2,7 @@
 
 mod connections;
 mod files;
+mod hops;
 mod host;
 mod json;
 mod lost;
@@ -9,6 +10,7 @@ mod tables;
 
 pub use connections::{Change, OpenConnection};
 pub use files::{COUNTERS_SCHEMA, OPEN_SCHEMA};
+pub use hops::{HOP_INTERVAL, Hop, Hops, HopsSeen};
 pub use host::{HostChange, InterfaceChange, QdiscChange};
 pub use lost::{Lost, Place};
 #[cfg(feature = "page")]

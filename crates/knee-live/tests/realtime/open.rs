@@ -20,14 +20,14 @@ use std::time::Duration;
 const RECEIVER: &str = "10.9.2.1:5201";
 const INTERVAL: Duration = Duration::from_millis(150);
 
-fn run(line: &str) {
+pub fn run(line: &str) {
     let mut words = line.split_whitespace();
     let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Runs commands in a namespace.
-fn within(namespace: &Namespace, lines: &[&str]) {
+pub fn within(namespace: &Namespace, lines: &[&str]) {
     let done = namespace.within(|| -> Result<(), LiveError> {
         lines.iter().for_each(|line| run(line));
         Ok(())

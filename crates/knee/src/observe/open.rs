@@ -4,10 +4,12 @@ use super::{Arguments, page, stoppable};
 use crate::arguments::Format;
 use crate::failure::{Ending, Failure};
 use crate::screen;
-use knee_live::{Groups, Look, OpenObserver, OpenSettings};
+use knee_live::{Groups, HOP_INTERVAL, Hops, Look, OpenObserver, OpenSettings};
 use knee_present::Document;
 use knee_record::rfc3339;
 use knee_units::Time;
+use serde::Serialize;
+use serde_json::Value;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,12 @@ const INTERVAL_MIN: Time = Time::from_millis(100);
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Rows of a table, if the output is no terminal.
 const ROWS: usize = 20;
+/// Columns that a narrow terminal has no room for, the first to be left out first.
+const CONNECTIONS: [&str; 9] =
+    ["unacked", "smallest", "local", "acked", "state", "window", "port", "RTT", "cc"];
+const GROUPS: [&str; 2] = ["acked", "connections"];
+const INTERFACES: [&str; 7] =
+    ["requeues", "overlimits", "backlog", "tx_errors", "card drops", "tx_dropped", "qdisc"];
 /// The fewest rows on a terminal.
 const ROWS_MIN: usize = 3;
 
@@ -40,6 +48,8 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
         keep_addresses: arguments.addresses,
         bytes_max: arguments.limit.get(),
     })?;
+    // Its thread connects again when the peer closes, so it keeps the privileges.
+    let hops = arguments.hops.map(|to| Hops::begin(to, HOP_INTERVAL)).transpose()?;
     let (handle, until) = stoppable(arguments)?;
     screen::say(&format!(
         "Observing open connections every {} {until}, into {}.",
@@ -69,7 +79,7 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
                 if let Some(page) = &page {
                     page.add(&look);
                 }
-                print(&look, arguments, format)
+                print(&look, hops.as_ref(), arguments, format)
             })
             .err();
         // Whole intervals are skipped if one took longer.
@@ -87,20 +97,42 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-fn print(look: &Look, arguments: &Arguments, format: Format) -> Result<(), Failure> {
+/// An interval and the hops to a peer, as a line for programs.
+#[derive(Serialize)]
+struct WithHops<L> {
+    #[serde(flatten)]
+    look: L,
+    hops: Value,
+}
+
+fn print(
+    look: &Look,
+    hops: Option<&Hops>,
+    arguments: &Arguments,
+    format: Format,
+) -> Result<(), Failure> {
     if format == Format::Json {
-        return screen::print_json_line(&look.json(arguments.addresses));
+        let look = look.json(arguments.addresses);
+        return match hops {
+            None => screen::print_json_line(&look),
+            Some(hops) => {
+                let hops = hops.seen().json(hops.to);
+                screen::print_json_line(&WithHops { look, hops })
+            }
+        };
     }
     let height = screen::height();
+    // Lines that are read by nobody at a screen have all columns, one part below the other.
+    let width = height.map_or(usize::MAX, |_| screen::layout().width);
     let mut rows = height.unwrap_or(ROWS);
     let text = loop {
-        let text = document(look, arguments, rows).text(screen::layout());
+        let text = document(look, hops, arguments, [rows, width]).text(screen::layout());
         // Beside the line of the cursor.
         let excess = height.map_or(0, |height| (text.lines().count() + 1).saturating_sub(height));
         if excess == 0 || rows <= ROWS_MIN {
             break text;
         }
-        // A table that is too wide has each row twice.
+        // A table that is still too wide has each row twice.
         rows = rows.saturating_sub(excess.div_ceil(2)).max(ROWS_MIN);
     };
     screen::clear()?;
@@ -108,19 +140,29 @@ fn print(look: &Look, arguments: &Arguments, format: Format) -> Result<(), Failu
     screen::print(&(text + end))
 }
 
-fn document(look: &Look, arguments: &Arguments, rows: usize) -> Document {
+fn document(
+    look: &Look,
+    hops: Option<&Hops>,
+    arguments: &Arguments,
+    [rows, width]: [usize; 2],
+) -> Document {
     let grouped = !arguments.group.is_empty();
     let active = look.active();
     let (shown, others) = active.split_at(rows.min(active.len()));
     let head = format!("{}  {}\n", rfc3339(look.unix.as_secs()), look.says(active.len()));
     let table = look.connection_table(shown, grouped, arguments.addresses);
-    let mut document =
-        Document::default().words(head).said(look.lost.sentence()).words("\n").table(table);
+    let mut document = Document::default().words(head).said(look.lost.sentence());
+    if let Some(hops) = hops {
+        let seen = hops.seen();
+        document = document.said(seen.sentence(hops.to)).words("\n").table(seen.table());
+    }
+    document = document.words("\n").table(table.within(width, &CONNECTIONS));
     if let Some(others) = look.says_of_others(others) {
         document = document.words(others + "\n");
     }
     if grouped {
-        document = document.words("\n").table(look.group_table());
+        document = document.words("\n").table(look.group_table().within(width, &GROUPS));
     }
-    document.words("\n").table(look.host_table()).said(look.stack_says())
+    let interfaces = look.host_table().within(width, &INTERFACES);
+    document.words("\n").table(interfaces).said(look.stack_says())
 }

@@ -34,6 +34,9 @@ fn wrong_arguments() -> Result<(), Skipped> {
         ("observe --open --format csv", "write --json"),
         ("observe --open --sample 1/10", "cannot be used with"),
         ("observe --interval 5s", "--open"),
+        ("observe --hops 192.0.2.1:80", "--open"),
+        ("observe --open --hops 192.0.2.1", "invalid IPv4 socket address"),
+        ("observe --open --hops [2001:db8::1]:80", "invalid IPv4 socket address"),
         ("observe --page 127.0.0.1", "invalid socket address"),
         #[cfg(feature = "live")]
         ("observe --page 0.0.0.0:80", "write --page 127.0.0.1:80"),
@@ -50,6 +53,51 @@ fn wrong_arguments() -> Result<(), Skipped> {
         assert!(said.contains(part), "{line}: {said}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    Ok(())
+}
+
+/// On a terminal of 60 columns the tables of open connections have the columns that fit, side by side.
+#[expect(clippy::disallowed_methods, reason = "a connection sends as time passes")]
+fn open_connections_fit_a_narrow_terminal() -> Result<(), Skipped> {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut far = listener.accept().unwrap().0;
+    let program = env!("CARGO_BIN_EXE_knee");
+    let line = format!(
+        "stty cols 60 rows 30; {program} observe --open --addresses --group own=127.0.0.0/8 \
+         --interval '300 ms' --duration 2s"
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).current_dir(folder.path());
+    let terminal = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let ended = thread::spawn(move || terminal.wait_with_output().unwrap());
+    let mut buffer = [0; 1000];
+    while !ended.is_finished() {
+        near.write_all(&buffer).unwrap();
+        far.read_exact(&mut buffer).unwrap();
+        thread::sleep(Duration::from_millis(20));
+    }
+    let shown = String::from_utf8(ended.join().unwrap().stdout).unwrap();
+    // Each screen begins with the upper left corner (ECMA-48).
+    let last = shown.rsplit("\u{1b}[H").next().unwrap();
+    let mut parts = last.split('\u{1b}');
+    let plain: String = parts
+        .next()
+        .into_iter()
+        .chain(parts.map(|part| part.split_once(|end: char| end.is_ascii_alphabetic()).unwrap().1))
+        .collect();
+    // The list of files is not of the screen.
+    let plain = plain.split("file  ").next().unwrap();
+    let lines: Vec<&str> = plain.lines().map(str::trim_end).collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 60), "{plain}");
+    for (head, columns) in [("client", "sent retransmitted"), ("interface", "sent")] {
+        let heads = lines.iter().filter(|line| line.starts_with(head));
+        let heads: Vec<Vec<&str>> = heads.map(|line| line.split_whitespace().collect()).collect();
+        let [only] = heads.as_slice() else { panic!("{head}: {plain}") };
+        assert!(columns.split(' ').all(|column| only.contains(&column)), "{only:?} {plain}");
+    }
+    assert!(plain.contains("127.0.0.1") && plain.contains("own"), "{plain}");
     Ok(())
 }
 
@@ -477,6 +525,7 @@ pub fn all() -> Vec<Trial> {
         wrong_arguments,
         a_transfer_is_seen,
         open_connections_are_told_at_intervals,
+        open_connections_fit_a_narrow_terminal,
         lost_reports_are_counted;
         nightly:
         a_full_disk_is_said
