@@ -19,7 +19,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -35,8 +35,8 @@ use tokio_rustls::server::TlsStream;
 
 /// Time for a connection to say what it is.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of connections that have not said what they are; the oldest are closed first. TLS
-/// holds at most 64 KiB of a handshake.
+/// Maximum number of connections that have not said what they are; beyond it, the oldest one of the
+/// address that has most of them is closed. TLS holds at most 64 KiB of a handshake.
 const STRANGERS_MAX: usize = 128;
 /// Maximum number of measurements of a client that have not quite ended, with the new one.
 const SESSIONS_MAX: usize = 4;
@@ -67,9 +67,16 @@ struct Shared {
     /// Where what they have used is written, and what was written last.
     used: (PathBuf, RefCell<AllUsed>),
     /// Connections that have not said what they are, oldest first.
-    strangers: RefCell<BTreeMap<u64, AbortHandle>>,
+    strangers: RefCell<BTreeMap<u64, Stranger>>,
     buffer: RefCell<Vec<u8>>,
     say: RefCell<Say>,
+}
+
+/// A connection that has not said what it is.
+struct Stranger {
+    /// The other end: an IPv4 address, or 64 bits of an IPv6 address.
+    from: IpAddr,
+    task: AbortHandle,
 }
 
 /// Takes a line of text.
@@ -174,13 +181,13 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => shared.admit(stream, number),
+                Ok((stream, peer)) => shared.admit(stream, peer.ip(), number),
                 Err(_) => sleep(PAUSE).await,
             }
             number += 1;
         }
         let strangers = std::mem::take(&mut *shared.strangers.borrow_mut());
-        strangers.values().for_each(AbortHandle::abort);
+        strangers.values().for_each(|stranger| stranger.task.abort());
         let sessions: Vec<Rc<Session>> = shared.sessions.borrow().values().cloned().collect();
         sessions.iter().for_each(|session| session.end("knee serve was stopped there"));
         let closed = async {
@@ -199,8 +206,9 @@ impl Shared {
         (self.say.borrow_mut())(said);
     }
 
-    /// Serves a connection; closes the oldest stranger if there are too many.
-    fn admit(self: &Rc<Shared>, stream: TcpStream, number: u64) {
+    /// Serves a connection; closes another stranger if there are too many, so that somebody who opens
+    /// many keeps out nobody at another address.
+    fn admit(self: &Rc<Shared>, stream: TcpStream, peer: IpAddr, number: u64) {
         let shared = self.clone();
         let task = spawn_local(async move {
             let purpose = timeout(PATIENCE, shared.identify(stream)).await;
@@ -215,11 +223,12 @@ impl Shared {
             }
         });
         let mut strangers = self.strangers.borrow_mut();
-        strangers.insert(number, task.abort_handle());
+        strangers.insert(number, Stranger { from: source(peer), task: task.abort_handle() });
         if strangers.len() > STRANGERS_MAX
-            && let Some((_, oldest)) = strangers.pop_first()
+            && let Some(number) = superfluous(&strangers)
+            && let Some(one) = strangers.remove(&number)
         {
-            oldest.abort();
+            one.task.abort();
         }
     }
 
@@ -407,6 +416,25 @@ impl Shared {
         let flags = MsgFlags::MSG_TRUNC | MsgFlags::MSG_DONTWAIT;
         stream.try_io(Interest::READABLE, || Ok(recv(stream.as_raw_fd(), &mut buffer, flags)?))
     }
+}
+
+/// What an address is taken for: a host has 64 bits of IPv6 addresses.
+fn source(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) => IpAddr::from(Ipv6Addr::from_bits(six.to_bits() >> 64 << 64)),
+        four => four,
+    }
+}
+
+/// The oldest stranger of the address that has most.
+fn superfluous(strangers: &BTreeMap<u64, Stranger>) -> Option<u64> {
+    let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for stranger in strangers.values() {
+        *counts.entry(stranger.from).or_default() += 1;
+    }
+    let most = counts.values().max().copied();
+    let has_most = |from: &IpAddr| counts.get(from).copied() == most;
+    strangers.iter().find(|(_, one)| has_most(&one.from)).map(|(number, _)| *number)
 }
 
 /// Completes when a measurement is ended from this side, with the reason; never if it just closes.

@@ -7,8 +7,13 @@ use knee_hosts::{HostConfig, HostsError, LimitsConfig, Session, run};
 use knee_quic::PublicKey;
 use knee_record::Control;
 use knee_trials::{Pauses, Skipped, alone};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrStorage, bind, connect as connect_to,
+    socket,
+};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Far longer than any time limit of a server: a test that waits so long fails.
@@ -103,6 +108,30 @@ pub fn strangers_do_not_keep_a_client_out() -> Result<(), Skipped> {
     assert!(received.bytes.is_some_and(|bytes| bytes > 0) && received.over.is_none());
     // The oldest was closed for newer ones.
     assert!(is_closed(silent.remove(0)));
+    Ok(())
+}
+
+/// Who opens many connections loses his own oldest one, not that of another address.
+pub fn many_strangers_push_out_their_own() -> Result<(), Skipped> {
+    let _alone = alone(Pauses::UpToMs(1000));
+    let far = Far::serve(LimitsConfig::default());
+    let open = |from: &str| {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None).unwrap();
+        let from: SocketAddrV4 = format!("{from}:0").parse().unwrap();
+        bind(socket.as_raw_fd(), &SockaddrIn::from(from)).unwrap();
+        connect_to(socket.as_raw_fd(), &SockaddrStorage::from(far.at)).unwrap();
+        TcpStream::from(socket)
+    };
+    let mut many: Vec<TcpStream> = (0..100).map(|_| open("127.0.0.2")).collect();
+    let mut other = open("127.0.0.3");
+    many.extend((0..300).map(|_| open("127.0.0.2")));
+    let first = many.remove(0);
+    first.set_read_timeout(Some(NEVER)).unwrap();
+    assert!(is_closed(first));
+    other.set_nonblocking(true).unwrap();
+    let error = other.read(&mut [0; 1]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
     Ok(())
 }
 

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         attacks::an_endless_handshake_is_refused,
         attacks::a_silent_connection_is_closed,
         attacks::strangers_do_not_keep_a_client_out,
+        attacks::many_strangers_push_out_their_own,
         attacks::a_client_that_begins_and_never_ends_is_refused,
         limits::a_used_up_day_ends_a_run_and_refuses_the_next,
         limits::a_restart_begins_no_new_day,
