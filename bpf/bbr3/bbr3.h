@@ -14,8 +14,6 @@
 #define WAIT_MIN_NS (2 * NS_PER_S)
 #define WAIT_RANDOM_NS NS_PER_S
 #define SLOPE_MAX 30
-#define MIN_RTT_WINDOW_NS (10 * NS_PER_S)
-#define PROBE_RTT_INTERVAL_NS (5 * NS_PER_S)
 #define PROBE_RTT_NS (200 * NS_PER_MS)
 
 /* ---- bandwidth.rs */
@@ -390,6 +388,7 @@ part void enter_probe_rtt(struct bbr3 *b, const struct connection *c)
 	save_window(b);
 	b->phase = PROBE_RTT;
 	b->probe_rtt_done_ns = U64_MAX;
+	b->probe_us = config.probe_rtt_window_before ? b->before_us : U32_MAX;
 	b->feedback = STOPPING;
 	if (b->full_reached)
 		advance_filter(b);
@@ -415,14 +414,15 @@ part void update_min_rtt(struct bbr3 *b, const struct sample *s, const struct co
 {
 	u32 rtt = most(least(s->rtt_us, U32_MAX - 1), 1);
 
-	b->expired = c->now_ns > b->recent_stamp_ns + PROBE_RTT_INTERVAL_NS;
+	b->expired = c->now_ns > b->recent_stamp_ns + config.probe_rtt_interval_ns;
 	if (s->rtt_us != NO_RTT &&
 	    (rtt < b->recent_us || (b->expired && !s->ack_delayed))) {
 		b->recent_us = rtt;
 		b->recent_stamp_ns = c->now_ns;
 	}
+	b->before_us = b->min_rtt_us;
 	if (b->recent_us < b->min_rtt_us ||
-	    (b->recent_us != U32_MAX && c->now_ns > b->min_rtt_stamp_ns + MIN_RTT_WINDOW_NS)) {
+	    (b->recent_us != U32_MAX && c->now_ns > b->min_rtt_stamp_ns + config.min_rtt_filter_ns)) {
 		b->min_rtt_us = b->recent_us;
 		b->min_rtt_stamp_ns = b->recent_stamp_ns;
 	}
@@ -458,6 +458,7 @@ part void bbr3_begin(struct bbr3 *b, const struct connection *c, u64 window, u64
 	b->undo_phase = NO_PHASE;
 	b->acked_per_packet = NONE;
 	b->min_rtt_us = b->recent_us = c->min_rtt_us ? c->min_rtt_us : U32_MAX;
+	b->before_us = b->probe_us = U32_MAX;
 	b->min_rtt_stamp_ns = b->recent_stamp_ns = c->now_ns;
 	b->probe_rtt_done_ns = U64_MAX;
 	b->held_from = U64_MAX;

@@ -58,11 +58,16 @@ part void update_quantum(struct bbr3 *b)
 	b->quantum = most(least(b->rate / 1000, LARGEST_BURST) / mss, 2) * mss;
 }
 
+part u64 bdp_multiple_of(const struct bbr3 *b, u64 rate, u32 min_rtt_us, u32 gain)
+{
+	if (min_rtt_us == U32_MAX)
+		return b->initial_window;
+	return bytes_in(rate, min_rtt_us) * gain / UNIT;
+}
+
 part u64 bdp_multiple(const struct bbr3 *b, u64 rate, u32 gain)
 {
-	if (b->min_rtt_us == U32_MAX)
-		return b->initial_window;
-	return bytes_in(rate, b->min_rtt_us) * gain / UNIT;
+	return bdp_multiple_of(b, rate, b->min_rtt_us, gain);
 }
 
 part u64 bdp(const struct bbr3 *b, u64 rate)
@@ -99,7 +104,9 @@ part u64 in_flight_with_headroom(const struct bbr3 *b)
 
 part u64 probe_rtt_window(const struct bbr3 *b)
 {
-	return most(bdp_multiple(b, b->bw, UNIT / 2), floor_of(b));
+	u32 min_rtt_us = least(b->min_rtt_us, b->probe_us);
+
+	return most(bdp_multiple_of(b, b->bw, min_rtt_us, UNIT / 2), floor_of(b));
 }
 
 /* ---- aggregation.rs */

@@ -24,6 +24,7 @@
 /* The parameters of the same names, as resolved by knee-cc's registry. */
 struct bbr3_config {
 	u64 extra_acked_limit_us;	/* U64_MAX: no limit */
+	u64 probe_rtt_interval_ns, min_rtt_filter_ns;
 	u32 startup_gain, drain_gain;
 	u32 drain_rounds;		/* U32_MAX: no limit */
 	u32 gain_up, gain_down;		/* probe_gains */
@@ -31,11 +32,14 @@ struct bbr3_config {
 	u32 startup_loss_ranges, startup_keeps_delivered;
 	u32 offload_quanta;
 	u32 probe_rtt;
+	u32 probe_rtt_window_before;	/* probe_rtt_window_from */
 };
 
 /* The defaults; a loader may overwrite them. */
 const volatile struct bbr3_config config = {
 	.extra_acked_limit_us = U64_MAX,
+	.probe_rtt_interval_ns = 5 * NS_PER_S,
+	.min_rtt_filter_ns = 10 * NS_PER_S,
 	.startup_gain = 2770,
 	.drain_gain = 500,
 	.drain_rounds = 3,
@@ -152,6 +156,7 @@ struct bbr3 {
 
 	/* Minimum RTT and PROBE_RTT. */
 	u32 min_rtt_us, recent_us;	/* U32_MAX: unknown */
+	u32 before_us, probe_us;	/* of min_rtt_us, for the window of PROBE_RTT */
 	u64 min_rtt_stamp_ns, recent_stamp_ns;
 	u64 probe_rtt_done_ns;	/* U64_MAX: in flight is not down yet */
 	bool expired, probe_rtt_round_done;

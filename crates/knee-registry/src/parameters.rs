@@ -24,6 +24,8 @@ pub enum Kind {
     Switch,
     /// `true`, `false`, or one of these words: a named form of what the switch turns on.
     SwitchOrWord(&'static [&'static str]),
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A dimensionless number in the range, bounds included.
     Number {
         /// Smallest value.
@@ -89,6 +91,10 @@ impl Kind {
                 let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 format!("true, false or {}", words.join(" or "))
             }
+            Kind::Word(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                words.join(" or ")
+            }
             Kind::Number { min, max } => format!("a number from {min} to {max}"),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::DurationOrOff => {
@@ -115,7 +121,7 @@ impl Kind {
     fn read(&self, value: &Value) -> Option<Setting> {
         match (*self, value) {
             (Kind::Switch | Kind::SwitchOrWord(_), Value::Switch(on)) => Some(Setting::Switch(*on)),
-            (Kind::SwitchOrWord(words), Value::Text(text)) => {
+            (Kind::SwitchOrWord(words) | Kind::Word(words), Value::Text(text)) => {
                 words.iter().find(|word| *word == text).map(|word| Setting::Word(word))
             }
             (Kind::Number { min, max }, Value::Number(n)) => {
@@ -271,7 +277,8 @@ impl Settings {
         }
     }
 
-    /// Returns the word of a [`Kind::SwitchOrWord`]; `None` if it is `true` or `false`.
+    /// Returns a [`Kind::Word`], or the word of a [`Kind::SwitchOrWord`]; `None` if that is `true` or
+    /// `false`.
     pub fn word(&self, name: &str) -> Option<&'static str> {
         match self.get(name) {
             Setting::Switch(_) => None,
@@ -426,6 +433,7 @@ fn read_declared(parameter: &Parameter, text: &str) -> Setting {
         | Kind::Size { .. }
         | Kind::Rate { .. }
         | Kind::Part
+        | Kind::Word(_)
         | Kind::File => Value::Text(text.to_owned()),
         Kind::Numbers { .. } => Value::Numbers(numbers().unwrap_or_default()),
     };

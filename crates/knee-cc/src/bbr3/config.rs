@@ -36,6 +36,10 @@ pub(crate) const ENTRY: Entry = Entry {
     build: Build::BuiltIn(super::build),
 };
 
+/// The form of `probe_rtt_window_from` that issue 109 of the draft's repository proposes: with
+/// intervals and filters of the same length, `min_rtt` expires as PROBE_RTT begins.
+const BEFORE: &str = "before";
+
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "startup_gain",
@@ -109,7 +113,26 @@ const PARAMETERS: &[Parameter] = &[
         name: "probe_rtt",
         kind: Kind::Switch,
         default: "true",
-        summary: "renew min_rtt every five seconds with half a BDP in flight",
+        summary: "renew min_rtt at intervals with half a BDP in flight",
+    },
+    Parameter {
+        name: "probe_rtt_interval",
+        kind: Kind::Time { min: Time::from_millis(100), max: Time::from_secs(3600) },
+        default: "5 s",
+        summary: "time between two such renewals, unless a lower RTT is measured",
+    },
+    Parameter {
+        name: "min_rtt_filter",
+        kind: Kind::Time { min: Time::from_millis(100), max: Time::from_secs(3600) },
+        default: "10 s",
+        summary: "time for which min_rtt is remembered",
+    },
+    Parameter {
+        name: "probe_rtt_window_from",
+        kind: Kind::Word(&[BEFORE, "after"]),
+        default: "after",
+        summary: "min_rtt that half a BDP is computed from: that before or after the sample with \
+                  which it may have expired",
     },
 ];
 
@@ -131,6 +154,10 @@ pub(super) struct Config {
     pub(super) extra_acked_limit: Time,
     pub(super) offload_quanta: u8,
     pub(super) probe_rtt: bool,
+    pub(super) probe_rtt_interval: Time,
+    pub(super) min_rtt_filter: Time,
+    /// Whether the window of PROBE_RTT is computed from the estimate before it expired.
+    pub(super) probe_rtt_window_before: bool,
 }
 
 impl Config {
@@ -151,6 +178,9 @@ impl Config {
             extra_acked_limit: settings.duration("extra_acked_limit").unwrap_or(Time::MAX),
             offload_quanta: settings.count("offload_quanta") as u8,
             probe_rtt: settings.switch("probe_rtt"),
+            probe_rtt_interval: settings.time("probe_rtt_interval"),
+            min_rtt_filter: settings.time("min_rtt_filter"),
+            probe_rtt_window_before: settings.word("probe_rtt_window_from") == Some(BEFORE),
         }
     }
 }

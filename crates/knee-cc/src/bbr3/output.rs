@@ -116,10 +116,16 @@ impl Bbr3 {
     /// `BDPMultiple`.
     #[inline]
     pub(super) fn bdp_multiple(&self, rate: u64, gain: u32) -> u64 {
-        if self.min_rtt.us == 0 {
+        self.bdp_multiple_of(rate, self.min_rtt.us, gain)
+    }
+
+    /// The same for another minimum RTT.
+    #[inline]
+    pub(super) fn bdp_multiple_of(&self, rate: u64, min_rtt_us: u64, gain: u32) -> u64 {
+        if min_rtt_us == 0 {
             return self.initial_window; // no RTT is known
         }
-        let bdp = rate.saturating_mul(self.min_rtt.us) / 1_000_000;
+        let bdp = rate.saturating_mul(min_rtt_us) / 1_000_000;
         bdp.saturating_mul(u64::from(gain)) / u64::from(UNIT)
     }
 

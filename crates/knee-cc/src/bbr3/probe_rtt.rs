@@ -1,16 +1,11 @@
-//! The minimum RTT over ten seconds, and PROBE_RTT, which renews it every five
-//! with half a BDP in flight (section 5.3.4).
+//! The minimum RTT over `min_rtt_filter`, and PROBE_RTT, which renews it every
+//! `probe_rtt_interval` with half a BDP in flight (section 5.3.4). The draft's filter of ten
+//! seconds is longer than its interval of five and shorter than the time between route changes.
 
+use super::config::Config;
 use super::{Bbr3, MIN_WINDOW_PACKETS, Phase, UNIT};
 use crate::{Connection, Sample};
 use knee_units::Time;
-
-/// Time for which the minimum RTT is remembered: longer than the interval of
-/// PROBE_RTT, shorter than the time between route changes.
-const WINDOW: Time = Time::from_secs(10);
-
-/// Time between PROBE_RTTs, unless a lower RTT is measured.
-const INTERVAL: Time = Time::from_secs(5);
 
 /// Minimum duration of PROBE_RTT once in flight is down: long enough that flows
 /// with different RTTs overlap.
@@ -27,10 +22,14 @@ pub(super) struct MinRtt {
     /// `min_rtt` in microseconds, for products.
     pub(super) us: u64,
     stamp: Time,
-    /// `probe_rtt_min_delay`: the minimum of the last five seconds.
+    /// `us` before the last sample.
+    before_us: u64,
+    /// The most, in microseconds, that the window of PROBE_RTT is computed from.
+    probe_us: u64,
+    /// `probe_rtt_min_delay`: the minimum of the last interval.
     pub(super) recent: Time,
     recent_stamp: Time,
-    /// Whether `recent` is older than five seconds.
+    /// Whether `recent` is older than the interval.
     expired: bool,
     /// End of PROBE_RTT, once in flight is down; [`Time::MAX`] before that.
     done_at: Time,
@@ -44,6 +43,8 @@ impl Default for MinRtt {
             value: Time::MAX,
             us: 0,
             stamp: Time::ZERO,
+            before_us: 0,
+            probe_us: u64::MAX,
             recent: Time::MAX,
             recent_stamp: Time::ZERO,
             expired: false,
@@ -77,15 +78,16 @@ impl MinRtt {
     /// `UpdateMinRTT`. A delayed acknowledgement does not renew an old
     /// minimum (as in Linux).
     #[inline]
-    fn update(&mut self, sample: &Sample, now: Time) {
-        self.expired = now > self.recent_stamp + INTERVAL;
+    fn update(&mut self, sample: &Sample, now: Time, config: &Config) {
+        self.expired = now > self.recent_stamp + config.probe_rtt_interval;
         if let Some(rtt) = sample.rtt
             && (rtt < self.recent || (self.expired && !sample.ack_delayed))
         {
             (self.recent, self.recent_stamp) = (rtt, now);
         }
         let known = self.recent != Time::MAX;
-        if self.recent < self.value || (known && now > self.stamp + WINDOW) {
+        self.before_us = self.us;
+        if self.recent < self.value || (known && now > self.stamp + config.min_rtt_filter) {
             self.put(self.recent, self.recent_stamp);
         }
     }
@@ -95,7 +97,7 @@ impl Bbr3 {
     /// `UpdateMinRTT` and `CheckProbeRTT`.
     #[inline]
     pub(super) fn update_min_rtt(&mut self, sample: &Sample, connection: &Connection) {
-        self.min_rtt.update(sample, connection.now);
+        self.min_rtt.update(sample, connection.now, &self.config);
         let due = self.min_rtt.expired && !self.idle_restart && self.config.probe_rtt;
         if due && self.phase != Phase::ProbeRtt {
             self.enter_probe_rtt(connection);
@@ -112,6 +114,8 @@ impl Bbr3 {
         self.save_window();
         self.phase = Phase::ProbeRtt;
         self.min_rtt.done_at = Time::MAX;
+        let before = self.config.probe_rtt_window_before && self.min_rtt.before_us > 0;
+        self.min_rtt.probe_us = if before { self.min_rtt.before_us } else { u64::MAX };
         self.cycle.stop_feedback();
         if self.full_pipe.reached {
             self.advance_filter();
@@ -157,6 +161,7 @@ impl Bbr3 {
     /// `ProbeRTTCwnd`.
     pub(super) fn probe_rtt_window(&self) -> u64 {
         let floor = MIN_WINDOW_PACKETS * u64::from(self.mss);
-        self.bdp_multiple(self.bw, GAIN).max(floor)
+        let min_rtt_us = self.min_rtt.us.min(self.min_rtt.probe_us);
+        self.bdp_multiple_of(self.bw, min_rtt_us, GAIN).max(floor)
     }
 }

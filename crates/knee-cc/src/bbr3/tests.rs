@@ -4,7 +4,7 @@
 use super::config::{Config, ENTRY};
 use super::{Bbr3, NONE, Phase};
 use crate::{Connection, Controller, Event, Init, Loss, Recovery, Sample};
-use knee_registry::Settings;
+use knee_registry::{Selection, Value};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -26,13 +26,22 @@ struct ByHand {
 
 impl ByHand {
     fn new() -> ByHand {
+        ByHand::with(&[])
+    }
+
+    /// With parameters that are not the draft's.
+    fn with(parameters: &[(&str, &str)]) -> ByHand {
         let init = Init {
             mss: MSS as u32,
             mtu: 1252,
             initial_window: 10 * MSS,
             rng: ChaCha8Rng::seed_from_u64(7),
         };
-        let config = Config::read(&Settings::defaults(ENTRY.parameters));
+        let text =
+            |(name, text): &(&str, &str)| ((*name).to_owned(), Value::Text((*text).to_owned()));
+        let parameters = parameters.iter().map(text).collect();
+        let selection = Selection { name: ENTRY.name.to_owned(), parameters };
+        let config = Config::read(&crate::settings(&selection).unwrap());
         let connection = Connection {
             now: Time::from_secs(1),
             mss: MSS as u32,
@@ -596,6 +605,37 @@ fn loss_ranges_are_told_apart() {
     assert_eq!(count(&[30, 20, 10]), 1);
     assert_eq!(count(&[10, 30, 40, 60]), 3);
     assert_eq!(count(&[10]), 1);
+}
+
+/// Rounds until PROBE_RTT, in which the RTT is three times what it was in the first second.
+fn until_probe_rtt(mut by_hand: ByHand) -> (u32, ByHand) {
+    let mut rounds = 0;
+    while by_hand.bbr.phase != Phase::ProbeRtt {
+        assert!(rounds < 1000, "{:?}", by_hand.bbr.phase);
+        let rtt = if rounds < 10 { RTT } else { RTT * 3 };
+        by_hand.ack(Sample { rtt: Some(rtt), ..Sample::default() }, BDP);
+        rounds += 1;
+    }
+    (rounds, by_hand)
+}
+
+/// Issue 109 of the draft's repository: with a filter as long as the interval, `min_rtt` expires as
+/// PROBE_RTT begins. Half a BDP of the RTT with a queue would leave that queue where it is.
+#[test]
+fn the_window_of_probe_rtt_is_computed_before_or_after_min_rtt_expires() {
+    let both = [("probe_rtt_interval", "10 s"), ("min_rtt_filter", "10 s")];
+    let [after, before] = ["after", "before"].map(|from| {
+        let parameters = [&both[..], &[("probe_rtt_window_from", from)]].concat();
+        let (rounds, by_hand) = until_probe_rtt(ByHand::with(&parameters));
+        assert!(RTT * u64::from(rounds) > Time::from_secs(10), "{rounds}");
+        assert_eq!(by_hand.bbr.min_rtt.value, RTT * 3);
+        by_hand.bbr.probe_rtt_window()
+    });
+    assert_eq!((before, after), (BDP / 2, BDP * 3 / 2));
+    // The draft's filter is longer than its interval: there is no difference.
+    let (rounds, by_hand) = until_probe_rtt(ByHand::new());
+    assert!(RTT * u64::from(rounds) < Time::from_secs(10), "{rounds}");
+    assert_eq!(by_hand.bbr.probe_rtt_window(), BDP / 2);
 }
 
 /// Most of the memory of a flow in a large simulation is its controller's state.

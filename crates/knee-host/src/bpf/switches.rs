@@ -85,6 +85,11 @@ pub(super) fn constants_of_bbr3(selection: &Selection) -> Result<Vec<u8>, Select
     let limit = settings.duration("extra_acked_limit").map_or(u64::MAX, |time| time.as_micros());
     let gains = settings.numbers("probe_gains");
     let rounds = settings.count("drain_rounds");
+    let longs = [
+        limit,
+        settings.time("probe_rtt_interval").as_nanos(),
+        settings.time("min_rtt_filter").as_nanos(),
+    ];
     let words = [
         number("startup_gain"),
         number("drain_gain"),
@@ -98,12 +103,10 @@ pub(super) fn constants_of_bbr3(selection: &Selection) -> Result<Vec<u8>, Select
         u32::from(settings.switch("startup_keeps_delivered")),
         settings.count("offload_quanta"),
         u32::from(settings.switch("probe_rtt")),
+        u32::from(settings.word("probe_rtt_window_from") == Some("before")),
     ];
-    Ok(limit
-        .to_ne_bytes()
-        .into_iter()
-        .chain(words.into_iter().flat_map(u32::to_ne_bytes))
-        .collect())
+    let longs = longs.into_iter().flat_map(u64::to_ne_bytes);
+    Ok(longs.chain(words.into_iter().flat_map(u32::to_ne_bytes)).collect())
 }
 
 /// Returns the constants of Copa's program (`struct copa_config` in `bpf/copa/copa.h`).
@@ -218,11 +221,11 @@ mod tests {
         let object = ObjectBuilder::default().open_memory(crate::bpf::BBR3).unwrap();
         let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
         let defaults = constants_of_bbr3(&selection(BBR3, &[])).unwrap();
-        assert_eq!(rodata.unwrap().initial_value().unwrap()[..56], defaults);
+        assert_eq!(rodata.unwrap().initial_value().unwrap()[..76], defaults);
         let changed = |name: &str, text: &str| {
             let bytes = constants_of_bbr3(&selection(BBR3, &[(name.to_owned(), text.to_owned())]));
             let bytes = bytes.unwrap_or_else(|error| panic!("{error}"));
-            (0..56).step_by(4).filter(|at| bytes[*at..*at + 4] != defaults[*at..*at + 4]).collect()
+            (0..76).step_by(4).filter(|at| bytes[*at..*at + 4] != defaults[*at..*at + 4]).collect()
         };
         let places: Vec<Vec<usize>> = vec![
             changed("extra_acked_limit", "100 ms"),
@@ -237,20 +240,26 @@ mod tests {
             changed("startup_keeps_delivered", "false"),
             changed("offload_quanta", "1"),
             changed("probe_rtt", "false"),
+            changed("probe_rtt_interval", "10 s"),
+            changed("min_rtt_filter", "30 s"),
+            changed("probe_rtt_window_from", "before"),
         ];
-        let expected: [&[usize]; 12] = [
+        let expected: [&[usize]; 15] = [
             &[0, 4],
-            &[8],
-            &[12],
-            &[16],
-            &[20, 24],
+            &[24],
             &[28],
             &[32],
-            &[36],
-            &[40],
+            &[36, 40],
             &[44],
             &[48],
             &[52],
+            &[56],
+            &[60],
+            &[64],
+            &[68],
+            &[8, 12],
+            &[16, 20],
+            &[72],
         ];
         assert_eq!(places, expected);
     }

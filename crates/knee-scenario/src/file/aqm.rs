@@ -124,6 +124,7 @@ fn read_parameter(
         Kind::Number { .. } => knee_registry::Value::Number(f64::read(node, reading)?),
         Kind::Switch => knee_registry::Value::Switch(bool::read(node, reading)?),
         Kind::SwitchOrWord(_)
+        | Kind::Word(_)
         | Kind::DurationOrOff
         | Kind::Window
         | Kind::Numbers { .. }

@@ -150,6 +150,12 @@ pub fn bbr3_decides_the_same() -> Result<(), Skipped> {
     let _alone = alone(Pauses::Any);
     let plain = Selection::named("bbr3");
     let with = |name: &str, value| plain.clone().with(name, value);
+    // min_rtt expires as PROBE_RTT begins.
+    let expiring = |from: &str| {
+        let second = Value::Text("1 s".to_owned());
+        let filtered = with("probe_rtt_interval", second.clone()).with("min_rtt_filter", second);
+        filtered.with("probe_rtt_window_from", Value::Text(from.to_owned()))
+    };
     let selections = [
         plain.clone(),
         Selection::named("bbr3-linux"),
@@ -159,6 +165,8 @@ pub fn bbr3_decides_the_same() -> Result<(), Skipped> {
         with("headroom", Value::Text("30 %".to_owned())),
         with("offload_quanta", Value::Number(1.0)),
         with("probe_rtt", Value::Switch(false)),
+        expiring("before"),
+        expiring("after"),
     ];
     let mut visited: Vec<&str> = Vec::new();
     for selection in &selections {
