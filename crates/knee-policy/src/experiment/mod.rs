@@ -306,7 +306,7 @@ impl Experiment {
         self.window_end = now + self.window_length();
         let late = now.saturating_sub(self.timeline.begin(self.block.number - self.first));
         if late > self.timeline.burn_in / 2 {
-            self.block.void = Some(format!("it began {} s late", late.as_secs()));
+            self.block.void = Some(format!("it began {:.1} s late", late.as_secs_f64()));
         }
         let triple = matches!(self.timeline.slot(self.block.number), Some(Slot::Triple { .. }));
         let alarmed = triple && self.stage != Stage::Observe;

@@ -316,7 +316,7 @@ fn unfinished_transfers_stop_it_whatever_the_seed() -> Result<(), Skipped> {
 }
 
 fn are_stopped(seeds: &[u64]) -> Result<(), Skipped> {
-    let _turn = turn(Pauses::Any)?;
+    let _turn = turn(Pauses::UpToMs(50))?;
     world(|world| {
         for seed in seeds {
             let policy = POLICY.replacen('\n', &format!("\nseed = {seed}\n"), 1);
