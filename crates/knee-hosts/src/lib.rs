@@ -24,7 +24,7 @@ mod used;
 pub use config::{EXAMPLE, HostConfig, Hours, LimitsConfig, PORT, ServeConfig};
 pub use knee_bond::ConfigError;
 pub use serve::Server;
-pub use session::{Received, Session, check, run};
+pub use session::{Received, Session, check, run, run_to};
 
 use knee_bond::key::KeyFileError;
 use knee_kernel::KernelError;
@@ -89,6 +89,9 @@ pub enum HostsError {
         /// Error of the system.
         source: io::Error,
     },
+    /// A row of the run could not be stored.
+    #[error(transparent)]
+    Samples(knee_record::Error),
     /// This machine lacks a resource.
     #[error("this machine lacks a resource: {0}")]
     System(io::Error),

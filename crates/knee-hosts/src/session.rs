@@ -9,7 +9,7 @@ use knee_bond::key;
 use knee_bond::request::{Target, one_line};
 use knee_emulator::Clock;
 use knee_kernel::{Remote, check_remote, run_remote};
-use knee_record::{Control, Records};
+use knee_record::{BoundedRows, Control, Records, SampleSink, row_queue};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use rustls::pki_types::ServerName;
@@ -71,6 +71,20 @@ pub fn run(
     host: &HostConfig,
     control: &Control,
 ) -> Result<(Records, Received), HostsError> {
+    run_to(scenario, host, control, &mut ())
+}
+
+/// Runs a scenario as [`run`] does. Every row goes to `samples` during the run, because the records of
+/// a long run hold only some of them.
+///
+/// # Errors
+/// The errors of [`run`], and a row that cannot be stored.
+pub fn run_to(
+    scenario: &Scenario,
+    host: &HostConfig,
+    control: &Control,
+    samples: &mut dyn SampleSink,
+) -> Result<(Records, Received), HostsError> {
     let session = Session::begin(host)?;
     let stop = AtomicBool::new(false);
     let epoch_unix_ns = unix_time_ns();
@@ -80,7 +94,7 @@ pub fn run(
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let (records, received) = session.run(scenario, Clock::start(), &stop, look)?;
+    let (records, received) = session.run(scenario, (Clock::start(), &stop), samples, look)?;
     Ok((Records { epoch_unix_ns, ..records }, received))
 }
 
@@ -117,21 +131,34 @@ impl Session {
     pub fn run(
         self,
         scenario: &Scenario,
-        clock: Clock,
-        stop: &AtomicBool,
+        (clock, stop): (Clock, &AtomicBool),
+        samples: &mut dyn SampleSink,
         look: impl Fn(Time),
     ) -> Result<(Records, Received), HostsError> {
         let Session { host, remote, runtime, mut frames } = self;
         let lost = |source| HostsError::Lost { host: host.clone(), source };
         let (done, running) = oneshot::channel();
+        let mut kept = BoundedRows::new(samples);
+        let (sender, rows) = row_queue();
+        let mut stored = Ok(());
         let (applied, over) = thread::scope(|scope| {
             let applications = scope.spawn(|| {
-                let applied = run_remote(scenario, &remote, clock, stop);
+                let applied = run_remote(scenario, &remote, clock, stop, sender);
                 // Nobody waits any more if the other machine is lost.
                 let _ = done.send(());
                 applied
             });
-            let over = runtime.block_on(watch(&mut frames, running, stop, || look(clock.now())));
+            let look = || {
+                look(clock.now());
+                if stored.is_ok() {
+                    stored = rows.pass_on(&mut kept);
+                }
+                // A row that cannot be stored ends the run.
+                if stored.is_err() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            };
+            let over = runtime.block_on(watch(&mut frames, running, stop, look));
             if over.is_err() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -147,8 +174,9 @@ impl Session {
             }
             (Err(error), None) => return Err(error.into()),
         };
+        stored.and_then(|()| rows.pass_on(&mut kept)).map_err(HostsError::Samples)?;
         let bytes = runtime.block_on(finish(&mut frames));
-        Ok((records, Received { bytes, over }))
+        Ok((kept.into_records(records), Received { bytes, over }))
     }
 }
 
@@ -213,7 +241,7 @@ async fn watch(
     frames: &mut Frames<TlsStream<TcpStream>>,
     mut running: oneshot::Receiver<()>,
     stop: &AtomicBool,
-    look: impl Fn(),
+    mut look: impl FnMut(),
 ) -> io::Result<Option<String>> {
     let (mut alive, mut looks) = (interval(ALIVE), interval(LOOK));
     let mut heard = Instant::now();

@@ -22,4 +22,4 @@ pub use knee_emulator::FiveTuple;
 pub use knee_record::Control;
 pub use knee_testbed::{Health, Observing, Played};
 pub use remote::{Remote, check_remote, run_remote};
-pub use run::{check_scenario, create_hosts, run, run_observed};
+pub use run::{check_scenario, create_hosts, run, run_observed, run_to};

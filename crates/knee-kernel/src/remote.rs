@@ -11,7 +11,7 @@ use crate::run::settings;
 use crate::settings::{FlowSettings, Settings, unsupported};
 use knee_emulator::{Clock, realtime};
 use knee_host::sysctl;
-use knee_record::{Cost, Records};
+use knee_record::{Cost, Records, RowSender};
 use knee_scenario::{Flow, Scenario};
 use knee_testbed::Family;
 use knee_transport::ReceiveWindow;
@@ -47,6 +47,7 @@ pub fn run_remote(
     remote: &Remote,
     clock: Clock,
     stop: &AtomicBool,
+    rows: RowSender,
 ) -> Result<Records, KernelError> {
     let settings = check(scenario, &remote.addresses)?;
     #[cfg(feature = "bpf")]
@@ -54,7 +55,7 @@ pub fn run_remote(
     let _awake = realtime::stay_awake();
     let receivers = Receivers::Remote(remote);
     let flows = listen(scenario, &settings, receivers)?;
-    let mut applied = Applications::new(scenario, receivers, flows, stop, clock).run()?;
+    let mut applied = Applications::new(scenario, receivers, flows, (clock, stop), rows).run()?;
     let measured = applied.flows.iter().map(|flow| flow.rtt_min_ns).filter(|rtt| *rtt > 0).min();
     for flow in &mut applied.flows {
         flow.base_rtt_ns = measured.unwrap_or_default();

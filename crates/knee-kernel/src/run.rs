@@ -4,7 +4,7 @@ use crate::flows::{Applications, FLOWS_MAX, Receivers, listen};
 use crate::settings::Settings;
 use crate::{Control, Health, KernelError, hosts};
 use knee_emulator::{Tun, realtime};
-use knee_record::Records;
+use knee_record::{Records, SampleSink};
 use knee_scenario::Scenario;
 use knee_testbed::{Hosts, Observing, Played, Testbed};
 
@@ -28,6 +28,21 @@ pub fn run_observed(
     control: &Control,
     observing: Option<Observing>,
 ) -> Result<Played, KernelError> {
+    run_to(scenario, control, &mut (), observing)
+}
+
+/// Runs a scenario as [`run_observed`] does. Every row goes to `samples` during the run, because the
+/// records of a long run hold only some of them.
+///
+/// # Errors
+///
+/// The same errors as [`run`], and a row that cannot be stored.
+pub fn run_to(
+    scenario: &Scenario,
+    control: &Control,
+    samples: &mut dyn SampleSink,
+    observing: Option<Observing>,
+) -> Result<Played, KernelError> {
     let settings = settings(scenario)?;
     #[cfg(feature = "bpf")]
     let _registered = register_bpf_controllers(&settings)?;
@@ -37,8 +52,8 @@ pub fn run_observed(
     let checked = testbed.self_check(devices)?;
     let receivers = Receivers::Testbed(&hosts);
     let flows = listen(scenario, &settings, receivers)?;
-    testbed.play(checked, control, observing, |clock, stop| {
-        Applications::new(scenario, receivers, flows, stop, clock).run()
+    testbed.play(checked, control, samples, observing, |clock, stop, rows| {
+        Applications::new(scenario, receivers, flows, (clock, stop), rows).run()
     })
 }
 

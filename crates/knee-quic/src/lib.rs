@@ -28,7 +28,7 @@ mod ring;
 mod socket;
 
 pub use congestion::{CongestionControl, CongestionSettings, Coupling, Observed, check_controller};
-pub use ground::{QuicError, check_scenario, run, run_observed};
+pub use ground::{QuicError, check_scenario, run, run_observed, run_to};
 pub use host::{
     BundleId, ConnectionSettings, Host, HostError, HostEvent, HostSettings, PathState, Tape,
     Waiting,

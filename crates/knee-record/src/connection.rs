@@ -197,10 +197,10 @@ pub struct Connections {
 
 impl Connections {
     /// Adds a connection that has ended or was cut off.
-    pub fn push(&mut self, row: ConnectionRecord) {
+    pub fn push(&mut self, row: &ConnectionRecord) {
         self.transfers.extend(row.transfer());
         if self.rows.len() < ROWS_MAX {
-            self.rows.push(row);
+            self.rows.push(row.clone());
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod answers;
 mod applications;
+mod bounded;
 mod claims;
 mod compared;
 mod comparison;
@@ -56,6 +57,7 @@ pub use answers::{
     PathsQuestion, PathsRun, Stalls, TransferTime, TransferTimes, read_answers,
 };
 pub use applications::{APPLICATION_VALUES, ApplicationValue};
+pub use bounded::{BoundedRows, Row, RowReceiver, RowSender, row_queue};
 pub use claims::{
     ClaimOutcome, NamedRun, Outcome, evaluate, evaluate_in_study, fill_findings, outcome_of,
 };

@@ -101,7 +101,7 @@ pub fn read_run(dir: &Path) -> Result<SavedRun, Error> {
 fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error> {
     let mut connections = Connections::default();
     let path = at(dir, CONNECTIONS)?;
-    let read = table::read_each(&path, &tables::connections(), |row| connections.push(row));
+    let read = table::read_each(&path, &tables::connections(), |row| connections.push(&row));
     match read {
         Err(Error::Missing { .. }) => {}
         read => {
@@ -112,7 +112,7 @@ fn read_connections(dir: &Path, end_ns: u64) -> Result<(Connections, u64), Error
         }
     }
     let take = |row: TransferRecord| {
-        connections.push(ConnectionRecord::of_transfer(&row, end_ns));
+        connections.push(&ConnectionRecord::of_transfer(&row, end_ns));
     };
     match table::read_each(&at(dir, TRANSFERS)?, &tables::transfers(), take) {
         Err(Error::Missing { .. }) => {}

@@ -7,21 +7,15 @@ use crate::simulation::Simulation;
 use crate::subflows::MultipathEnds;
 use knee_cc::Decision;
 use knee_record::{
-    ClassSample, Connections, Cost, Error, FlowRecord, FlowSample, LinkSample, ObjectRecord,
-    PathRecord, Records, SampleSink, Series,
+    BoundedRows, ClassSample, Cost, Error, FlowRecord, FlowSample, LinkSample, ObjectRecord,
+    PathRecord, Records, SampleSink,
 };
 use knee_transport::{Receiver, Sender};
 use knee_units::Time;
 
-/// The time series and connections of a run: every row goes to `sink`, and as
-/// many as the measures need stay in memory.
+/// The time series and connections of a run.
 pub struct Recorder<'s> {
-    sink: &'s mut dyn SampleSink,
-    flows: Series<FlowSample>,
-    paths: Series<FlowSample>,
-    links: Series<LinkSample>,
-    classes: Series<ClassSample>,
-    connections: Connections,
+    all: BoundedRows<'s>,
     last: Option<Time>,
     /// The rows of flows at one time, as memory to reuse: copying a row that has just been written
     /// waits for it.
@@ -30,16 +24,7 @@ pub struct Recorder<'s> {
 
 impl<'s> Recorder<'s> {
     pub fn new(sink: &'s mut dyn SampleSink) -> Recorder<'s> {
-        Recorder {
-            sink,
-            flows: Series::default(),
-            paths: Series::default(),
-            links: Series::default(),
-            classes: Series::default(),
-            connections: Connections::default(),
-            last: None,
-            rows: Vec::new(),
-        }
+        Recorder { all: BoundedRows::new(sink), last: None, rows: Vec::new() }
     }
 
     /// Adds a row for each running flow and for each link.
@@ -60,8 +45,7 @@ impl<'s> Recorder<'s> {
             }
         }
         for row in &self.rows[..count] {
-            self.sink.flow(row)?;
-            self.flows.push(row);
+            self.all.flow(row)?;
         }
         for number in 0..count {
             self.sample_paths(run, self.rows[number].flow as usize)?;
@@ -69,11 +53,9 @@ impl<'s> Recorder<'s> {
         for link in 0..run.scenario.links.len() {
             let now = run.now();
             let row = LinkSample::of(&mut run.links[link].link, link, now);
-            self.sink.link(&row)?;
-            self.links.push(&row);
+            self.all.link(&row)?;
             for row in ClassSample::of(&mut run.links[link].link, link, now) {
-                self.sink.class(&row)?;
-                self.classes.push(&row);
+                self.all.class(&row)?;
             }
         }
         Ok(())
@@ -87,8 +69,7 @@ impl<'s> Recorder<'s> {
     ) -> Result<(), Error> {
         for position in 0..run.flows[flow].sums.paths.len() {
             let row = path_row(run, flow, position);
-            self.sink.path(&row)?;
-            self.paths.push(&row);
+            self.all.path(&row)?;
         }
         Ok(())
     }
@@ -108,11 +89,7 @@ impl<'s> Recorder<'s> {
 
     /// Takes the rows of connections that have ended.
     pub fn take_closed<L: PacketLog>(&mut self, run: &mut Simulation<'_, L>) -> Result<(), Error> {
-        for row in run.closed.drain(..) {
-            self.sink.connection(&row)?;
-            self.connections.push(row);
-        }
-        Ok(())
+        run.closed.drain(..).try_for_each(|row| self.all.connection(&row))
     }
 
     /// Returns the records of a run that ended at `end`.
@@ -120,21 +97,15 @@ impl<'s> Recorder<'s> {
         let every = || 0..run.flows.len();
         let records = Records {
             flows: every().map(|flow| flow_record(run, flow, end)).collect(),
-            samples: self.flows.into_rows(),
             paths: every().flat_map(|flow| path_records(run, flow)).collect(),
-            path_samples: self.paths.into_rows(),
             objects: every().flat_map(|flow| objects(run, flow)).collect(),
-            connections: self.connections.rows,
-            transfers: self.connections.transfers,
-            links: self.links.into_rows(),
-            classes: self.classes.into_rows(),
             link_names: run.scenario.links.iter().map(|link| link.name.clone()).collect(),
             end_ns: end.as_nanos(),
             interrupted: end < run.scenario.duration,
             cost: Cost { events: run.events, data_packets: run.delivered_packets },
             ..Records::default()
         };
-        records.with_rates(run.scenario)
+        self.all.into_records(records).with_rates(run.scenario)
     }
 }
 

@@ -16,6 +16,9 @@ pub enum TestbedError {
         /// The remedy.
         advice: &'static str,
     },
+    /// A row of the run could not be stored.
+    #[error(transparent)]
+    Samples(#[from] knee_record::Error),
     /// A thread of the run panicked: a defect in Knee.
     #[error("a thread of the run panicked; please report this with the scenario")]
     Panicked,

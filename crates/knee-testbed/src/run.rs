@@ -13,7 +13,10 @@ use knee_emulator::{
 };
 use knee_host::Namespace;
 use knee_link::Link;
-use knee_record::{ClassSample, Control, Cost, LinkSample, Records, Rows};
+use knee_record::{
+    BoundedRows, ClassSample, Control, Cost, LinkSample, Records, Row, RowReceiver, RowSender,
+    SampleSink, row_queue,
+};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use nix::poll::ppoll;
@@ -47,10 +50,13 @@ pub struct Testbed<'a> {
 impl Testbed<'_> {
     /// Runs the scenario to its end, or until `control` requests a stop.
     ///
-    /// `applications` runs on a separate thread, with the clock of the run and the flag that ends
-    /// it. It returns at the end of the scenario, or soon after the flag is set, and the run ends
-    /// with it. It returns records with flows, paths, objects, samples of flows and paths,
-    /// connections and transfers; links, classes, end, cost, epoch and rates are added here.
+    /// `applications` runs on a separate thread, with the clock of the run, the flag that ends it
+    /// and the queue for rows of flows, paths and connections. It returns at the end of the
+    /// scenario, or soon after the flag is set, and the run ends with it. It returns records with
+    /// flows, paths and objects; everything else is added here.
+    ///
+    /// This thread passes rows on to `samples` during the run; the records hold as many as measures
+    /// need.
     ///
     /// With `observing`, an observer in the emulator lists the flows of the run by their five-tuple,
     /// whatever sent them.
@@ -58,13 +64,15 @@ impl Testbed<'_> {
     /// # Errors
     ///
     /// Errors of `applications`; [`TestbedError::Host`] if the host lacks a resource;
+    /// [`TestbedError::Samples`] if a row cannot be stored, which ends the run;
     /// [`TestbedError::Panicked`] if a thread of the run panicked.
     pub fn play<E: From<TestbedError> + Send>(
         &self,
         checked: Checked,
         control: &Control,
+        samples: &mut dyn SampleSink,
         observing: Option<Observing>,
-        applications: impl FnOnce(Clock, &AtomicBool) -> Result<Records, E> + Send,
+        applications: impl FnOnce(Clock, &AtomicBool, RowSender) -> Result<Records, E> + Send,
     ) -> Result<Played, E> {
         let stop = AtomicBool::new(false);
         let cpu = CpuTime::read();
@@ -76,11 +84,14 @@ impl Testbed<'_> {
             .map(|observing| self.observe(&plan, observing, epoch_unix_ns))
             .transpose()?
             .unzip();
+        let mut kept = BoundedRows::new(samples);
+        let (sender, rows) = row_queue();
         let ((emulated, observed), applied, probes) = thread::scope(|scope| {
             let watcher = watcher.map(|watcher| scope.spawn(|| watcher.run()));
+            let (of_links, devices) = (sender.clone(), checked.devices);
             let emulator =
-                scope.spawn(|| self.emulate(plan, observer, checked.devices, clock, &stop));
-            let applications = scope.spawn(|| applications(clock, &stop));
+                scope.spawn(|| self.emulate((plan, observer), devices, clock, of_links, &stop));
+            let applications = scope.spawn(|| applications(clock, &stop, sender));
             let echo = scope.spawn(|| {
                 realtime::prepare(realtime::PROBE);
                 echo(&far, &stop)
@@ -90,7 +101,7 @@ impl Testbed<'_> {
                 let prober = Prober::new(near, self.probe_intervals(), clock);
                 prober.run(self.scenario.duration, &stop)
             });
-            supervise(&applications, clock, control, &stop);
+            let stored = supervise(&applications, clock, (control, &stop), (&rows, &mut kept));
             stop.store(true, Ordering::Relaxed);
             joined(echo)?;
             let applied = joined(applications)?;
@@ -98,9 +109,11 @@ impl Testbed<'_> {
             // Once the emulator has ended, the watcher reads what is left.
             let observed = watcher.map(ScopedJoinHandle::join).transpose();
             let observed = observed.map_err(|_| TestbedError::Panicked)?;
+            stored.map_err(TestbedError::from)?;
             Ok::<_, E>(((emulated, observed), applied, joined(prober)?))
         })?;
-        let Emulated { mut health, links, classes, devices } = emulated;
+        rows.pass_on(&mut kept).map_err(TestbedError::from)?;
+        let Emulated { mut health, devices } = emulated;
         health.self_check = checked.paths;
         health.probes = probes;
         health.stolen = CpuTime::read().stolen_since(cpu);
@@ -112,16 +125,14 @@ impl Testbed<'_> {
             events: health.emulator.packets,
             data_packets: applied.flows.iter().map(|flow| flow.delivered_packets).sum(),
         };
-        let records = Records {
-            links,
-            classes,
+        let records = kept.into_records(Records {
             link_names: self.scenario.links.iter().map(|link| link.name.clone()).collect(),
             end_ns: end.as_nanos(),
             interrupted: control.stop.load(Ordering::Relaxed) && end < self.scenario.duration,
             cost,
             epoch_unix_ns,
             ..applied
-        };
+        });
         Ok(Played { records: records.with_rates(self.scenario), health, observed })
     }
 
@@ -167,20 +178,19 @@ impl Testbed<'_> {
 
     fn emulate(
         &self,
-        plan: Emulation,
-        observer: Option<Observer>,
+        (plan, observer): (Emulation, Option<Observer>),
         devices: Vec<Tun>,
         clock: Clock,
+        rows: RowSender,
         stop: &AtomicBool,
     ) -> Result<Emulated, TestbedError> {
         let warning = realtime::prepare(realtime::EMULATOR);
         // Only the scenario's links, which come first.
         let sampled = self.scenario.links.len();
-        let (mut links, mut classes) = (Rows::default(), Rows::default());
         let mut sample = |now: Time, emulated: &mut [Link<IpPacket>]| {
             for (index, link) in emulated[..sampled].iter_mut().enumerate() {
-                links.push(LinkSample::of(link, index, now));
-                classes.extend(ClassSample::of(link, index, now));
+                rows.send(Row::Link(LinkSample::of(link, index, now)));
+                ClassSample::of(link, index, now).for_each(|row| rows.send(Row::Class(row)));
             }
         };
         let emulator = Emulator::new(plan, devices, clock, &mut sample);
@@ -199,7 +209,7 @@ impl Testbed<'_> {
             warnings: warning.into_iter().collect(),
             ..Health::default()
         };
-        Ok(Emulated { health, links, classes, devices })
+        Ok(Emulated { health, devices })
     }
 }
 
@@ -212,26 +222,27 @@ fn unix_time_ns() -> u64 {
 /// Results of the emulator.
 struct Emulated {
     health: Health,
-    links: Rows<LinkSample>,
-    classes: Rows<ClassSample>,
     devices: Vec<Tun>,
 }
 
-/// Passes stop requests into the run, and its current time out of it.
+/// Passes stop requests into the run, and its current time and its rows out of it. A row that cannot
+/// be stored ends the run.
 fn supervise<T>(
     applications: &ScopedJoinHandle<'_, T>,
     clock: Clock,
-    control: &Control,
-    stop: &AtomicBool,
-) {
+    (control, stop): (&Control, &AtomicBool),
+    (rows, kept): (&RowReceiver, &mut BoundedRows<'_>),
+) -> Result<(), knee_record::Error> {
     while !applications.is_finished() {
         if control.stop.load(Ordering::Relaxed) {
             stop.store(true, Ordering::Relaxed);
         }
         control.now_ns.store(clock.now().as_nanos(), Ordering::Relaxed);
+        rows.pass_on(kept)?;
         // Interrupted or not, the loop checks again.
         let _ = ppoll(&mut [], Some(timespec(CONTROL_PERIOD)), None);
     }
+    Ok(())
 }
 
 fn joined<T, E: From<TestbedError>>(thread: ScopedJoinHandle<'_, Result<T, E>>) -> Result<T, E> {

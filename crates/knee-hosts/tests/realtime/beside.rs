@@ -81,10 +81,11 @@ fn run_between(scenario: &Scenario) -> Result<(Records, Received, Health), Faile
         let testbed = Testbed { scenario: &longer, hosts: &hosts };
         let checked = testbed.self_check(devices)?;
         let mut told = Received::default();
-        let played = testbed.play(checked, &Control::default(), None, |clock, stop| {
+        let control = Control::default();
+        let played = testbed.play(checked, &control, &mut (), None, |clock, stop, mut rows| {
             hosts.sender.enter().map_err(TestbedError::from)?;
             let session = Session::begin(&far.host())?;
-            let (records, received) = session.run(scenario, clock, stop, |_| {})?;
+            let (records, received) = session.run(scenario, (clock, stop), &mut rows, |_| {})?;
             told = received;
             Ok::<_, Failed>(records)
         })?;

@@ -8,7 +8,7 @@ use super::{GIVE_BYTES, SLEEP_MAX_MS, TAKE_BYTES};
 use crate::KernelError;
 use crate::settings::Settings;
 use knee_emulator::{Clock, timespec};
-use knee_record::{Connections, Records};
+use knee_record::{Records, Row, RowSender};
 use knee_scenario::Scenario;
 use knee_units::Time;
 use nix::errno::Errno;
@@ -25,9 +25,8 @@ pub struct Applications<'a> {
     flows: Vec<RunningFlow<'a>>,
     payload: Vec<u8>,
     buffer: Vec<u8>,
-    /// Records; those of flows, paths and objects are added at the end.
-    records: Records,
-    connections: Connections,
+    /// Where rows go as they are made.
+    rows: RowSender,
 }
 
 /// Makes all flows, with a listener on the testbed for each, at the end that does not open its
@@ -46,8 +45,8 @@ impl<'a> Applications<'a> {
         scenario: &'a Scenario,
         receivers: Receivers<'a>,
         flows: Vec<RunningFlow<'a>>,
-        stop: &'a AtomicBool,
-        clock: Clock,
+        (clock, stop): (Clock, &'a AtomicBool),
+        rows: RowSender,
     ) -> Applications<'a> {
         Applications {
             scenario,
@@ -57,13 +56,12 @@ impl<'a> Applications<'a> {
             flows,
             payload: vec![0; GIVE_BYTES],
             buffer: vec![0; TAKE_BYTES],
-            records: Records::default(),
-            connections: Connections::default(),
+            rows,
         }
     }
 
-    /// Runs to the end of the run, or until told to stop. Returns the records of flows, paths,
-    /// objects and transfers.
+    /// Runs to the end of the run, or until told to stop. Returns the records of flows, paths and
+    /// objects.
     pub fn run(mut self) -> Result<Records, KernelError> {
         let mut next_sample = Time::ZERO;
         let mut now = self.clock.now();
@@ -89,11 +87,12 @@ impl<'a> Applications<'a> {
 
     fn finish(mut self, end: Time) -> Result<Records, KernelError> {
         self.sample(end)?;
-        let (scenario, records) = (self.scenario, &mut self.records);
+        let (scenario, mut records) = (self.scenario, Records::default());
         for flow in &mut self.flows {
             for exchange in std::mem::take(&mut flow.live) {
                 if !exchange.settled {
-                    self.connections.push(flow.connection(scenario, &exchange, end));
+                    let row = flow.connection(scenario, &exchange, end);
+                    self.rows.send(Row::Connection(Box::new(row)));
                 }
                 flow.gone.absorb(&exchange.observed);
             }
@@ -101,8 +100,7 @@ impl<'a> Applications<'a> {
             records.paths.extend(flow.paths.path_records(scenario, flow.index));
             records.objects.extend(objects(flow));
         }
-        let Connections { rows, transfers } = self.connections;
-        Ok(Records { connections: rows, transfers, ..self.records })
+        Ok(records)
     }
 
     /// Starts and stops an application, and drives it when its timer is due.
@@ -166,7 +164,7 @@ impl<'a> Applications<'a> {
             state.sample(now).map_err(|source| broken(state.plan, source))?;
         }
         let row = state.connection(self.scenario, &state.live[at], now);
-        self.connections.push(row);
+        self.rows.send(Row::Connection(Box::new(row)));
         if state.transient {
             let exchange = state.live.remove(at);
             state.gone.absorb(&exchange.observed);
@@ -233,8 +231,8 @@ impl<'a> Applications<'a> {
                 // The thread may have been preempted since `now`.
                 let rows = flow.sample(self.clock.now().min(self.scenario.duration));
                 let (row, of_paths) = rows.map_err(|source| broken(flow.plan, source))?;
-                self.records.samples.push(row);
-                self.records.path_samples.extend(of_paths);
+                self.rows.send(Row::Flow(row));
+                of_paths.into_iter().for_each(|row| self.rows.send(Row::Path(row)));
             }
         }
         Ok(())

@@ -18,6 +18,7 @@ mod low_delay;
 mod multipath;
 mod observed;
 mod ports;
+mod rows;
 mod seen;
 mod self_check;
 mod starved;
@@ -234,6 +235,8 @@ fn main() -> ExitCode {
         files::a_run_without_enough_files_says_so,
         files::a_run_raises_the_soft_limit_of_files,
         ports::a_host_has_ports_for_a_busy_mix,
+        rows::rows_reach_the_sink_during_the_run,
+        rows::a_full_disk_ends_the_run,
         self_check::a_slow_link_passes_the_self_check,
         observed::an_observer_sees_the_same,
         seen::the_observer_agrees_with_kernel_and_links,

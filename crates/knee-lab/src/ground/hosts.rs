@@ -1,6 +1,5 @@
 //! The ground "hosts": `knee-hosts`.
 
-use super::testbed::keep;
 use super::{Ended, Ground, GroundError, HOSTS, Judged, Output, Pace, Refusal};
 use knee_hosts::{ConfigError, HostConfig, HostsError, Received};
 use knee_record::{Control, Records, Verdict};
@@ -69,8 +68,8 @@ impl Ground for Hosts {
         control: &Control,
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
-        let (records, received) = knee_hosts::run(scenario, self.other()?, control)?;
-        keep(&records, output)?;
+        let (records, received) =
+            knee_hosts::run_to(scenario, self.other()?, control, output.samples)?;
         let (verdict, reason) = verdict(&records, &received);
         Ok(Ended { records, judged: Some(Judged { health: None, verdict, reason }) })
     }
@@ -101,6 +100,7 @@ impl From<HostsError> for GroundError {
         let whole = error.to_string();
         let advice = match error {
             HostsError::Kernel(error) => return error.into(),
+            HostsError::Samples(error) => return GroundError::Samples(error),
             HostsError::Panicked => return GroundError::Defect(whole),
             HostsError::Key(_) | HostsError::Tls(_) => "knee bond keys FILE makes a key",
             HostsError::Used(_) => "remove the file if it is damaged",

@@ -52,8 +52,8 @@ impl Ground for Kernel {
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
         let observing = testbed::observing(&output)?;
-        let played = knee_kernel::run_observed(scenario, control, observing)?;
-        testbed::ended(scenario, played, output)
+        let played = knee_kernel::run_to(scenario, control, output.samples, observing)?;
+        testbed::ended(scenario, played)
     }
 }
 

@@ -49,8 +49,8 @@ impl Ground for Quic {
         output: Output<'_>,
     ) -> Result<Ended, GroundError> {
         let observing = testbed::observing(&output)?;
-        let played = knee_quic::run_observed(scenario, control, observing)?;
-        testbed::ended(scenario, played, output)
+        let played = knee_quic::run_to(scenario, control, output.samples, observing)?;
+        testbed::ended(scenario, played)
     }
 }
 

@@ -16,13 +16,8 @@ const WAITED_DEGRADED: f64 = 0.05;
 const WAITED_INVALID: f64 = 0.2;
 
 /// Converts the output of a run.
-pub fn ended(
-    scenario: &Scenario,
-    played: Played,
-    output: Output<'_>,
-) -> Result<Ended, GroundError> {
+pub fn ended(scenario: &Scenario, played: Played) -> Result<Ended, GroundError> {
     let Played { records, mut health, observed } = played;
-    keep(&records, output)?;
     if let Some(observed) = observed {
         observed.capture_error.map_or(Ok(()), |error| Err(GroundError::Capture(error)))?;
         health.warnings.extend(missed(observed.missed_events));
@@ -65,18 +60,6 @@ fn senders_waited(records: &Records) -> Option<(Verdict, String)> {
     };
     let why = format!("the host kept senders waiting: {:.0} % of their time", 100.0 * share);
     Some((verdict, why))
-}
-
-/// Stores the rows of a run. Samples come from several threads and are sorted only at the end.
-pub fn keep(records: &Records, output: Output<'_>) -> Result<(), GroundError> {
-    let sink = output.samples;
-    let kept = records.samples.iter().try_for_each(|row| sink.flow(&row));
-    let kept = kept.and_then(|()| records.path_samples.iter().try_for_each(|row| sink.path(&row)));
-    let kept = kept.and_then(|()| records.links.iter().try_for_each(|row| sink.link(&row)));
-    let kept = kept.and_then(|()| records.classes.iter().try_for_each(|row| sink.class(&row)));
-    let mut connections = records.connections.iter();
-    let kept = kept.and_then(|()| connections.try_for_each(|row| sink.connection(row)));
-    kept.map_err(GroundError::Samples)
 }
 
 /// Health as stored in the manifest.
@@ -136,6 +119,7 @@ impl From<TestbedError> for GroundError {
             TestbedError::Host { what, source, advice } => {
                 GroundError::Host(Refusal::new(format!("cannot {what}: {source}"), advice))
             }
+            TestbedError::Samples(error) => GroundError::Samples(error),
             TestbedError::Panicked => GroundError::Defect(whole),
         }
     }

@@ -8,7 +8,7 @@ use super::settings::FlowSettings;
 use crate::Room;
 use knee_emulator::{Clock, timespec};
 use knee_host::HostError;
-use knee_record::{Connections, Records};
+use knee_record::{Records, Row, RowSender};
 use knee_scenario::Scenario;
 use knee_testbed::{Hosts, TestbedError};
 use knee_units::Time;
@@ -28,8 +28,6 @@ pub struct Applications<'a> {
     flows: Vec<RunningFlow<'a>>,
     payload: Vec<u8>,
     room: Room,
-    records: Records,
-    connections: Connections,
 }
 
 impl<'a> Applications<'a> {
@@ -45,21 +43,24 @@ impl<'a> Applications<'a> {
             flows: flows.collect::<Result<_, _>>()?,
             payload: vec![0; GIVE_BYTES],
             room: Room::default(),
-            records: Records::default(),
-            connections: Connections::default(),
         })
     }
 
     /// Runs to the end of the run, or until told to stop.
-    pub fn run(mut self, clock: Clock, stop: &AtomicBool) -> Result<Records, QuicError> {
+    pub fn run(
+        mut self,
+        clock: Clock,
+        stop: &AtomicBool,
+        rows: &RowSender,
+    ) -> Result<Records, QuicError> {
         let mut next_sample = Time::ZERO;
         let mut now = clock.now();
         while now < self.scenario.duration && !stop.load(Ordering::Relaxed) {
             for flow in 0..self.flows.len() {
-                self.drive(flow, now)?;
+                self.drive(flow, now, rows)?;
             }
             if next_sample <= now {
-                self.sample(now)?;
+                self.sample(now, rows)?;
                 while next_sample <= now {
                     next_sample += self.scenario.sample_interval;
                 }
@@ -68,11 +69,11 @@ impl<'a> Applications<'a> {
             now = clock.now();
         }
         let end = now.min(self.scenario.duration);
-        self.finish(end)
+        self.finish(end, rows)
     }
 
     /// Does everything that is due for a flow.
-    fn drive(&mut self, index: usize, now: Time) -> Result<(), QuicError> {
+    fn drive(&mut self, index: usize, now: Time, rows: &RowSender) -> Result<(), QuicError> {
         let flow = &mut self.flows[index];
         if now < flow.plan.start {
             return Ok(());
@@ -103,18 +104,24 @@ impl<'a> Applications<'a> {
         while let Some(action) = flow.application.poll(since) {
             flow.carry_out(action, now)?;
         }
-        self.end_connections(index, now)?;
+        self.end_connections(index, now, rows)?;
         self.flows[index].work(now)
     }
 
-    fn end_connections(&mut self, index: usize, now: Time) -> Result<(), QuicError> {
+    fn end_connections(
+        &mut self,
+        index: usize,
+        now: Time,
+        rows: &RowSender,
+    ) -> Result<(), QuicError> {
         let flow = &mut self.flows[index];
         let since = now - flow.plan.start;
         for number in flow.ended() {
             flow.observe();
             let at = flow.live.iter().position(|exchange| exchange.number == number);
             let Some(at) = at else { continue };
-            self.connections.push(records::connection(flow, &flow.live[at], Some(now), now));
+            let row = records::connection(flow, &flow.live[at], Some(now), now);
+            rows.send(Row::Connection(Box::new(row)));
             if flow.transient {
                 flow.forget(at, now);
             }
@@ -148,7 +155,7 @@ impl<'a> Applications<'a> {
     }
 
     /// Writes a row for each running flow, and for each path of a flow over several.
-    fn sample(&mut self, now: Time) -> Result<(), QuicError> {
+    fn sample(&mut self, now: Time, rows: &RowSender) -> Result<(), QuicError> {
         let interval = self.scenario.sample_interval;
         for flow in &mut self.flows {
             let over = flow.completed.is_some_and(|at| at + interval <= now)
@@ -161,20 +168,21 @@ impl<'a> Applications<'a> {
             }
             flow.observe();
             let (row, paths) = records::samples(flow, now);
-            self.records.samples.push(row);
-            self.records.path_samples.extend(paths);
+            rows.send(Row::Flow(row));
+            paths.into_iter().for_each(|row| rows.send(Row::Path(row)));
         }
         Ok(())
     }
 
-    fn finish(mut self, end: Time) -> Result<Records, QuicError> {
-        self.sample(end)?;
-        let (scenario, records) = (self.scenario, &mut self.records);
+    fn finish(mut self, end: Time, rows: &RowSender) -> Result<Records, QuicError> {
+        self.sample(end, rows)?;
+        let (scenario, mut records) = (self.scenario, Records::default());
         for flow in &mut self.flows {
             flow.observe();
             for exchange in std::mem::take(&mut flow.live) {
                 if !exchange.over {
-                    self.connections.push(records::connection(flow, &exchange, None, end));
+                    let row = self::records::connection(flow, &exchange, None, end);
+                    rows.send(Row::Connection(Box::new(row)));
                 }
                 flow.gone.absorb(&exchange.counted);
             }
@@ -182,7 +190,6 @@ impl<'a> Applications<'a> {
             records.paths.extend(records::paths(scenario, flow));
             records.objects.extend(records::objects(flow));
         }
-        let Connections { rows, transfers } = self.connections;
-        Ok(Records { connections: rows, transfers, ..self.records })
+        Ok(records)
     }
 }

@@ -16,7 +16,7 @@ mod settings;
 
 use applications::Applications;
 use knee_emulator::realtime;
-use knee_record::{Control, Records};
+use knee_record::{Control, Records, SampleSink};
 use knee_scenario::Scenario;
 use knee_testbed::{Health, Hosts, Observing, Played, Testbed, TestbedError};
 use settings::FlowSettings;
@@ -74,13 +74,30 @@ pub fn run_observed(
     control: &Control,
     observing: Option<Observing>,
 ) -> Result<Played, QuicError> {
+    run_to(scenario, control, &mut (), observing)
+}
+
+/// Runs a scenario as [`run_observed`] does. Every row goes to `samples` during the run, because the
+/// records of a long run hold only some of them.
+///
+/// # Errors
+///
+/// The same errors as [`run`], and a row that cannot be stored.
+pub fn run_to(
+    scenario: &Scenario,
+    control: &Control,
+    samples: &mut dyn SampleSink,
+    observing: Option<Observing>,
+) -> Result<Played, QuicError> {
     let flows = settings::flows(scenario)?;
     let _awake = realtime::stay_awake();
     let (hosts, devices) = Hosts::create(&settings::paths(scenario), |_| Ok(()))?;
     let testbed = Testbed { scenario, hosts: &hosts };
     let checked = testbed.self_check(devices)?;
     let applications = Applications::new(scenario, &hosts, flows)?;
-    testbed.play(checked, control, observing, |clock, stop| applications.run(clock, stop))
+    testbed.play(checked, control, samples, observing, |clock, stop, rows| {
+        applications.run(clock, stop, &rows)
+    })
 }
 
 /// Checks whether QUIC can carry a scenario, without running anything.

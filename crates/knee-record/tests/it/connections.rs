@@ -52,7 +52,7 @@ fn write(dir: &Path, ground: &str, rows: impl Iterator<Item = ConnectionRecord>)
     let mut kept = Connections::default();
     for row in rows {
         recording.connection(&row).unwrap();
-        kept.push(row);
+        kept.push(&row);
     }
     let Connections { rows: connections, transfers } = kept;
     let records = Records { connections, transfers, epoch_unix_ns: 17, ..Records::default() };

@@ -444,7 +444,7 @@ proptest! {
         epoch_unix_ns in any::<u64>(),
     ) {
         let mut kept = Connections::default();
-        connections.into_iter().for_each(|row| kept.push(row));
+        connections.iter().for_each(|row| kept.push(row));
         let Connections { rows: connections, transfers } = kept;
         let (samples, path_samples) = (samples.into_iter().collect(), path_samples.into_iter().collect());
         let (links, classes) = (links.into_iter().collect(), classes.into_iter().collect());

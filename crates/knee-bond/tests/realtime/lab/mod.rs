@@ -116,7 +116,7 @@ pub fn measured(
     let testbed = Testbed { scenario: &scenario, hosts: &hosts };
     let checked = testbed.self_check(devices).map_err(Skipped::lack)?;
     let control = Control::default();
-    let played = testbed.play(checked, &control, None, |_, _| {
+    let played = testbed.play(checked, &control, &mut (), None, |_, _, _| {
         lab.serve();
         test(&lab);
         Ok::<_, TestbedError>(Records::default())
