@@ -24,7 +24,8 @@ fn measured(text: &str, measure: &Measure) -> Head {
     figure(text, measure.declared().meaning)
 }
 
-/// Returns one row per group of flows, measured by `knee-record` like a claim on the group.
+/// Returns one row per group of flows, as the summary has it. Only what it lacks is measured: the share
+/// of a flow without a group, and everything of groups in summaries of earlier versions.
 pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
     let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
     let mut names: Vec<&str> = Vec::new();
@@ -53,38 +54,43 @@ pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
 }
 
 fn group(name: &str, summary: &Summary, run: &RunView<'_>) -> Vec<String> {
-    let value = |what: Measure| measure(run, &what, name, Window::default()).ok();
-    let members = || summary.flows.iter().filter(|flow| flow.name == name);
-    let jain = if members().count() > 1 { value(Measure::Jain) } else { None };
-    // The summaries of earlier versions lack groups.
-    let rtt = known_rtt(name, summary);
+    let members: Vec<&FlowSummary> =
+        summary.flows.iter().filter(|flow| flow.name == name).collect();
+    let measured = |what: Measure| measure(run, &what, name, Window::default()).ok();
+    let group = summary.groups.iter().find(|group| group.name == name);
+    let alone = members.first().filter(|_| members.len() == 1);
+    let rtt = match (group, alone) {
+        (Some(group), _) => group.rtt_us,
+        (_, Some(flow)) => flow.rtt_us,
+        _ => None,
+    };
     let rtt = |statistic, of: fn(&Spread) -> f64| match &rtt {
         Some(rtt) => time_us(Some(of(rtt))),
-        None => micros(value(Measure::Rtt(statistic))),
+        None => micros(measured(Measure::Rtt(statistic))),
     };
+    let known = match (group, alone) {
+        (Some(group), _) => [group.goodput_bps, group.share, group.retransmit_ratio, group.jain],
+        (_, Some(flow)) => [flow.goodput_bps, None, flow.retransmit_ratio, None],
+        _ => [None; 4],
+    };
+    let [goodput, share, retransmitted, jain] = known;
+    let goodput = goodput.or_else(|| measured(Measure::Goodput));
+    let share = share.or_else(|| measured(Measure::Share));
+    let retransmitted = retransmitted.or_else(|| measured(Measure::RetransmitRatioTotal));
+    let jain = jain.or_else(|| measured(Measure::Jain)).filter(|_| members.len() > 1);
     vec![
-        match members().count() {
+        match members.len() {
             1 => name.to_string(),
             flows => format!("{name} × {}", count(flows as u64)),
         },
-        members().next().map_or_else(String::new, |flow| flow.cc.clone()),
-        rate(value(Measure::Goodput)),
-        percent(value(Measure::Share)),
+        members.first().map_or_else(String::new, |flow| flow.cc.clone()),
+        rate(goodput),
+        percent(share),
         rtt(Statistic::P50, |rtt| rtt.p50),
         rtt(Statistic::P95, |rtt| rtt.p95),
-        percent(value(Measure::RetransmitRatioTotal)),
+        percent(retransmitted),
         number(jain),
     ]
-}
-
-/// Returns the RTT of a group, or of its only flow, if the summary has it: measuring it again would
-/// sort all samples.
-fn known_rtt(name: &str, summary: &Summary) -> Option<Spread> {
-    let mut members = summary.flows.iter().filter(|flow| flow.name == name);
-    match (members.next(), members.next()) {
-        (Some(flow), None) => flow.rtt_us,
-        _ => summary.groups.iter().find(|group| group.name == name)?.rtt_us,
-    }
 }
 
 /// Formats a time in seconds. It is rounded to nanoseconds, so that an error of division does not
