@@ -9,7 +9,7 @@ use crate::links::{Links, Slot, SlotState};
 use crate::page;
 use crate::proxy::{self, Doors};
 use crate::quota::Quotas;
-use crate::record::shot::Shooting;
+use crate::record::snapshot::SnapshotSource;
 use crate::request::{Target, one_line};
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, LinkStatus, Status, StatusSocket, Unused, socket_path};
@@ -46,7 +46,7 @@ pub struct Tried {
 
 /// The route of applications to the server.
 #[derive(Debug)]
-pub struct Way {
+pub struct ClientHandle {
     /// Runs the client's QUIC host.
     pub engine: Rc<Engine>,
     /// Sends each datagram over all links.
@@ -57,7 +57,7 @@ pub struct Way {
     changed: Notify,
 }
 
-impl Way {
+impl ClientHandle {
     /// Waits for the first link, and returns the bundle.
     pub async fn bundle(&self) -> BundleId {
         loop {
@@ -88,7 +88,7 @@ impl Way {
 /// A client, ready to run.
 pub struct Client {
     config: ClientConfig,
-    way: Rc<Way>,
+    handle: Rc<ClientHandle>,
     links: Links,
     told: mpsc::UnboundedReceiver<Told>,
     proxy: TcpListener,
@@ -107,7 +107,7 @@ pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
 /// Makes the client's host and its links.
 fn host(
     config: &ClientConfig,
-) -> Result<(Rc<Way>, Links, mpsc::UnboundedReceiver<Told>), BondError> {
+) -> Result<(Rc<ClientHandle>, Links, mpsc::UnboundedReceiver<Told>), BondError> {
     let keys = key::read(&config.key)?;
     let costs = |link: &usize| config.link[*link].cost > 0;
     let quiet: Vec<usize> = (0..config.link.len()).filter(costs).collect();
@@ -121,9 +121,9 @@ fn host(
     let (engine, told) = Engine::new(host, start);
     let (duplicate_udp, bundle, left, changed) =
         (config.duplicate_udp, RefCell::default(), Cell::default(), Notify::new());
-    let way = Rc::new(Way { engine, duplicate_udp, bundle, left, changed });
-    let links = Links::new(config, way.clone())?;
-    Ok((way, links, told))
+    let handle = Rc::new(ClientHandle { engine, duplicate_udp, bundle, left, changed });
+    let links = Links::new(config, handle.clone())?;
+    Ok((handle, links, told))
 }
 
 /// Sets up each link as a client does, measures it, and closes it. Does not disturb a running
@@ -133,8 +133,8 @@ fn host(
 /// The key cannot be read, or the system lacks a resource. A link that does not work is not an
 /// error.
 pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
-    let (way, mut links, mut told) = host(config)?;
-    let running = spawn_local(way.engine.clone().run());
+    let (handle, mut links, mut told) = host(config)?;
+    let running = spawn_local(handle.engine.clone().run());
     let slots = links.slots.clone();
     let decided = async {
         // Allows the first look at the interfaces, and an RTT or two of the links that are up.
@@ -149,9 +149,10 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
         tokio::time::sleep(MEASURED).await;
     };
     links.keep(&mut told, decided, &mut |_| {}).await?;
-    let bundle = *way.bundle.borrow();
+    let bundle = *handle.bundle.borrow();
     let found = bundle.map(|id| {
-        way.engine
+        handle
+            .engine
             .with(|host, _| BundleStatus::of(host, &id, String::new(), 0, &Judges::default()))
             .links
     });
@@ -203,7 +204,7 @@ impl Client {
     /// # Errors
     /// A port is in use, the key cannot be read, or the system lacks a resource.
     pub async fn new(config: ClientConfig) -> Result<Client, BondError> {
-        let (way, links, told) = host(&config)?;
+        let (handle, links, told) = host(&config)?;
         let proxy = listen(config.listen).await?;
         let mut forwards = Vec::new();
         for forward in &config.forward {
@@ -221,7 +222,7 @@ impl Client {
         let started = Instant::now();
         let reloads = mpsc::unbounded_channel();
         Ok(Client {
-            way,
+            handle,
             links,
             told,
             proxy,
@@ -254,22 +255,22 @@ impl Client {
         // Each connection takes a descriptor; the usual limit is for programs that use select(2).
         let descriptors = raise_open_files_limit().unwrap_or(DESCRIPTORS);
         let doors = Rc::new(Doors::new(descriptors));
-        let running = spawn_local(self.way.engine.clone().run());
+        let running = spawn_local(self.handle.engine.clone().run());
         let login = Rc::new(self.config.login.take());
         let listen = self.proxy.local_addr().map(|at| at.to_string()).unwrap_or_default();
-        spawn_local(proxy::serve(self.proxy, self.way.clone(), login, doors.clone()));
+        spawn_local(proxy::serve(self.proxy, self.handle.clone(), login, doors.clone()));
         for (listener, to) in self.forwards {
-            spawn_local(proxy::forward(listener, self.way.clone(), to, doors.clone()));
+            spawn_local(proxy::forward(listener, self.handle.clone(), to, doors.clone()));
         }
-        let reloading = spawn_local(reload(self.way.engine.clone(), self.reloads.1));
+        let reloading = spawn_local(reload(self.handle.engine.clone(), self.reloads.1));
         let is_transparent = self.transparent.is_some();
-        let diversion = self.transparent.map(|transparent| transparent.serve(&self.way));
+        let diversion = self.transparent.map(|transparent| transparent.serve(&self.handle));
         let judges = Rc::<Judges>::default();
-        let judging = spawn_local(judges.clone().sit(self.way.engine.clone()));
+        let judging = spawn_local(judges.clone().run(self.handle.engine.clone()));
         let shown = Rc::new(Shown {
             judges,
             is_transparent,
-            way: self.way.clone(),
+            handle: self.handle.clone(),
             slots: self.links.slots.clone(),
             quotas: self.links.quotas.clone(),
             server: self.config.server.to_string(),
@@ -280,18 +281,18 @@ impl Client {
             let shown = shown.clone();
             spawn_local(page::serve(listener, move || shown.status()));
         }
-        let shooting = Rc::new(Shooting {
-            engine: self.way.engine.clone(),
+        let source = Rc::new(SnapshotSource {
+            engine: self.handle.engine.clone(),
             role: "client",
             bundle: Box::new({
-                let (way, server) = (self.way.clone(), self.config.server.to_string());
-                move |_: &str| way.bundle.borrow().map(|id| (id, server.clone()))
+                let (handle, server) = (self.handle.clone(), self.config.server.to_string());
+                move |_: &str| handle.bundle.borrow().map(|id| (id, server.clone()))
             }),
             names: Vec::new(),
-            taped: RefCell::default(),
+            recorded: RefCell::default(),
             tuning: self.config.tuning.texts(),
         });
-        let status = spawn_local(self.status.serve(move || shown.status(), shooting));
+        let status = spawn_local(self.status.serve(move || shown.status(), source));
         self.links.keep(&mut self.told, stop, &mut say).await?;
         self.links.close().await;
         status.abort();
@@ -318,7 +319,7 @@ async fn reload(engine: Rc<Engine>, mut configs: mpsc::UnboundedReceiver<ClientC
 struct Shown {
     judges: Rc<Judges>,
     is_transparent: bool,
-    way: Rc<Way>,
+    handle: Rc<ClientHandle>,
     slots: Rc<RefCell<Vec<Slot>>>,
     quotas: Rc<RefCell<Quotas>>,
     server: String,
@@ -328,10 +329,10 @@ struct Shown {
 
 impl Shown {
     fn status(&self) -> Status {
-        let bundle = *self.way.bundle.borrow();
+        let bundle = *self.handle.bundle.borrow();
         let of = |id| {
             let peer = self.server.clone();
-            self.way.engine.with(|host, _| BundleStatus::of(host, &id, peer, 0, &self.judges))
+            self.handle.engine.with(|host, _| BundleStatus::of(host, &id, peer, 0, &self.judges))
         };
         let slots = self.slots.borrow();
         let unused = slots.iter().filter_map(|slot| {

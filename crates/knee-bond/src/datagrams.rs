@@ -1,8 +1,8 @@
 //! Carries a client's datagrams to their targets, and back.
 
-use crate::errand::{Targets, tell};
 use crate::request::{Outcome, Target};
 use crate::stream::BundleStream;
+use crate::streams::{Targets, tell};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

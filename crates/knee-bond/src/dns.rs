@@ -2,7 +2,7 @@
 //! of its own, and the server's resolver answers it. This end parses only what a listener must: how
 //! long an answer may be (RFC 6891), and where the question ends if the answer is longer.
 
-use crate::client::Way;
+use crate::client::ClientHandle;
 use crate::proxy::{ask, next};
 use crate::request::Request;
 use std::cell::Cell;
@@ -22,14 +22,14 @@ const PLAIN: usize = 512;
 /// Maximum number of concurrent questions over UDP; more are dropped, and asked again.
 const QUESTIONS: usize = 128;
 /// Time limit of a question; whoever asked has repeated it by then.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time after which an idle connection is closed (RFC 7766, section 6.2.3).
 const IDLE: Duration = Duration::from_secs(30);
 /// Type of the record that states the sender's capabilities (RFC 6891, section 6.1.2).
 const OPT: u16 = 41;
 
 /// Answers questions over UDP.
-pub async fn serve_datagrams(socket: UdpSocket, way: Rc<Way>) {
+pub async fn serve_datagrams(socket: UdpSocket, handle: Rc<ClientHandle>) {
     let socket = Rc::new(socket);
     let open = Rc::new(Cell::new(0));
     let mut buffer = vec![0; MESSAGE_MAX];
@@ -38,11 +38,11 @@ pub async fn serve_datagrams(socket: UdpSocket, way: Rc<Way>) {
         if count < HEADER || open.get() >= QUESTIONS {
             continue;
         }
-        let (way, socket, open) = (way.clone(), socket.clone(), open.clone());
+        let (handle, socket, open) = (handle.clone(), socket.clone(), open.clone());
         let question = buffer[..count].to_vec();
         open.set(open.get() + 1);
         spawn_local(async move {
-            let answer = answer(&way, &question).await;
+            let answer = answer(&handle, &question).await;
             let answer = fitting(&question, answer);
             let _ = socket.send_to(&answer, from).await;
             open.set(open.get() - 1);
@@ -51,16 +51,16 @@ pub async fn serve_datagrams(socket: UdpSocket, way: Rc<Way>) {
 }
 
 /// Answers questions over TCP, in the order in which they came on a connection.
-pub async fn serve_connections(listener: TcpListener, way: Rc<Way>) {
+pub async fn serve_connections(listener: TcpListener, handle: Rc<ClientHandle>) {
     while let Some(connection) = next(&listener).await {
-        let way = way.clone();
+        let handle = handle.clone();
         spawn_local(async move {
-            let _ = converse(connection, &way).await;
+            let _ = converse(connection, &handle).await;
         });
     }
 }
 
-async fn converse(mut connection: TcpStream, way: &Way) -> std::io::Result<()> {
+async fn converse(mut connection: TcpStream, handle: &ClientHandle) -> std::io::Result<()> {
     loop {
         let Ok(length) = timeout(IDLE, connection.read_u16()).await else { return Ok(()) };
         let mut question = vec![0; length?.into()];
@@ -68,18 +68,18 @@ async fn converse(mut connection: TcpStream, way: &Way) -> std::io::Result<()> {
         if question.len() < HEADER {
             return Ok(());
         }
-        connection.write_all(&framed(&answer(way, &question).await)).await?;
+        connection.write_all(&framed(&answer(handle, &question).await)).await?;
     }
 }
 
 /// Returns the server's answer, or SERVFAIL if there is none.
-async fn answer(way: &Way, question: &[u8]) -> Vec<u8> {
-    let asked = timeout(PATIENCE, ask_server(way, question)).await;
+async fn answer(handle: &ClientHandle, question: &[u8]) -> Vec<u8> {
+    let asked = timeout(TIMEOUT, ask_server(handle, question)).await;
     asked.ok().flatten().filter(|answer| answer.len() >= HEADER).unwrap_or_else(|| failed(question))
 }
 
-async fn ask_server(way: &Way, question: &[u8]) -> Option<Vec<u8>> {
-    let stream = ask(way, &Request::Dns, &framed(question)).await.ok()?;
+async fn ask_server(handle: &ClientHandle, question: &[u8]) -> Option<Vec<u8>> {
+    let stream = ask(handle, &Request::Dns, &framed(question)).await.ok()?;
     stream.finish();
     let mut said = Vec::new();
     while let Some(bytes) = stream.read(MESSAGE_MAX + 2 - said.len()).await.ok()? {

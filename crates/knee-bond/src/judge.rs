@@ -201,7 +201,7 @@ impl Judges {
     }
 
     /// Judges all links of an end, for as long as it runs.
-    pub async fn sit(self: Rc<Judges>, engine: Rc<Engine>) {
+    pub async fn run(self: Rc<Judges>, engine: Rc<Engine>) {
         let mut tick = tokio::time::interval(STEP);
         loop {
             tick.tick().await;

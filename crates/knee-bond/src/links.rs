@@ -1,7 +1,7 @@
 //! The links of a client: finds, opens, closes and retries them.
 
 use crate::BondError;
-use crate::client::Way;
+use crate::client::ClientHandle;
 use crate::config::ClientConfig;
 use crate::config::LINKS_MAX;
 use crate::engine::Told;
@@ -26,7 +26,7 @@ use tokio::time::Instant;
 /// Changes of links come in bursts; wait this long for the last of a burst.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 /// Time for the close of a bundle to leave.
-const PARTING: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Interval between looks at the links when no change is reported.
 const STEP: Duration = Duration::from_secs(5);
 /// Delay before a failed link is retried, initially and at most; it doubles each time.
@@ -104,7 +104,7 @@ struct Resolved {
 pub struct Links {
     pub slots: Rc<RefCell<Vec<Slot>>>,
     pub quotas: Rc<RefCell<Quotas>>,
-    way: Rc<Way>,
+    handle: Rc<ClientHandle>,
     /// Every physical interface with a default route becomes a link.
     automatic: bool,
     server: Target,
@@ -116,7 +116,7 @@ pub struct Links {
 
 impl Links {
     /// Makes the links of a configuration; [`keep`](Self::keep) opens them.
-    pub fn new(config: &ClientConfig, way: Rc<Way>) -> Result<Links, BondError> {
+    pub fn new(config: &ClientConfig, handle: Rc<ClientHandle>) -> Result<Links, BondError> {
         let slots = config.link.iter().map(|link| {
             let cost = link.cost;
             let path_use = PathUse { quiet: cost > 0, cost, overflows: link.overflow };
@@ -126,7 +126,7 @@ impl Links {
         Ok(Links {
             quotas: Rc::new(RefCell::new(Quotas::new(&config.link, path)?)),
             slots: Rc::new(RefCell::new(slots.collect())),
-            way,
+            handle,
             automatic: config.link.is_empty(),
             server: config.server.clone(),
             bundle: random().map_err(|_| BondError::Random)?,
@@ -185,7 +185,7 @@ impl Links {
         let slots = self.slots.borrow().len();
         for number in 0..slots {
             let interface = self.slots.borrow()[number].interface.clone();
-            let carried = self.way.engine.carried(number);
+            let carried = self.handle.engine.carried(number);
             self.quotas.borrow_mut().count(&interface, carried);
             let spent = self.quotas.borrow().spent(&interface);
             if let Some(why) = spent {
@@ -217,8 +217,8 @@ impl Links {
 
     /// Tells the server that the bundle is over.
     pub async fn close(&self) {
-        self.way.engine.with(|host, now| host.close(now, &self.bundle));
-        tokio::time::sleep(PARTING).await;
+        self.handle.engine.with(|host, now| host.close(now, &self.bundle));
+        tokio::time::sleep(CLOSE_TIMEOUT).await;
     }
 
     /// Returns the time of the next look.
@@ -298,11 +298,11 @@ impl Links {
         }
         slot.fail(why.to_owned());
         let bundle = self.bundle;
-        self.way.engine.with(|host, now| host.disconnect(now, &bundle, number));
+        self.handle.engine.with(|host, now| host.disconnect(now, &bundle, number));
         // Packets that still come in count towards a cap, so a link stopped by its cap keeps its
         // socket.
         if self.quotas.borrow().spent(&slot.interface).is_none() {
-            self.way.engine.detach(number);
+            self.handle.engine.detach(number);
         }
     }
 
@@ -390,7 +390,7 @@ impl Links {
             _ => error.to_string(),
         })?;
         let socket = bound()?;
-        let engine = &self.way.engine;
+        let engine = &self.handle.engine;
         engine.attach(number, socket).map_err(|error| error.to_string())?;
         let path_use = self.slots.borrow()[number].path_use;
         let label = interface.to_owned();
@@ -428,7 +428,7 @@ impl Links {
                 say(&said);
             }
             Told::GoAway(bundle) if bundle == self.bundle => {
-                self.way.leave(bundle);
+                self.handle.leave(bundle);
                 say("The server is stopping and accepts no new connections.");
             }
             _ => {}
@@ -448,7 +448,7 @@ impl Links {
             slot.failures = 0;
             say(&format!("{} is up.", slot.interface));
         }
-        self.way.set(Some(self.bundle));
+        self.handle.set(Some(self.bundle));
     }
 
     /// Handles a connection that ended by itself.
@@ -464,15 +464,15 @@ impl Links {
 
     /// Replaces a bundle that is over.
     fn begin_anew(&mut self) -> Result<(), BondError> {
-        self.way.set(None);
+        self.handle.set(None);
         let old = self.bundle;
         self.bundle = random().map_err(|_| BondError::Random)?;
-        self.way.engine.with(|host, now| host.close(now, &old));
+        self.handle.engine.with(|host, now| host.close(now, &old));
         for (number, slot) in self.slots.borrow_mut().iter_mut().enumerate() {
             if !matches!(slot.state, SlotState::Down(..)) {
                 slot.state =
                     SlotState::Down("a new bundle begins".to_owned(), Some(Instant::now()));
-                self.way.engine.detach(number);
+                self.handle.engine.detach(number);
             }
         }
         Ok(())

@@ -4,14 +4,14 @@ use crate::BondError;
 use crate::config::{EgressConfig, ServerConfig};
 use crate::egress::Egress;
 use crate::engine::{Engine, Told};
-use crate::errand::{Owner, Shared, attend};
 use crate::judge::Judges;
 use crate::key;
 use crate::page;
-use crate::record::shot::Shooting;
+use crate::record::snapshot::SnapshotSource;
 use crate::request::one_line;
 use crate::settings::{rng, settings};
 use crate::status::{BundleStatus, Status, StatusSocket, socket_path, unread};
+use crate::streams::{Owner, Shared, serve_stream};
 use bytes::Bytes;
 use knee_host::{LinkChanges, Routing, raise_open_files_limit};
 use knee_quic::{BundleId, Host, HostEvent};
@@ -125,7 +125,7 @@ impl Server {
         });
         let mut config = self.config;
         let judges = Rc::<Judges>::default();
-        let judging = spawn_local(judges.clone().sit(self.engine.clone()));
+        let judging = spawn_local(judges.clone().run(self.engine.clone()));
         let state = {
             let (engine, shared) = (self.engine.clone(), shared.clone());
             let (listen, started) = (self.listen.to_string(), self.started);
@@ -135,7 +135,7 @@ impl Server {
         if let Some(listener) = self.page {
             spawn_local(page::serve(listener, state.clone()));
         }
-        let shooting = Rc::new(Shooting {
+        let source = Rc::new(SnapshotSource {
             engine: self.engine.clone(),
             role: "server",
             bundle: Box::new({
@@ -143,10 +143,10 @@ impl Server {
                 move |of: &str| chosen(&engine, &shared, of)
             }),
             names: config.client.iter().map(|client| client.name.clone()).collect(),
-            taped: RefCell::default(),
+            recorded: RefCell::default(),
             tuning: config.tuning.texts(),
         });
-        let shown = spawn_local(self.status.serve(state, shooting));
+        let shown = spawn_local(self.status.serve(state, source));
         tokio::pin!(stop);
         let mut until = None;
         loop {
@@ -347,7 +347,7 @@ fn on_told(
             let owner = shared.owners.borrow().get(&id).map(|owner| owner.name.clone());
             if let (Some(owner), Some(stream)) = (owner, engine.accept(id, stream)) {
                 let (engine, shared) = (engine.clone(), shared.clone());
-                spawn_local(async move { attend(&engine, &shared, owner, stream).await });
+                spawn_local(async move { serve_stream(&engine, &shared, owner, stream).await });
             }
         }
         Told::Crowded(id, streams, bytes) => {

@@ -1,9 +1,9 @@
 //! Status of an end: JSON over a Unix socket, for whoever may open it.
 
 use crate::judge::{Judges, LEFT_OUT};
-use crate::proxy::RESPITE;
+use crate::proxy::RETRY_DELAY;
 use crate::quota::CapStatus;
-use crate::record::shot::{self, Shooting};
+use crate::record::snapshot::{self, SnapshotSource};
 use knee_quic::{BundleId, Host, PathState};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -240,22 +240,22 @@ impl StatusSocket {
         Ok(StatusSocket { listener, path: path.to_owned() })
     }
 
-    /// Serves the state to each process that asks, and shots to a recorder for as long as it
+    /// Serves the state to each process that asks, and snapshots to a recorder for as long as it
     /// listens.
-    pub async fn serve(self, state: impl Fn() -> Status, shooting: Rc<Shooting>) {
+    pub async fn serve(self, state: impl Fn() -> Status, source: Rc<SnapshotSource>) {
         loop {
             let Ok((mut asker, _)) = self.listener.accept().await else {
                 // Such as for lack of file descriptors, which others give back.
-                tokio::time::sleep(RESPITE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             };
             // Earlier versions send nothing when they ask.
             let mut said = [0; REQUEST_MAX];
-            let asked = timeout(PATIENCE, asker.read(&mut said)).await;
+            let asked = timeout(TIMEOUT, asker.read(&mut said)).await;
             let said = &said[..asked.ok().and_then(Result::ok).unwrap_or(0)];
             if let Some(of) = recorder(said) {
-                let shooting = shooting.clone();
-                spawn_local(async move { shot::tell(asker, &shooting, &of).await });
+                let source = source.clone();
+                spawn_local(async move { snapshot::tell(asker, &source, &of).await });
                 continue;
             }
             let text = serde_json::to_vec(&state()).unwrap_or_default();
@@ -270,7 +270,7 @@ const RECORD: &str = "record ";
 const STATUS: &str = "status\n";
 const REQUEST_MAX: usize = 256;
 /// Time limit for a request.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Formats a recorder's request.
 pub(crate) fn record_request(of: &str) -> String {

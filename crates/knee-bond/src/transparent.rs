@@ -7,7 +7,7 @@
 //! however it ends.
 
 use crate::BondError;
-use crate::client::Way;
+use crate::client::ClientHandle;
 use crate::dns;
 use crate::proxy::{ask, next};
 use crate::request::{Request, Target};
@@ -72,13 +72,13 @@ impl Transparent {
     }
 
     /// Serves diverted traffic. The rules apply until the returned value is dropped.
-    pub fn serve(self, way: &Rc<Way>) -> Diversion {
+    pub fn serve(self, handle: &Rc<ClientHandle>) -> Diversion {
         for listener in self.taken {
-            spawn_local(take(listener, way.clone()));
+            spawn_local(take(listener, handle.clone()));
         }
         for (socket, listener) in self.questions {
-            spawn_local(dns::serve_datagrams(socket, way.clone()));
-            spawn_local(dns::serve_connections(listener, way.clone()));
+            spawn_local(dns::serve_datagrams(socket, handle.clone()));
+            spawn_local(dns::serve_connections(listener, handle.clone()));
         }
         self.diversion
     }
@@ -97,13 +97,13 @@ async fn both(at: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     Err(last)
 }
 
-async fn take(listener: TcpListener, way: Rc<Way>) {
+async fn take(listener: TcpListener, handle: Rc<ClientHandle>) {
     while let Some(connection) = next(&listener).await {
-        let way = way.clone();
+        let handle = handle.clone();
         spawn_local(async move {
             // Connected to this port directly instead of being diverted.
             let Some(to) = destination(&connection) else { return break_off(&connection) };
-            match ask(&way, &Request::Tcp(Target::Address(to.ip(), to.port())), &[]).await {
+            match ask(&handle, &Request::Tcp(Target::Address(to.ip(), to.port())), &[]).await {
                 Ok(stream) => relay(connection, stream, &[], |_| true).await,
                 Err(_) => break_off(&connection),
             }

@@ -6,7 +6,7 @@ pub mod socks;
 mod udp;
 
 use self::doors::Place;
-use crate::client::Way;
+use crate::client::ClientHandle;
 use crate::config::Login;
 use crate::request::{Answer, Malformed, Outcome, Partial, REQUEST_MAX, Request, Target};
 use crate::stream::{Broken, BundleStream, break_off, relay};
@@ -23,38 +23,43 @@ use tokio::time::timeout;
 pub use self::doors::Doors;
 
 /// Time limit for an application to send its request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a request waits for the first link.
 const FIRST_LINK: Duration = Duration::from_secs(10);
 /// How long it waits for the server's answer: for links to come back, and for the name and the
 /// target.
 const ANSWER: Duration = Duration::from_secs(90);
 /// Pause after `accept` failed for lack of file descriptors.
-pub(crate) const RESPITE: Duration = Duration::from_millis(100);
+pub(crate) const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Serves connections of applications for as long as the client runs.
 pub async fn serve(
     listener: TcpListener,
-    way: Rc<Way>,
+    handle: Rc<ClientHandle>,
     login: Rc<Option<Login>>,
     doors: Rc<Doors>,
 ) {
     while let Some(connection) = next(&listener).await {
-        let (way, login) = (way.clone(), login.clone());
+        let (handle, login) = (handle.clone(), login.clone());
         doors.enter(async move |place| {
             // An application's error ends its connection and no other.
-            let _ = attend(connection, &way, login.as_ref().as_ref(), &place).await;
+            let _ = serve_client(connection, &handle, login.as_ref().as_ref(), &place).await;
         });
     }
 }
 
 /// Forwards all connections of a port to one target.
-pub async fn forward(listener: TcpListener, way: Rc<Way>, to: Target, doors: Rc<Doors>) {
+pub async fn forward(
+    listener: TcpListener,
+    handle: Rc<ClientHandle>,
+    to: Target,
+    doors: Rc<Doors>,
+) {
     while let Some(connection) = next(&listener).await {
-        let (way, to) = (way.clone(), to.clone());
+        let (handle, to) = (handle.clone(), to.clone());
         doors.enter(async move |place| {
             place.has_asked();
-            match ask(&way, &Request::Tcp(to), &[]).await {
+            match ask(&handle, &Request::Tcp(to), &[]).await {
                 Ok(stream) => relay(connection, stream, &[], |_| true).await,
                 Err(_) => break_off(&connection),
             }
@@ -66,7 +71,7 @@ pub(crate) async fn next(listener: &TcpListener) -> Option<TcpStream> {
     loop {
         match listener.accept().await {
             Ok((connection, _)) => return Some(connection),
-            Err(_) => tokio::time::sleep(RESPITE).await,
+            Err(_) => tokio::time::sleep(RETRY_DELAY).await,
         }
     }
 }
@@ -89,28 +94,28 @@ async fn understand<T>(
             }
         }
     };
-    timeout(PATIENCE, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    timeout(TIMEOUT, all).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn attend(
+async fn serve_client(
     mut connection: TcpStream,
-    way: &Way,
+    handle: &ClientHandle,
     login: Option<&Login>,
     place: &Place,
 ) -> io::Result<()> {
     let mut said = Vec::new();
     let first = |bytes: &[u8]| Ok(bytes.first().map(|first| (*first, 0)));
     if understand(&mut connection, &mut said, first).await? == socks::VERSION {
-        attend_socks(connection, said, way, login, place).await
+        serve_socks(connection, said, handle, login, place).await
     } else {
-        attend_http(connection, said, way, login, place).await
+        serve_http(connection, said, handle, login, place).await
     }
 }
 
-async fn attend_socks(
+async fn serve_socks(
     mut connection: TcpStream,
     mut said: Vec<u8>,
-    way: &Way,
+    handle: &ClientHandle,
     login: Option<&Login>,
     place: &Place,
 ) -> io::Result<()> {
@@ -133,7 +138,7 @@ async fn attend_socks(
     place.has_asked();
     match command {
         socks::Command::Connect(target) => {
-            let asked = ask(way, &Request::Tcp(target), &[]).await;
+            let asked = ask(handle, &Request::Tcp(target), &[]).await;
             let code = socks::code(asked.as_ref().map_or_else(|a| a.outcome, |_| Outcome::Done));
             connection.write_all(&socks::reply(code, None)).await?;
             if let Ok(stream) = asked {
@@ -142,8 +147,8 @@ async fn attend_socks(
             Ok(())
         }
         socks::Command::Associate(target) => {
-            match ask(way, &Request::Udp { duplicate: way.duplicate_udp }, &[]).await {
-                Ok(stream) => udp::associate(connection, &target, stream, way).await,
+            match ask(handle, &Request::Udp { duplicate: handle.duplicate_udp }, &[]).await {
+                Ok(stream) => udp::associate(connection, &target, stream, handle).await,
                 Err(answer) => {
                     let code = socks::code(answer.outcome);
                     connection.write_all(&socks::reply(code, None)).await
@@ -156,10 +161,10 @@ async fn attend_socks(
     }
 }
 
-async fn attend_http(
+async fn serve_http(
     mut connection: TcpStream,
     mut said: Vec<u8>,
-    way: &Way,
+    handle: &ClientHandle,
     login: Option<&Login>,
     place: &Place,
 ) -> io::Result<()> {
@@ -186,7 +191,7 @@ async fn attend_http(
             "user and password are required",
         )
     } else if let Some(target) = request.target {
-        match ask(way, &Request::Tcp(target), &[]).await {
+        match ask(handle, &Request::Tcp(target), &[]).await {
             Ok(stream) => {
                 connection.write_all(connect::ESTABLISHED.as_bytes()).await?;
                 relay(connection, stream, &said, |_| true).await;
@@ -224,22 +229,22 @@ fn is_login(login: &Login, given: &[u8]) -> bool {
 /// # Errors
 /// The refusal of the server or of this end.
 pub(crate) async fn ask(
-    way: &Way,
+    handle: &ClientHandle,
     request: &Request,
     first: &[u8],
 ) -> Result<BundleStream, Answer> {
     let failed = |outcome, reason: &str| Answer { outcome, reason: reason.to_owned() };
-    let Ok(bundle) = timeout(FIRST_LINK, way.bundle()).await else {
+    let Ok(bundle) = timeout(FIRST_LINK, handle.bundle()).await else {
         return Err(failed(Outcome::Unreachable, "no link to the server is up: knee bond status"));
     };
-    let asked = timeout(ANSWER, ask_in(way, bundle, request, first)).await;
+    let asked = timeout(ANSWER, ask_in(handle, bundle, request, first)).await;
     let late = |_| Err(failed(Outcome::TimedOut, "the server did not answer in time"));
     asked.unwrap_or_else(late)
 }
 
 /// Opens a stream in a bundle with a request, and waits for the answer.
 async fn ask_in(
-    way: &Way,
+    handle: &ClientHandle,
     bundle: BundleId,
     request: &Request,
     first: &[u8],
@@ -247,16 +252,16 @@ async fn ask_in(
     let failed = |outcome, reason: &str| Answer { outcome, reason: reason.to_owned() };
     let stopping =
         || failed(Outcome::Unreachable, "the server is stopping: try again once it is back");
-    let Some(stream) = way.engine.open(bundle, Class::Normal) else {
+    let Some(stream) = handle.engine.open(bundle, Class::Normal) else {
         let full = || failed(Outcome::TooMany, "the server's limit of connections is reached");
-        return Err(if way.is_left(&bundle) { stopping() } else { full() });
+        return Err(if handle.is_left(&bundle) { stopping() } else { full() });
     };
     let mut bytes = Vec::with_capacity(REQUEST_MAX);
     request.write(&mut bytes);
     bytes.extend_from_slice(first);
     // A server that is stopping resets what it was asked meanwhile.
     let broken = |error: Broken| match error {
-        Broken::Reset if way.is_left(&bundle) => stopping(),
+        Broken::Reset if handle.is_left(&bundle) => stopping(),
         _ => failed(Outcome::Failed, &error.to_string()),
     };
     stream.write(&bytes).await.map_err(broken)?;

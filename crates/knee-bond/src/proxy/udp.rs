@@ -2,7 +2,7 @@
 //! one flow. Ends with the connection that asked for it.
 
 use super::socks::{self, BEFORE_TARGET};
-use crate::client::Way;
+use crate::client::ClientHandle;
 use crate::request::Target;
 use crate::stream::BundleStream;
 use bytes::Bytes;
@@ -32,14 +32,14 @@ pub async fn associate(
     mut connection: TcpStream,
     target: &Target,
     stream: BundleStream,
-    way: &Way,
+    handle: &ClientHandle,
 ) -> io::Result<()> {
     let at = SocketAddr::new(connection.local_addr()?.ip(), 0);
     let whose = connection.peer_addr()?.ip().to_canonical();
     let socket = UdpSocket::bind(at).await?;
     let bound = socket.local_addr()?;
     connection.write_all(&socks::reply(0, Some(bound))).await?;
-    let mut messages = way.engine.messages(stream.bundle(), stream.flow());
+    let mut messages = handle.engine.messages(stream.bundle(), stream.flow());
     let mut buffer = vec![0; DATAGRAM];
     let mut told = [0; 64];
     let mut application = declared(target, whose);
@@ -62,7 +62,7 @@ pub async fn associate(
                     continue;
                 }
                 if let Some(inner) = socks::datagram(&buffer[..count]) {
-                    stream.send(Bytes::copy_from_slice(inner), way.duplicate_udp);
+                    stream.send(Bytes::copy_from_slice(inner), handle.duplicate_udp);
                 }
             }
             message = messages.recv() => {

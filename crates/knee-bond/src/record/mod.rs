@@ -13,14 +13,14 @@
 
 mod replay;
 mod series;
-pub mod shot;
+pub mod snapshot;
 
 use crate::status::{record_request, says_more, socket_paths};
 use knee_record::{Manifest, Meter, Records, Summary, write_run};
 use knee_scenario::{Embedded, Scenario, Source, parse};
 use replay::{make_names_usable, scenario_text};
 use series::records;
-use shot::{Refusal, Shot};
+use snapshot::{Refusal, Snapshot};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ use tokio::net::UnixStream;
 pub const GROUND: &str = "bond";
 /// Name of the file of decisions.
 pub const DECISIONS: &str = "decisions.txt";
-/// Maximum number of shots: one day.
-const SHOTS_MAX: usize = 864_000;
-/// Minimum number of shots of a recording.
-const SHOTS_MIN: usize = 10;
+/// Maximum number of snapshots: one day.
+const SNAPSHOTS_MAX: usize = 864_000;
+/// Minimum number of snapshots of a recording.
+const SNAPSHOTS_MIN: usize = 10;
 
 /// Why recording failed.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +144,7 @@ async fn record_into(
     let mut file = fs::File::create(decisions).map(std::io::BufWriter::new).map_err(wrong)?;
     let mut recorded =
         Recorded { seconds: 0.0, links: 0, bytes: 0, decisions: 0, decisions_lost: 0 };
-    let mut shots: Vec<Shot> = Vec::new();
+    let mut snapshots: Vec<Snapshot> = Vec::new();
     let mut lines = BufReader::new(asked).lines();
     tokio::pin!(stop);
     loop {
@@ -153,14 +153,14 @@ async fn record_into(
             line = lines.next_line() => line,
         };
         let Ok(Some(line)) = line else { break };
-        let Ok(mut shot) = serde_json::from_str::<Shot>(&line) else {
+        let Ok(mut snapshot) = serde_json::from_str::<Snapshot>(&line) else {
             match serde_json::from_str::<Refusal>(&line) {
                 Ok(refusal) => return Err(RecordError::Refused(refusal.refused)),
                 Err(_) => break,
             }
         };
-        recorded.decisions_lost += shot.decisions_lost;
-        for text in shot.decisions.drain(..) {
+        recorded.decisions_lost += snapshot.decisions_lost;
+        for text in snapshot.decisions.drain(..) {
             // One file is one trace, so its first line appears once.
             let rows = text.lines().skip(usize::from(recorded.decisions > 0));
             for row in rows {
@@ -168,25 +168,26 @@ async fn record_into(
             }
             recorded.decisions += text.lines().count() as u64 - 1;
         }
-        shots.push(shot);
-        if shots.len() >= SHOTS_MAX {
+        snapshots.push(snapshot);
+        if snapshots.len() >= SNAPSHOTS_MAX {
             break;
         }
     }
     file.flush().map_err(wrong)?;
-    if shots.len() < SHOTS_MIN || shots.iter().all(|shot| shot.links.is_empty()) {
+    if snapshots.len() < SNAPSHOTS_MIN || snapshots.iter().all(|snapshot| snapshot.links.is_empty())
+    {
         return Err(RecordError::Nothing);
     }
     if !settings.names {
-        forget_names(&mut shots);
+        forget_names(&mut snapshots);
     }
-    make_names_usable(&mut shots);
-    let scenario = scenario(&scenario_text(&shots))?;
-    let run = records(&shots, &scenario);
+    make_names_usable(&mut snapshots);
+    let scenario = scenario(&scenario_text(&snapshots))?;
+    let run = records(&snapshots, &scenario);
     write(settings, meter, &scenario, &run)?;
     recorded.seconds = run.end_ns as f64 / 1e9;
     recorded.links = scenario.paths.len();
-    recorded.bytes = series::carried(&shots);
+    recorded.bytes = series::carried(&snapshots);
     Ok(recorded)
 }
 
@@ -221,11 +222,11 @@ async fn connect(settings: &RecordSettings) -> Result<UnixStream, RecordError> {
 }
 
 /// Renames the links to numbers, in the order in which they appeared.
-fn forget_names(shots: &mut [Shot]) {
+fn forget_names(snapshots: &mut [Snapshot]) {
     let mut known: Vec<String> = Vec::new();
-    for shot in shots {
-        shot.peer.clear();
-        for link in &mut shot.links {
+    for snapshot in snapshots {
+        snapshot.peer.clear();
+        for link in &mut snapshot.links {
             let number = known.iter().position(|name| *name == link.name).unwrap_or_else(|| {
                 known.push(link.name.clone());
                 known.len() - 1

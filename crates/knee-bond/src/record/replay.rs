@@ -5,11 +5,11 @@
 //! least half of its maximum, or in which its RTT had grown by half and 5 ms (a standing queue),
 //! what it carried counts as its rate; in any other second the rate is that of the last such
 //! second. A direction that never carried 200 kbit/s has no rate in the scenario. The delay is half
-//! the lowest RTT each way, because one end cannot tell the two apart (RFC 5905 has clocks for
+//! the lowest RTT each direction, because one end cannot tell the two apart (RFC 5905 has clocks for
 //! that). Loss is known only for the direction in which the recorded end sends.
 
-use super::series::{Course, Way, courses, way};
-use super::shot::{STEP, Shot};
+use super::series::{Course, Direction, courses, direction};
+use super::snapshot::{STEP, Snapshot};
 use crate::settings::WINDOW;
 use knee_units::printable;
 use std::collections::BTreeMap;
@@ -34,9 +34,9 @@ const NAME_MAX: usize = 40;
 
 /// Gives each link a name that scenarios allow, such as `eth0_100` for `eth0.100`, and no two links
 /// the same.
-pub fn make_names_usable(shots: &mut [Shot]) {
+pub fn make_names_usable(snapshots: &mut [Snapshot]) {
     let mut given: BTreeMap<String, String> = BTreeMap::new();
-    for link in shots.iter_mut().flat_map(|shot| &mut shot.links) {
+    for link in snapshots.iter_mut().flat_map(|snapshot| &mut snapshot.links) {
         if !given.contains_key(&link.name) {
             let usable = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             let letters = link.name.chars().take(NAME_MAX);
@@ -54,12 +54,12 @@ pub fn make_names_usable(shots: &mut [Shot]) {
 }
 
 /// Returns the scenario of a recording, whose names are usable.
-pub fn scenario_text(shots: &[Shot]) -> String {
-    let courses = courses(shots);
-    let main = way(&courses);
-    let other = if main == Way::Out { Way::In } else { Way::Out };
-    let end_s = shots.last().map_or(0.0, |shot| shot.time_ns as f64 / 1e9);
-    let first = shots.first().cloned().unwrap_or_default();
+pub fn scenario_text(snapshots: &[Snapshot]) -> String {
+    let courses = courses(snapshots);
+    let main = direction(&courses);
+    let other = if main == Direction::Out { Direction::In } else { Direction::Out };
+    let end_s = snapshots.last().map_or(0.0, |snapshot| snapshot.time_ns as f64 / 1e9);
+    let first = snapshots.first().cloned().unwrap_or_default();
     let mut text = String::new();
     let peer = if first.peer.is_empty() { String::new() } else { format!(", {}", first.peer) };
     let name = format!("Links as recorded{peer}");
@@ -72,17 +72,17 @@ pub fn scenario_text(shots: &[Shot]) -> String {
     let mut names = Vec::new();
     for (name, course) in &courses {
         let delay_us = course.min_rtt_ns() / 2000;
-        for (suffix, way) in [("there", main), ("back", other)] {
+        for (suffix, direction) in [("there", main), ("back", other)] {
             let _ = writeln!(text, "\n[link.{name}-{suffix}]");
             let _ = writeln!(text, "delay = \"{delay_us} us\"");
-            write_rate(&mut text, course, way);
-            if let (Way::Out, Some(loss)) = (way, loss(course)) {
+            write_rate(&mut text, course, direction);
+            if let (Direction::Out, Some(loss)) = (direction, loss(course)) {
                 let _ = writeln!(text, "loss = \"{:.2} %\"", loss * 100.0);
             }
         }
         let _ = writeln!(text, "\n[path.{name}]");
         let _ = writeln!(text, "forward = [\"{name}-there\"]\nreverse = [\"{name}-back\"]");
-        let absences = absences(shots, course);
+        let absences = absences(snapshots, course);
         if !absences.is_empty() {
             let _ = writeln!(text, "absent = [{}]", absences.join(", "));
         }
@@ -116,22 +116,22 @@ fn written(selection: &str) -> String {
 }
 
 /// Returns for each second what it carried, bit/s, and the highest smoothed RTT, ns.
-fn seconds(course: &Course, way: Way) -> Vec<(f64, u64)> {
-    let carried = course.carried(way);
+fn seconds(course: &Course, direction: Direction) -> Vec<(f64, u64)> {
+    let carried = course.carried(direction);
     let whole = carried.len().saturating_sub(1) / SECOND;
     let second = |number: usize| {
         let (from, to) = (number * SECOND, (number + 1) * SECOND);
         let bits = (carried[to] - carried[from]) as f64 * 8.0 * HEADERS;
         let span = STEP.as_secs_f64() * SECOND as f64;
-        let rtt = course.shots[from..to].iter().flatten().map(|link| link.srtt_ns).max();
+        let rtt = course.snapshots[from..to].iter().flatten().map(|link| link.srtt_ns).max();
         (bits / span, rtt.unwrap_or(0))
     };
     (0..whole).map(second).collect()
 }
 
 /// Returns the rate in each second, or `None` if nothing shows it.
-fn rates(course: &Course, way: Way) -> Option<Vec<f64>> {
-    let seconds = seconds(course, way);
+fn rates(course: &Course, direction: Direction) -> Option<Vec<f64>> {
+    let seconds = seconds(course, direction);
     let most = seconds.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
     if most < TELLING_BPS {
         return None;
@@ -150,8 +150,8 @@ fn rates(course: &Course, way: Way) -> Option<Vec<f64>> {
     Some(each.collect())
 }
 
-fn write_rate(text: &mut String, course: &Course, way: Way) {
-    let Some(rates) = rates(course, way) else { return };
+fn write_rate(text: &mut String, course: &Course, direction: Direction) {
+    let Some(rates) = rates(course, direction) else { return };
     let mut steps: Vec<(usize, f64)> = Vec::new();
     for (second, rate) in rates.iter().enumerate() {
         let differs = |(_, last): &(usize, f64)| (rate - last).abs() > SAME * last;
@@ -171,7 +171,7 @@ fn write_rate(text: &mut String, course: &Course, way: Way) {
         }
     };
     // The longest queue seen, at the rate of its second.
-    let seen = seconds(course, way);
+    let seen = seconds(course, direction);
     let queued = seen
         .iter()
         .map(|(rate, rtt)| rtt.saturating_sub(course.min_rtt_ns()) as f64 / 1e9 * rate / 8.0);
@@ -188,12 +188,13 @@ fn loss(course: &Course) -> Option<f64> {
 }
 
 /// Returns the spans in which the link was down or silent.
-fn absences(shots: &[Shot], course: &Course) -> Vec<String> {
+fn absences(snapshots: &[Snapshot], course: &Course) -> Vec<String> {
     let mut spans = Vec::new();
     let mut since = None;
-    let there = course.shots.iter().map(|link| link.as_ref().is_some_and(|link| !link.is_silent));
-    for (shot, is_there) in shots.iter().zip(there) {
-        let at_ms = shot.time_ns / 1_000_000;
+    let there =
+        course.snapshots.iter().map(|link| link.as_ref().is_some_and(|link| !link.is_silent));
+    for (snapshot, is_there) in snapshots.iter().zip(there) {
+        let at_ms = snapshot.time_ns / 1_000_000;
         match (since, is_there) {
             (None, false) => since = Some(at_ms),
             (Some(from), true) => {
@@ -210,34 +211,34 @@ fn absences(shots: &[Shot], course: &Course) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::shot::LinkShot;
+    use crate::record::snapshot::LinkSnapshot;
 
     #[test]
     fn links_and_peers_of_any_name_are_recorded() {
         let names = ["eth0.100", "eth0_100", "wlan\"0", "a b", "", "dot=[]", "eth0*100"];
-        let link = |name: &&str| LinkShot {
+        let link = |name: &&str| LinkSnapshot {
             name: (*name).to_owned(),
             min_rtt_ns: 20_000_000,
-            ..LinkShot::default()
+            ..LinkSnapshot::default()
         };
-        let shot = |number: u64| Shot {
+        let snapshot = |number: u64| Snapshot {
             time_ns: number * 100_000_000,
             peer: "Ann's \"laptop\"\\\n".to_owned(),
             controller: "\"bbr\"".to_owned(),
             scheduler: "\"minrtt\"".to_owned(),
             links: names.iter().map(link).collect(),
-            ..Shot::default()
+            ..Snapshot::default()
         };
-        let mut shots: Vec<Shot> = (0..20).map(shot).collect();
-        make_names_usable(&mut shots);
-        let text = scenario_text(&shots);
+        let mut snapshots: Vec<Snapshot> = (0..20).map(snapshot).collect();
+        make_names_usable(&mut snapshots);
+        let text = scenario_text(&snapshots);
         let scenario = crate::record::scenario(&text).unwrap_or_else(|why| panic!("{why}: {text}"));
         assert_eq!(scenario.paths.len(), names.len(), "{text}");
-        for link in &shots[0].links {
+        for link in &snapshots[0].links {
             assert!(scenario.paths.iter().any(|path| path.name == link.name), "{}", link.name);
         }
-        assert_eq!(shots[0].links[0].name, "eth0_100");
-        assert_eq!(shots[0].links[1].name, "eth0_100_2");
+        assert_eq!(snapshots[0].links[0].name, "eth0_100");
+        assert_eq!(snapshots[0].links[1].name, "eth0_100_2");
         assert!(scenario.name.contains("Ann's \"laptop\""), "{}", scenario.name);
     }
 }

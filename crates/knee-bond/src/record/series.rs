@@ -1,13 +1,13 @@
-//! Rows of a run from shots; counts continue where a link came up again.
+//! Rows of a run from snapshots; counts continue where a link came up again.
 
-use super::shot::{LinkShot, Shot};
+use super::snapshot::{LinkSnapshot, Snapshot};
 use knee_record::{FlowRecord, FlowSample, PathRecord, Records};
 use knee_scenario::Scenario;
 use std::collections::BTreeMap;
 
 /// Direction of the traffic; the records describe the one that carried more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// Sent by the recorded end.
     Out,
     /// Received by the recorded end.
@@ -17,30 +17,30 @@ pub enum Way {
 /// Shots of one link, `None` while it was not up.
 #[derive(Debug, Default)]
 pub struct Course {
-    pub shots: Vec<Option<LinkShot>>,
+    pub snapshots: Vec<Option<LinkSnapshot>>,
 }
 
 /// Returns the course of each link, by name.
-pub fn courses(shots: &[Shot]) -> BTreeMap<String, Course> {
+pub fn courses(snapshots: &[Snapshot]) -> BTreeMap<String, Course> {
     let mut courses: BTreeMap<String, Course> = BTreeMap::new();
-    for (index, shot) in shots.iter().enumerate() {
-        for link in &shot.links {
+    for (index, snapshot) in snapshots.iter().enumerate() {
+        for link in &snapshot.links {
             let course = courses.entry(link.name.clone()).or_default();
-            course.shots.resize(index, None);
-            course.shots.push(Some(link.clone()));
+            course.snapshots.resize(index, None);
+            course.snapshots.push(Some(link.clone()));
         }
     }
-    courses.values_mut().for_each(|course| course.shots.resize(shots.len(), None));
+    courses.values_mut().for_each(|course| course.snapshots.resize(snapshots.len(), None));
     courses
 }
 
 impl Course {
-    /// Returns a count by shot over the whole recording, starting at zero. A count that restarts
+    /// Returns a count by snapshot over the whole recording, starting at zero. A count that restarts
     /// means that the link came up again.
-    pub fn count(&self, of: impl Fn(&LinkShot) -> u64) -> Vec<u64> {
+    pub fn count(&self, of: impl Fn(&LinkSnapshot) -> u64) -> Vec<u64> {
         let (mut total, mut last) = (0, None);
-        let each = self.shots.iter().map(|shot| {
-            if let Some(now) = shot.as_ref().map(&of) {
+        let each = self.snapshots.iter().map(|snapshot| {
+            if let Some(now) = snapshot.as_ref().map(&of) {
                 total += match last {
                     Some(last) if now >= last => now - last,
                     Some(_) => now,
@@ -53,46 +53,49 @@ impl Course {
         each.collect()
     }
 
-    /// Returns the bytes of packets carried in one direction, by shot.
-    pub fn carried(&self, way: Way) -> Vec<u64> {
-        match way {
-            Way::Out => self.count(|link| link.delivered),
-            Way::In => self.count(|link| link.received),
+    /// Returns the bytes of packets carried in one direction, by snapshot.
+    pub fn carried(&self, direction: Direction) -> Vec<u64> {
+        match direction {
+            Direction::Out => self.count(|link| link.delivered),
+            Direction::In => self.count(|link| link.received),
         }
     }
 
     /// Returns the lowest RTT, ns.
     pub fn min_rtt_ns(&self) -> u64 {
-        let seen = self.shots.iter().flatten().map(|link| link.min_rtt_ns);
+        let seen = self.snapshots.iter().flatten().map(|link| link.min_rtt_ns);
         seen.filter(|rtt| *rtt > 0).min().unwrap_or(0)
     }
 }
 
 /// Returns the bytes carried in both directions.
-pub fn carried(shots: &[Shot]) -> u64 {
-    let total = |course: &Course, way| course.carried(way).last().copied().unwrap_or(0);
-    courses(shots).values().map(|course| total(course, Way::Out) + total(course, Way::In)).sum()
+pub fn carried(snapshots: &[Snapshot]) -> u64 {
+    let total = |course: &Course, direction| course.carried(direction).last().copied().unwrap_or(0);
+    courses(snapshots)
+        .values()
+        .map(|course| total(course, Direction::Out) + total(course, Direction::In))
+        .sum()
 }
 
 /// Returns the direction that carried more.
-pub fn way(courses: &BTreeMap<String, Course>) -> Way {
-    let total = |way| -> u64 {
-        courses.values().filter_map(|course| course.carried(way).last().copied()).sum()
+pub fn direction(courses: &BTreeMap<String, Course>) -> Direction {
+    let total = |direction| -> u64 {
+        courses.values().filter_map(|course| course.carried(direction).last().copied()).sum()
     };
-    if total(Way::Out) > total(Way::In) { Way::Out } else { Way::In }
+    if total(Direction::Out) > total(Direction::In) { Direction::Out } else { Direction::In }
 }
 
 /// Returns the records of a run whose scenario has a path for each link. One flow stands for all
 /// traffic in the direction that carried more. If that is inbound, losses and windows are known
 /// only to the other end, and are zero here.
-pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
-    let courses = courses(shots);
-    let way = way(&courses);
+pub fn records(snapshots: &[Snapshot], scenario: &Scenario) -> Records {
+    let courses = courses(snapshots);
+    let direction = direction(&courses);
     let mut records = Records::default();
-    let mut whole = vec![FlowSample::default(); shots.len()];
+    let mut whole = vec![FlowSample::default(); snapshots.len()];
     for (name, course) in &courses {
         let path = scenario.paths.iter().position(|path| path.name == *name).unwrap_or(0);
-        let rows = rows(shots, course, path as u16, way);
+        let rows = rows(snapshots, course, path as u16, direction);
         whole.iter_mut().zip(&rows).for_each(|(whole, row)| {
             whole.add(row);
             // The RTT of the flow is that of its fastest link.
@@ -116,10 +119,10 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
         });
         records.path_samples.extend(rows);
     }
-    for (row, shot) in whole.iter_mut().zip(shots) {
-        (row.time_ns, row.phase) = (shot.time_ns, PHASE);
+    for (row, snapshot) in whole.iter_mut().zip(snapshots) {
+        (row.time_ns, row.phase) = (snapshot.time_ns, PHASE);
     }
-    records.end_ns = shots.last().map_or(0, |shot| shot.time_ns);
+    records.end_ns = snapshots.last().map_or(0, |snapshot| snapshot.time_ns);
     records.link_names = scenario.links.iter().map(|link| link.name.clone()).collect();
     let last = whole.last().copied().unwrap_or_default();
     let plan = scenario.flows.first();
@@ -147,16 +150,21 @@ pub fn records(shots: &[Shot], scenario: &Scenario) -> Records {
 /// Each connection's controller has phases of its own, which are not recorded here.
 const PHASE: &str = "bond";
 
-fn rows(shots: &[Shot], course: &Course, path: u16, way: Way) -> Vec<FlowSample> {
-    let delivered = course.carried(way);
+fn rows(
+    snapshots: &[Snapshot],
+    course: &Course,
+    path: u16,
+    direction: Direction,
+) -> Vec<FlowSample> {
+    let delivered = course.carried(direction);
     let sent = course.count(|link| link.sent);
     let lost = course.count(|link| link.lost);
     let packets = course.count(|link| link.sent_packets);
-    let row = |(index, shot): (usize, &Shot)| {
-        let now = course.shots[index].clone().unwrap_or_default();
+    let row = |(index, snapshot): (usize, &Snapshot)| {
+        let now = course.snapshots[index].clone().unwrap_or_default();
         let row = FlowSample {
             path,
-            time_ns: shot.time_ns,
+            time_ns: snapshot.time_ns,
             delivered_bytes: delivered[index],
             sent_bytes: delivered[index],
             rtt_ns: now.rtt_ns,
@@ -165,7 +173,7 @@ fn rows(shots: &[Shot], course: &Course, path: u16, way: Way) -> Vec<FlowSample>
             phase: PHASE,
             ..FlowSample::default()
         };
-        if way == Way::In {
+        if direction == Direction::In {
             return row;
         }
         FlowSample {
@@ -180,5 +188,5 @@ fn rows(shots: &[Shot], course: &Course, path: u16, way: Way) -> Vec<FlowSample>
             ..row
         }
     };
-    shots.iter().enumerate().map(row).collect()
+    snapshots.iter().enumerate().map(row).collect()
 }

@@ -37,7 +37,7 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Maximum number of addresses of a target that are tried.
 const ADDRESSES: usize = 8;
 /// Time limit for a client to send its request on a new stream, and to take the answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Burst of new streams, as seconds of the allowed rate.
 const BURST_S: f64 = 10.0;
 /// Maximum number of names that are looked up for a client at a time. Each holds one of the runtime's
@@ -144,7 +144,12 @@ impl Shared {
 }
 
 /// Serves a stream, then releases what it took of the client's limits.
-pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, stream: BundleStream) {
+pub async fn serve_stream(
+    engine: &Rc<Engine>,
+    shared: &Rc<Shared>,
+    owner: String,
+    stream: BundleStream,
+) {
     let (may, lookups, meter) = {
         let mut accounts = shared.accounts.borrow_mut();
         let account = accounts.entry(owner.clone()).or_insert_with(|| Account::new(&shared.limits));
@@ -158,7 +163,7 @@ pub async fn attend(engine: &Rc<Engine>, shared: &Rc<Shared>, owner: String, str
         let hours = hours(left);
         let reason = format!("this client has carried all that it may in a day: wait {hours} h");
         refuse(stream, Outcome::TooMany, &reason).await;
-    } else if let Ok(Ok((request, rest))) = timeout(PATIENCE, hear(&stream)).await {
+    } else if let Ok(Ok((request, rest))) = timeout(TIMEOUT, hear(&stream)).await {
         let targets = Targets { egress: shared.egress.clone(), lookups, meter: meter.clone() };
         match request {
             Request::Tcp(target) => connect(&targets, target, stream, &rest).await,
@@ -196,7 +201,7 @@ async fn hear(stream: &BundleStream) -> Result<(Request, Vec<u8>), ()> {
 pub async fn tell(stream: &BundleStream, outcome: Outcome, reason: &str) -> bool {
     let mut bytes = Vec::new();
     Answer { outcome, reason: reason.to_owned() }.write(&mut bytes);
-    matches!(timeout(PATIENCE, stream.write(&bytes)).await, Ok(Ok(())))
+    matches!(timeout(TIMEOUT, stream.write(&bytes)).await, Ok(Ok(())))
 }
 
 async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {
@@ -236,7 +241,7 @@ async fn answer_question(shared: &Shared, meter: &Meter, stream: BundleStream, m
         }
         dns::message(&said)
     };
-    let Ok(Some(question)) = timeout(PATIENCE, whole).await else {
+    let Ok(Some(question)) = timeout(TIMEOUT, whole).await else {
         return refuse(stream, Outcome::Failed, "the DNS query is invalid").await;
     };
     let nameserver = shared.nameserver.unwrap_or_else(resolver::own);

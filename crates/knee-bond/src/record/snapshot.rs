@@ -11,12 +11,12 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
-/// Interval between shots.
+/// Interval between snapshots.
 pub const STEP: Duration = Duration::from_millis(100);
 
 /// State of a bundle.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Shot {
+pub struct Snapshot {
     /// Time since the start of the recording, ns.
     pub time_ns: u64,
     /// `client` or `server`.
@@ -30,7 +30,7 @@ pub struct Shot {
     /// Bytes that wait or are in flight.
     pub held_bytes: u64,
     /// Current state of the links.
-    pub links: Vec<LinkShot>,
+    pub links: Vec<LinkSnapshot>,
     /// Decisions since the last line, in the format `knee-decisions`; each entry begins with that
     /// format's first line.
     pub decisions: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Shot {
 
 /// State of a link. Counts restart when the link comes up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LinkShot {
+pub struct LinkSnapshot {
     /// Name of the link at the client.
     pub name: String,
     /// The link has been silent for too long, and is not used.
@@ -73,11 +73,11 @@ pub struct LinkShot {
     pub min_rtt_ns: u64,
 }
 
-impl LinkShot {
-    fn of(path: &PathState) -> LinkShot {
+impl LinkSnapshot {
+    fn of(path: &PathState) -> LinkSnapshot {
         let bits = |rate: Option<Rate>| rate.map_or(0, Rate::as_bits_per_second);
         let seen = &path.observed;
-        LinkShot {
+        LinkSnapshot {
             name: path.label.clone(),
             is_silent: path.is_suspect,
             is_backup: path.is_backup,
@@ -100,15 +100,15 @@ impl LinkShot {
 /// Returns the bundle of the named client, and the name of the other end.
 pub type Chosen = dyn Fn(&str) -> Option<(BundleId, String)>;
 
-/// What an end answers instead of shots to a recorder that it cannot serve.
+/// What an end answers instead of snapshots to a recorder that it cannot serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// Why there are none.
     pub refused: String,
 }
 
-/// What an end needs to take shots.
-pub struct Shooting {
+/// What an end needs to take snapshots.
+pub struct SnapshotSource {
     /// Runs the end.
     pub engine: Rc<Engine>,
     /// `client` or `server`.
@@ -122,33 +122,33 @@ pub struct Shooting {
     pub tuning: (String, String),
     /// Bundles whose decisions a recorder takes. Another one of the same bundle would get the rest of
     /// them, and neither a complete trace.
-    pub taped: RefCell<BTreeSet<BundleId>>,
+    pub recorded: RefCell<BTreeSet<BundleId>>,
 }
 
-impl Shooting {
-    /// Returns why there are no shots of this client, or `None` if there may be some.
+impl SnapshotSource {
+    /// Returns why there are no snapshots of this client, or `None` if there may be some.
     async fn refusal(&self, of: &str) -> Option<String> {
         if self.role == "server" && !of.is_empty() && !self.names.iter().any(|name| name == of) {
             let names = self.names.join(", ");
             return Some(format!("no client is named {of:?}: the names are {names}"));
         }
-        let is_taped = || {
+        let is_recorded = || {
             let now = (self.bundle)(of);
-            now.is_some_and(|(id, _)| self.taped.borrow().contains(&id))
+            now.is_some_and(|(id, _)| self.recorded.borrow().contains(&id))
         };
-        // A recorder that has just ended is noticed at its next shot.
+        // A recorder that has just ended is noticed at its next snapshot.
         for _ in 0..3 {
-            if !is_taped() {
+            if !is_recorded() {
                 return None;
             }
             tokio::time::sleep(STEP).await;
         }
-        is_taped().then(|| "another recording is under way: it must end first".to_owned())
+        is_recorded().then(|| "another recording is under way: it must end first".to_owned())
     }
 
     /// Begins to record the decisions of a bundle, unless another recorder does.
     fn begin(&self, id: BundleId) -> bool {
-        let is_mine = self.taped.borrow_mut().insert(id);
+        let is_mine = self.recorded.borrow_mut().insert(id);
         if is_mine {
             want(&self.engine, id, true);
         }
@@ -156,43 +156,44 @@ impl Shooting {
     }
 
     fn end(&self, id: BundleId) {
-        self.taped.borrow_mut().remove(&id);
+        self.recorded.borrow_mut().remove(&id);
         want(&self.engine, id, false);
     }
 }
 
-/// Sends shots to a recorder until it closes the connection.
-pub async fn tell(mut asker: UnixStream, shooting: &Shooting, of: &str) {
+/// Sends snapshots to a recorder until it closes the connection.
+pub async fn tell(mut asker: UnixStream, source: &SnapshotSource, of: &str) {
     let mut of = of.to_owned();
-    if let Some(refused) = shooting.refusal(&of).await {
+    if let Some(refused) = source.refusal(&of).await {
         // Fails if the recorder has gone away.
         let _ = asker.write_all(&line(&Refusal { refused })).await;
         return;
     }
-    let began = shooting.engine.now();
-    let mut taped: Option<BundleId> = None;
+    let began = source.engine.now();
+    let mut recorded: Option<BundleId> = None;
     let mut tick = tokio::time::interval(STEP);
     loop {
         tick.tick().await;
-        let now = (shooting.bundle)(&of);
+        let now = (source.bundle)(&of);
         // The first client stays the one that is recorded.
         if let Some((_, peer)) = now.as_ref().filter(|_| of.is_empty()) {
             of.clone_from(peer);
         }
         // A client's bundle may end, and another one begin.
         let id = now.as_ref().map(|(id, _)| *id);
-        if taped != id {
-            if let Some(old) = taped {
-                shooting.end(old);
+        if recorded != id {
+            if let Some(old) = recorded {
+                source.end(old);
             }
-            taped = id.filter(|id| shooting.begin(*id));
+            recorded = id.filter(|id| source.begin(*id));
         }
-        if asker.write_all(&line(&shot(shooting, now, taped.is_some(), began))).await.is_err() {
+        if asker.write_all(&line(&snapshot(source, now, recorded.is_some(), began))).await.is_err()
+        {
             break;
         }
     }
-    if let Some(id) = taped {
-        shooting.end(id);
+    if let Some(id) = recorded {
+        source.end(id);
     }
 }
 
@@ -204,28 +205,34 @@ fn line(value: &impl Serialize) -> Vec<u8> {
 }
 
 fn want(engine: &Engine, id: BundleId, wanted: bool) {
-    engine.with(|host, _| host.tape(&id).inspect(|tape| tape.want(wanted)));
+    engine.with(|host, _| host.decisions(&id).inspect(|decisions| decisions.want(wanted)));
 }
 
-fn shot(shooting: &Shooting, now: Option<(BundleId, String)>, is_taped: bool, began: Time) -> Shot {
-    let (controller, scheduler) = shooting.tuning.clone();
-    let mut shot = Shot {
-        time_ns: (shooting.engine.now() - began).as_nanos(),
-        role: shooting.role.to_owned(),
+fn snapshot(
+    source: &SnapshotSource,
+    now: Option<(BundleId, String)>,
+    is_recorded: bool,
+    began: Time,
+) -> Snapshot {
+    let (controller, scheduler) = source.tuning.clone();
+    let mut snapshot = Snapshot {
+        time_ns: (source.engine.now() - began).as_nanos(),
+        role: source.role.to_owned(),
         controller,
         scheduler,
-        ..Shot::default()
+        ..Snapshot::default()
     };
-    let Some((id, peer)) = now else { return shot };
-    shot.peer = peer;
-    shooting.engine.with(|host, _| {
-        shot.held_bytes = host.bundle(&id).map(|bundle| bundle.held()).unwrap_or_default();
+    let Some((id, peer)) = now else { return snapshot };
+    snapshot.peer = peer;
+    source.engine.with(|host, _| {
+        snapshot.held_bytes = host.bundle(&id).map(|bundle| bundle.held()).unwrap_or_default();
         let paths = host.paths(&id);
-        shot.links = paths.iter().flatten().filter(|path| path.is_up).map(LinkShot::of).collect();
-        let tape = host.tape(&id).filter(|_| is_taped);
-        let waiting = tape.map(|tape| tape.take()).unwrap_or_default();
-        shot.decisions = waiting.traces.iter().map(ToString::to_string).collect();
-        shot.decisions_lost = waiting.lost;
+        snapshot.links =
+            paths.iter().flatten().filter(|path| path.is_up).map(LinkSnapshot::of).collect();
+        let decisions = host.decisions(&id).filter(|_| is_recorded);
+        let waiting = decisions.map(|decisions| decisions.take()).unwrap_or_default();
+        snapshot.decisions = waiting.traces.iter().map(ToString::to_string).collect();
+        snapshot.decisions_lost = waiting.lost;
     });
-    shot
+    snapshot
 }
