@@ -109,7 +109,7 @@ impl Sender {
         let decision = self.controller.on_ack(&sample, &connection);
         self.apply(decision);
         if decision.holds_back | self.alert {
-            self.heed(now, &decision, &connection);
+            self.apply_requests(now, &decision, &connection);
         }
         if advanced {
             self.timeouts_in_a_row = 0;

@@ -11,10 +11,10 @@
 //! there the connection decides.
 
 mod acknowledge;
-mod attend;
 mod burst;
 mod busy;
 mod recover;
+mod requests;
 mod subflow;
 mod timer;
 mod transmit;
@@ -34,10 +34,10 @@ use crate::rate::RateSampler;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::wire::EcnBytes;
-use attend::Attention;
 use busy::Busy;
 use knee_cc::{Connection, Controller, Decision, Event, Needs, Recovery, RecoveryPeriod};
 use knee_units::{Ecn, Rate, Time};
+use requests::Attention;
 use std::collections::VecDeque;
 use timer::Timer;
 
@@ -296,7 +296,7 @@ impl Sender {
             header: config.header,
         };
         sender.apply(decision);
-        sender.attend(Time::ZERO);
+        sender.serve_requests(Time::ZERO);
         sender
     }
 
@@ -454,7 +454,7 @@ impl Sender {
         let connection = self.connection(now);
         let decision = self.controller.on_event(event, &connection);
         self.apply(decision);
-        self.attend(now);
+        self.serve_requests(now);
     }
 
     #[inline]

@@ -34,7 +34,7 @@ impl Sender {
 
     /// Serves the controller's requests, right after it was called.
     #[inline]
-    pub(super) fn attend(&mut self, now: Time) {
+    pub(super) fn serve_requests(&mut self, now: Time) {
         if self.attention.is_some() {
             self.ask_controller(now);
         }
@@ -43,7 +43,12 @@ impl Sender {
     /// Handles a decision if the controller holds back or did until now, or if
     /// it has requests, or if the receiver is to be asked for ACKs.
     #[cold]
-    pub(super) fn heed(&mut self, now: Time, decision: &Decision, connection: &Connection) {
+    pub(super) fn apply_requests(
+        &mut self,
+        now: Time,
+        decision: &Decision,
+        connection: &Connection,
+    ) {
         self.sampler.on_decision(decision, connection);
         self.alert =
             decision.holds_back || self.attention.is_some() || self.ack_frequency.is_some();
@@ -51,7 +56,7 @@ impl Sender {
             let window = self.window() / u64::from(self.mss);
             self.ack_request = AckRequest::new(frequency, window, self.rtt.smoothed());
         }
-        self.attend(now);
+        self.serve_requests(now);
     }
 
     #[cold]
@@ -143,6 +148,6 @@ impl Sender {
 
     fn take(&mut self, now: Time, decision: Decision) {
         self.apply(decision);
-        self.attend(now);
+        self.serve_requests(now);
     }
 }
