@@ -30,8 +30,8 @@ mod socket;
 pub use congestion::{CongestionControl, CongestionSettings, Coupling, Observed, check_controller};
 pub use ground::{QuicError, check_scenario, run, run_observed, run_to};
 pub use host::{
-    BundleId, ConnectionSettings, Host, HostError, HostEvent, HostSettings, PathState, Tape,
-    Waiting,
+    BundleId, ConnectionSettings, DecisionQueue, Host, HostError, HostEvent, HostSettings,
+    PathState, Waiting,
 };
 pub use keys::{KeyError, KeyPair, PROTOCOL, PublicKey};
 pub use link::Member;

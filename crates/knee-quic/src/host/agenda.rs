@@ -98,7 +98,7 @@ impl Host {
         self.bonds_at_work.begin(now);
         self.wake_members();
         for key in self.links_at_work.keys() {
-            self.attend(now, key);
+            self.process_connection(now, key);
         }
         for (path, transmit, bytes) in std::mem::take(&mut self.answers) {
             let size = transmit.size.min(bytes.len());

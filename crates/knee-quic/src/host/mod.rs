@@ -3,22 +3,22 @@
 
 mod accept;
 mod agenda;
+mod decisions;
 mod join;
 mod paths;
 mod pins;
 mod settings;
-mod tape;
 
+pub use self::decisions::{DecisionQueue, Waiting};
 pub use self::paths::PathState;
 pub use self::settings::{ConnectionSettings, HostSettings};
-pub use self::tape::{Tape, Waiting};
 
 use self::accept::is_short_of_another_version;
 use self::agenda::Agenda;
+use self::decisions::RecordingScheduler;
 use self::join::{hear, introduce};
 use self::pins::{REVOKED, client_config, server_config};
 use self::settings::{IpVersion, transport};
-use self::tape::Taped;
 use crate::Addresses;
 use crate::congestion::Coupling;
 use crate::keys::{CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID};
@@ -99,7 +99,7 @@ struct Bond {
     known: Vec<Status>,
     coupling: Coupling,
     /// Records the decisions of its scheduler on request.
-    tape: Tape,
+    decisions: DecisionQueue,
     /// Key of the client that owns it; `None` for a bundle of this end.
     owner: Option<PublicKey>,
     /// Since when it has no path; [`Time::MAX`] if it has one.
@@ -300,11 +300,11 @@ impl Host {
         let datagram = packet.saturating_sub(AROUND_DATAGRAM + peers_id as u16).max(DATAGRAM_MIN);
         let settings =
             BundleSettings { is_server, datagram, limits, buffer, reinjection, lateness };
-        let tape = Tape::default();
-        let scheduler = Taped::new(&self.settings.scheduler, tape.clone());
+        let decisions = DecisionQueue::default();
+        let scheduler = RecordingScheduler::new(&self.settings.scheduler, decisions.clone());
         let bond = Bond {
             bundle: Bundle::new(settings, limits, Box::new(scheduler)),
-            tape,
+            decisions,
             links: Vec::new(),
             known: Vec::new(),
             coupling: Coupling::default(),
@@ -472,7 +472,7 @@ impl Host {
     }
 
     /// Processes timers and events of a connection.
-    fn attend(&mut self, now: Time, key: LinkKey) {
+    fn process_connection(&mut self, now: Time, key: LinkKey) {
         let at = self.instant(now);
         if self.links.get(&key).is_some_and(|link| link.deadline() <= now) {
             return self.dismiss(now, key, "it did not join in time");

@@ -1,6 +1,6 @@
 //! State of the paths of a host's bundles.
 
-use super::{Bond, BundleId, Host, LinkKey, Tape};
+use super::{Bond, BundleId, DecisionQueue, Host, LinkKey};
 use crate::congestion::{CongestionControl, Observed};
 use knee_bundle::{BundleCounters, PathUse};
 use knee_sched::{Path, Status};
@@ -66,9 +66,9 @@ impl Host {
         self.bonds.get(id).map(|bond| bond.bundle.counters()).unwrap_or_default()
     }
 
-    /// Returns the tape on which a bundle's scheduler records its decisions on request.
-    pub fn tape(&self, id: &BundleId) -> Option<Tape> {
-        self.bonds.get(id).map(|bond| bond.tape.clone())
+    /// Returns the queue of a bundle's scheduling decisions, which are recorded on request.
+    pub fn decisions(&self, id: &BundleId) -> Option<DecisionQueue> {
+        self.bonds.get(id).map(|bond| bond.decisions.clone())
     }
 
     /// Returns the paths of a bundle as its scheduler sees them.

@@ -664,8 +664,8 @@ fn a_scheduler_is_told_of_paths_that_come_and_go() {
     while world.hosts[0].bundle(&ID).is_none() {
         world.step();
     }
-    let tape = world.hosts[0].tape(&ID).unwrap();
-    tape.want(true);
+    let decisions = world.hosts[0].decisions(&ID).unwrap();
+    decisions.want(true);
     let id = world.hosts[0].bundle(&ID).unwrap().open(Class::Normal).unwrap();
     let changes = |world: &mut World, until: Time| -> Vec<String> {
         let chunk = vec![0_u8; 65_536];
@@ -674,7 +674,7 @@ fn a_scheduler_is_told_of_paths_that_come_and_go() {
             let bundle = world.hosts[0].bundle(&ID).unwrap();
             while bundle.write(id, &chunk) > 0 {}
             world.step_to(until);
-            for trace in tape.take().traces {
+            for trace in decisions.take().traces {
                 lines.push_str(&trace.to_string());
             }
         }

@@ -13,7 +13,7 @@ const WAITING_MAX: usize = 1 << 16;
 
 /// Queue of recorded decisions of one bundle.
 #[derive(Clone, Debug, Default)]
-pub struct Tape(Arc<Shared>);
+pub struct DecisionQueue(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -21,7 +21,7 @@ struct Shared {
     waiting: Mutex<Waiting>,
 }
 
-/// Decisions since the last call of [`Tape::take`].
+/// Decisions since the last call of [`DecisionQueue::take`].
 #[derive(Debug, Default)]
 pub struct Waiting {
     /// What the scheduler was shown, and its answers.
@@ -32,7 +32,7 @@ pub struct Waiting {
     pub lost: u64,
 }
 
-impl Tape {
+impl DecisionQueue {
     /// Starts or stops recording. A recording begins with a new scheduler, so that another new one
     /// can be asked the same.
     pub fn want(&self, wanted: bool) {
@@ -62,11 +62,11 @@ impl Tape {
     }
 }
 
-/// A scheduler whose decisions are recorded on a tape on request.
-pub(super) struct Taped {
+/// A scheduler whose decisions are put into a queue on request.
+pub(super) struct RecordingScheduler {
     selection: Selection,
     scheduler: Kept,
-    tape: Tape,
+    decisions: DecisionQueue,
 }
 
 enum Kept {
@@ -74,11 +74,11 @@ enum Kept {
     Recorded(Recorder<Box<dyn Scheduler>>),
 }
 
-impl Taped {
+impl RecordingScheduler {
     /// Makes the scheduler of a selection that has been built before.
-    pub fn new(selection: &Selection, tape: Tape) -> Taped {
+    pub fn new(selection: &Selection, decisions: DecisionQueue) -> RecordingScheduler {
         let scheduler = Kept::Plain(built(selection));
-        Taped { selection: selection.clone(), scheduler, tape }
+        RecordingScheduler { selection: selection.clone(), scheduler, decisions }
     }
 
     fn inner(&self) -> &dyn Scheduler {
@@ -90,7 +90,7 @@ impl Taped {
 
     fn change(&mut self, paths: &[Path]) {
         let scheduler = built(&self.selection);
-        self.scheduler = if self.tape.is_wanted() {
+        self.scheduler = if self.decisions.is_wanted() {
             Kept::Recorded(Recorder::new(scheduler))
         } else {
             Kept::Plain(scheduler)
@@ -104,9 +104,9 @@ fn built(selection: &Selection) -> Box<dyn Scheduler> {
     knee_sched::build(selection).expect("it was built before")
 }
 
-impl Scheduler for Taped {
+impl Scheduler for RecordingScheduler {
     fn schedule(&mut self, view: &View<'_>) -> Decision {
-        if self.tape.is_wanted() != matches!(self.scheduler, Kept::Recorded(_)) {
+        if self.decisions.is_wanted() != matches!(self.scheduler, Kept::Recorded(_)) {
             self.change(view.paths);
         }
         match &mut self.scheduler {
@@ -114,7 +114,7 @@ impl Scheduler for Taped {
             Kept::Recorded(recorder) => {
                 let decision = recorder.schedule(view);
                 if recorder.trace().len() >= PART {
-                    self.tape.push(recorder.take_trace());
+                    self.decisions.push(recorder.take_trace());
                 }
                 decision
             }
