@@ -34,7 +34,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 /// Time for a connection to say what it is.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of connections that have not said what they are; beyond it, the oldest one of the
 /// address that has most of them is closed. TLS holds at most 64 KiB of a handshake.
 const STRANGERS_MAX: usize = 128;
@@ -211,7 +211,7 @@ impl Shared {
     fn admit(self: &Rc<Shared>, stream: TcpStream, peer: IpAddr, number: u64) {
         let shared = self.clone();
         let task = spawn_local(async move {
-            let purpose = timeout(PATIENCE, shared.identify(stream)).await;
+            let purpose = timeout(TIMEOUT, shared.identify(stream)).await;
             shared.strangers.borrow_mut().remove(&number);
             match purpose {
                 Ok(Some(Purpose::Control(frames, client, version))) => {
@@ -320,7 +320,7 @@ impl Shared {
         self.say(&format!("{} began to send.", session.client));
         let token = BASE64_STANDARD.encode(token);
         if frames.write(&Reply::Begun { token }).await.is_ok() {
-            self.attend(&mut frames, &session).await;
+            self.serve_session(&mut frames, &session).await;
         }
         self.sessions.borrow_mut().retain(|_, other| !Rc::ptr_eq(other, &session));
         session.state.send_replace(State::Closed);
@@ -349,7 +349,7 @@ impl Shared {
     }
 
     /// Answers a client until its measurement ends.
-    async fn attend(&self, frames: &mut Frames<TlsStream<TcpStream>>, session: &Session) {
+    async fn serve_session(&self, frames: &mut Frames<TlsStream<TcpStream>>, session: &Session) {
         let mut state = session.state.subscribe();
         loop {
             let request = tokio::select! {

@@ -38,9 +38,9 @@ const CONNECTIONS_MAX: usize = 64;
 /// Those of them that may be streams of events, which last: others find a place beside them.
 const EVENTS_MAX: usize = 32;
 /// Timeout of a request, and of writing its answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after the host has run out of file descriptors.
-const RESPITE: Duration = Duration::from_millis(100);
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Headers of every answer. Scripts, styles and events may come from here only.
 const HEADERS: [(HeaderName, &str); 3] = [
@@ -91,15 +91,15 @@ pub async fn serve(listener: tokio::net::TcpListener, routes: Router) {
         // The semaphore is never closed.
         let Ok(place) = room.clone().acquire_owned().await else { return };
         let Ok((asker, _)) = listener.accept().await else {
-            sleep(RESPITE).await;
+            sleep(RETRY_DELAY).await;
             continue;
         };
         let routes = TowerToHyperService::new(routes.clone());
         spawn(async move {
             let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
             let mut asker = TimeoutStream::new(asker);
-            asker.set_write_timeout(Some(PATIENCE));
+            asker.set_write_timeout(Some(TIMEOUT));
             // A client that disconnects early is not an error.
             let _ = server.serve_connection(TokioIo::new(Box::pin(asker)), routes).await;
             drop(place);

@@ -2,7 +2,7 @@
 
 use super::in_range;
 use super::loss::probability;
-use super::paths::Way;
+use super::paths::CheckedPath;
 use crate::file::{CircuitBreakerFile, INTERVALS_MAX};
 use crate::read::{Optional, Whole};
 use crate::source::Reading;
@@ -27,7 +27,7 @@ const INTERVALS: u64 = 3;
 
 pub(super) fn check(
     entry: &mut Optional<CircuitBreakerFile>,
-    over: &[&Way],
+    over: &[&CheckedPath],
     reading: &mut Reading<'_>,
 ) -> Option<CircuitBreaker> {
     let Optional::Given(at) = entry else { return None };

@@ -1,7 +1,7 @@
 //! Flows: expands groups, draws start times, checks controllers.
 
 use super::inputs::Inputs;
-use super::paths::Way;
+use super::paths::CheckedPath;
 use super::{after, check_name, in_range, multipath, transport};
 use crate::algorithms::{Algorithms, class_file};
 use crate::file::{Choice, ControllerFile, FLOWS_MAX, FlowFile, ScenarioFile, SelectionFile};
@@ -28,7 +28,7 @@ pub(super) struct Transports {
 
 /// Data against which groups of flows are checked.
 pub(super) struct Context<'p> {
-    pub ways: &'p [Way],
+    pub ways: &'p [CheckedPath],
     pub duration: Time,
     pub seed: u64,
     pub transport: Transports,

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::loss::{loss, probability};
-use super::paths::Way;
+use super::paths::CheckedPath;
 use super::{breaker, check_name, in_range, pause, queue};
 use crate::file::{
     AmountFile, AmountStepFile, DelayFile, DistributionWord, DownFile, HoldFile, JitterFile,
@@ -34,7 +34,7 @@ pub(super) struct Segments<'s> {
 pub(super) fn check(
     links: &mut Named<LinkFile>,
     seed: u64,
-    ways: &[Way],
+    ways: &[CheckedPath],
     segments: Segments<'_>,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
@@ -45,7 +45,7 @@ pub(super) fn check(
         let Optional::Given(file) = entry else { continue };
         let is_over = |path: &usize| ways[*path].leads_over(index);
         let paths: Vec<usize> = (0..ways.len()).filter(is_over).collect();
-        let over: Vec<&Way> = paths.iter().map(|path| &ways[*path]).collect();
+        let over: Vec<&CheckedPath> = paths.iter().map(|path| &ways[*path]).collect();
         let mtu = paths.iter().map(|path| segments.on_path[*path]).max();
         let mtu = mtu.unwrap_or(segments.default);
         let complete = ways.iter().all(|way| way.path.is_some());

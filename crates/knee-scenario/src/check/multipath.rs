@@ -1,7 +1,7 @@
 //! The paths of a flow, and how it uses several.
 
 use super::flows::selection;
-use super::paths::Way;
+use super::paths::CheckedPath;
 use super::positions;
 use crate::algorithms::Algorithms;
 use crate::file::{FlowFile, PathName, SchedulerFile};
@@ -16,7 +16,7 @@ use knee_sched::{PATHS_MAX, check_paths_of};
 pub(super) fn check(
     flow: &mut FlowFile,
     span: Span,
-    ways: &[Way],
+    ways: &[CheckedPath],
     reading: &mut Reading<'_>,
 ) -> Option<(Vec<usize>, Option<Multipath>)> {
     match (&flow.path, flow.paths.at().cloned()) {
@@ -56,7 +56,7 @@ fn refuse_multipath_keys(flow: &FlowFile, reading: &mut Reading<'_>) {
 
 /// Reports that a flow over one path, which has no subflows to end and begin, cannot follow a path
 /// that is absent for a while.
-fn refuse_absence(way: &Way, span: Span, reading: &mut Reading<'_>) {
+fn refuse_absence(way: &CheckedPath, span: Span, reading: &mut Reading<'_>) {
     if way.path.as_ref().is_some_and(|path| !path.absent.is_empty()) {
         let name = &way.name;
         let message =
@@ -69,7 +69,7 @@ fn refuse_absence(way: &Way, span: Span, reading: &mut Reading<'_>) {
 fn single(
     flow: &mut FlowFile,
     span: Span,
-    ways: &[Way],
+    ways: &[CheckedPath],
     reading: &mut Reading<'_>,
 ) -> Option<usize> {
     let known = names(ways);
@@ -101,7 +101,7 @@ fn single(
 fn several(
     flow: &mut FlowFile,
     list: &At<Vec<At<String>>>,
-    ways: &[Way],
+    ways: &[CheckedPath],
     reading: &mut Reading<'_>,
 ) -> Option<(Vec<usize>, Option<Multipath>)> {
     let count = list.value.len();
@@ -159,7 +159,7 @@ fn backup(
     Some(backup)
 }
 
-fn names(ways: &[Way]) -> Vec<&str> {
+fn names(ways: &[CheckedPath]) -> Vec<&str> {
     ways.iter().map(|way| way.name.as_str()).collect()
 }
 

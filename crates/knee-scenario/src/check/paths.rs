@@ -11,7 +11,7 @@ use knee_units::Time;
 const REVERSE_DELAY_MAX: Time = Time::from_secs(600);
 
 /// A path, as far as it is valid.
-pub(super) struct Way {
+pub(super) struct CheckedPath {
     pub name: String,
     /// `None` if the path is invalid.
     pub path: Option<Path>,
@@ -20,7 +20,7 @@ pub(super) struct Way {
     pub propagation: Option<Time>,
 }
 
-impl Way {
+impl CheckedPath {
     /// Returns whether the path uses the link, forward or back.
     pub(super) fn leads_over(&self, link: usize) -> bool {
         let Some(path) = &self.path else { return false };
@@ -36,7 +36,7 @@ pub(super) fn check(
     paths: &Named<PathFile>,
     links: &Named<LinkFile>,
     reading: &mut Reading<'_>,
-) -> Vec<Way> {
+) -> Vec<CheckedPath> {
     let mut ways = Vec::new();
     for (name, file) in &paths.0 {
         check_name(&name.value, name.span, reading);
@@ -45,7 +45,7 @@ pub(super) fn check(
             None => None,
         };
         let propagation = path.as_ref().and_then(|path| propagation(path, links));
-        ways.push(Way { name: name.value.clone(), path, propagation });
+        ways.push(CheckedPath { name: name.value.clone(), path, propagation });
     }
     ways
 }
@@ -132,7 +132,7 @@ fn absent(list: &List<AbsentFile>, reading: &mut Reading<'_>) -> Vec<(Time, Time
 /// Refuses a path over which a round trip takes no time, because time would stand still there.
 pub(super) fn check_times(
     paths: &Named<PathFile>,
-    ways: &[Way],
+    ways: &[CheckedPath],
     links: &[Link],
     reading: &mut Reading<'_>,
 ) {

@@ -1,7 +1,7 @@
 //! Queues: their size, and the AQM that drops and marks.
 
 use super::links::nominal_rate;
-use super::paths::Way;
+use super::paths::CheckedPath;
 use crate::file::{AqmFile, LinkFile};
 use crate::read::{At, Optional};
 use crate::source::Reading;
@@ -20,7 +20,7 @@ const DEFAULT_SEGMENTS_MIN: u64 = 10;
 pub(super) struct Place<'p> {
     pub name: &'p At<String>,
     /// The paths that use the link.
-    pub over: &'p [&'p Way],
+    pub over: &'p [&'p CheckedPath],
     /// Whether no path is broken, so that `over` is complete.
     pub complete: bool,
     /// `None` if the rate is invalid.

@@ -1,7 +1,7 @@
 //! Converts windows in BDP to packets, because a controller does not know its path.
 
 use super::links::nominal_rate;
-use super::paths::Way;
+use super::paths::CheckedPath;
 use crate::algorithms::Algorithms;
 use crate::file::FlowFile;
 use crate::model::{Flow, Link};
@@ -12,7 +12,7 @@ use knee_units::{BufferSize, Time};
 
 /// Data by which a path's BDP is measured.
 pub(super) struct Measured<'m> {
-    pub ways: &'m [Way],
+    pub ways: &'m [CheckedPath],
     pub links: &'m [Link],
 }
 

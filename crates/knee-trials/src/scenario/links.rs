@@ -4,20 +4,20 @@ use super::Island;
 use super::draw::Draw;
 
 /// The links of a path.
-pub(super) struct Way {
+pub(super) struct RandomPath {
     forward: Vec<u32>,
     /// Empty for a pure delay.
     reverse: Vec<u32>,
 }
 
-impl Way {
-    pub fn draw(limited: &[bool], draw: &mut Draw) -> Way {
+impl RandomPath {
+    pub fn draw(limited: &[bool], draw: &mut Draw) -> RandomPath {
         let links = limited.len() as u32;
         let mut forward = row(links, draw);
         if forward.iter().all(|link| !limited[*link as usize]) {
             forward.insert(0, 0);
         }
-        Way { forward, reverse: if draw.one_in(3) { row(links, draw) } else { Vec::new() } }
+        RandomPath { forward, reverse: if draw.one_in(3) { row(links, draw) } else { Vec::new() } }
     }
 
     pub fn leads_over(&self, link: u32) -> bool {
@@ -240,7 +240,7 @@ fn loss(island: &mut Island, name: &str, duration_ms: u32, draw: &mut Draw) -> S
 pub(super) fn path(
     prefix: &str,
     path: usize,
-    way: &Way,
+    way: &RandomPath,
     duration_ms: u32,
     draw: &mut Draw,
 ) -> String {

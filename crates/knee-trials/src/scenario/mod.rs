@@ -120,7 +120,8 @@ impl Island {
         let paths = draw.weighted(&[(3, 1), (5, 2), (3, 3), (1, 5), (1, 8)]) as u32;
         // Each path has a link with a rate, since nothing else limits a sender.
         let limited: Vec<bool> = (0..links).map(|link| link == 0 || !draw.one_in(6)).collect();
-        let ways: Vec<links::Way> = (0..paths).map(|_| links::Way::draw(&limited, draw)).collect();
+        let ways: Vec<links::RandomPath> =
+            (0..paths).map(|_| links::RandomPath::draw(&limited, draw)).collect();
         for link in 0..links {
             let used = ways.iter().any(|way| way.leads_over(link));
             let kind = links::Kind { limited: limited[link as usize], used };
