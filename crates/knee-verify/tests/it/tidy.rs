@@ -146,9 +146,73 @@ fn the_verifier_depends_on_nothing() {
     assert!(!manifest.contains("dev-dependencies") && !manifest.contains("build-dependencies"));
 }
 
+/// Names that nobody outside of this project would look for, with what the field says.
+const DIALECT: [(&str, &str); 11] = [
+    ("Way", "CheckedPath, ClientHandle, Direction"),
+    ("Shot", "Snapshot"),
+    ("Tape", "Trace, DecisionQueue"),
+    ("errand", "stream, request"),
+    ("attend", "serve_stream, process_timers"),
+    ("heed", "apply"),
+    ("sit", "run"),
+    ("PATIENCE", "TIMEOUT"),
+    ("RESPITE", "RETRY_DELAY, GRACE_PERIOD"),
+    ("PARTING", "CLOSE_TIMEOUT"),
+    ("LAST_BREATH", "EXIT_TIMEOUT"),
+];
+/// Crates in which some of these names are left.
+const UNCONVERTED: [&str; 3] = ["knee", "knee-live", "knee-policy"];
+
+/// The words that a line of Rust has outside of comments.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
+}
+
+#[test]
+fn names_are_those_of_the_field() {
+    let unconverted = UNCONVERTED.map(|name| root().join("crates").join(name));
+    let mut found = Vec::new();
+    for path in sources() {
+        if unconverted.iter().any(|folder| path.starts_with(folder)) {
+            continue;
+        }
+        for (index, line) in read(&path).lines().enumerate() {
+            // In a text, "sit" is a word.
+            let named = |word: &str| DIALECT.iter().find(|(name, _)| *name == word);
+            let names = words(line.split('"').next().unwrap_or_default());
+            found.extend(names.filter_map(named).map(|(name, instead)| {
+                format!("{}:{}: {name}: write {instead}", path.display(), index + 1)
+            }));
+        }
+    }
+    assert!(found.is_empty(), "docs/words.md has the words to use\n{}", found.join("\n"));
+}
+
+#[test]
+fn every_word_is_listed_once() {
+    let text = read(&root().join("docs/words.md"));
+    let rows = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let words: Vec<&str> = rows.filter_map(|row| row.split('|').nth(1)).map(str::trim).collect();
+    let [head, words @ ..] = &words[..] else { panic!("docs/words.md has no table") };
+    assert_eq!((*head, words.len()), ("word", 30));
+    assert!(words.is_sorted_by_key(|word| word.to_lowercase()), "{words:?}");
+}
+
 #[test]
 fn the_readme_and_ci_run_the_same_test_command() {
     let command = "cargo test --workspace";
     assert!(read(&root().join("README.md")).contains(command));
     assert!(read(&root().join(".ci/run")).contains(command));
+}
+
+/// What a stranger reads first stays short: README in lines, and the changes of a version.
+#[test]
+fn what_a_stranger_reads_first_is_short() {
+    let readme = read(&root().join("README.md")).lines().count();
+    assert!(readme <= 150, "README.md has {readme} lines");
+    let changes = read(&root().join("CHANGELOG.md"));
+    let (_, first) = changes.split_once("\n## 0.1.0").expect("the changes begin with 0.1.0");
+    let lines = first.lines().count();
+    assert!(lines <= 60, "the changes of 0.1.0 have {lines} lines");
 }
