@@ -8,6 +8,7 @@ mod answers;
 mod dying;
 mod evaluate;
 mod evaluate_weak;
+mod examples;
 mod fit;
 mod grounds;
 mod parse_once;
