@@ -21,6 +21,8 @@ pub const HOP_INTERVAL: Duration = Duration::from_millis(1250);
 const HOPS_MAX: u8 = 30;
 /// How often each hop is asked who it is before it counts as silent.
 const ASKED: u32 = 5;
+/// How often the peer acknowledges before it is known by that.
+const ACKNOWLEDGED: u32 = 3;
 /// Longest wait for an answer; with short intervals as long as some of them.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// TTL of the probes to the peer itself.
@@ -252,8 +254,13 @@ impl Prober {
     fn look_for(&mut self) -> std::io::Result<()> {
         for ttl in 1..=HOPS_MAX {
             let mut router = None;
-            let mut is_peer = false;
-            for _ in 0..ASKED {
+            let mut acknowledged = 0;
+            let mut asked = 0;
+            // A peer that has acknowledged once is asked more often: a handshake of which something was
+            // lost looks like that too.
+            while asked < if acknowledged > 0 { 2 * ASKED } else { ASKED } {
+                asked += 1;
+                let mut is_peer = false;
                 let before = self.probe.received_segments()?;
                 let number = self.number();
                 self.probe.send(ttl, number)?;
@@ -270,10 +277,12 @@ impl Prober {
                     })?;
                     is_peer = self.probe.received_segments()? != before;
                 }
-                if router.is_some() || is_peer {
+                acknowledged += u32::from(is_peer);
+                if router.is_some() || acknowledged == ACKNOWLEDGED {
                     break;
                 }
             }
+            let is_peer = acknowledged == ACKNOWLEDGED;
             if is_peer {
                 router = Some(*self.to.ip());
             }
