@@ -30,7 +30,7 @@ fn link(trace: Trace) -> Link<Sized> {
     let base = Steps(vec![(Time::ZERO, Time::ZERO)]);
     let config = Config {
         rate: RateModel::Trace(Arc::new(trace)),
-        delay: Delay { base, jitter: None },
+        delay: Delay::steady(base),
         buffer: Buffer::Unlimited,
         aqm: Aqm::DropTail,
         device: None,
@@ -40,6 +40,8 @@ fn link(trace: Trace) -> Link<Sized> {
         hold: vec![],
         circuit_breaker: None,
         ecn_bleached: false,
+        pause: None,
+        pausable: false,
     };
     Link::new(config, ChaCha8Rng::seed_from_u64(0))
 }

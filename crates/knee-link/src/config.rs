@@ -50,7 +50,7 @@ impl Config {
     pub fn pure_delay(delay: Time) -> Config {
         Config {
             rate: RateModel::Unlimited,
-            delay: Delay { base: Steps(vec![(Time::ZERO, delay)]), jitter: None },
+            delay: Delay::steady(Steps(vec![(Time::ZERO, delay)])),
             buffer: Buffer::Unlimited,
             aqm: Aqm::DropTail,
             device: None,
@@ -104,11 +104,20 @@ pub struct Trace {
 /// Propagation delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delay {
-    /// One-way delay, changing at given times. Order is kept across a
-    /// change: a packet never overtakes the one before it.
+    /// One-way delay, changing at given times.
     pub base: Steps<Time>,
+    /// Whether a packet may overtake the one before it when the delay falls;
+    /// otherwise order is kept across a change.
+    pub reorder: bool,
     /// Random addition.
     pub jitter: Option<Jitter>,
+}
+
+impl Delay {
+    /// Creates a delay without a random addition, which keeps order.
+    pub fn steady(base: Steps<Time>) -> Delay {
+        Delay { base, reorder: false, jitter: None }
+    }
 }
 
 /// Random addition to the delay, for a share of the packets: uniform in `[least, amount]`, or normal

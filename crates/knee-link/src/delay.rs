@@ -8,6 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 pub(crate) struct Propagation {
     base: Walk,
+    /// Whether packets overtake each other when the base falls.
+    reorder: bool,
     jitter: Option<Addition>,
     /// Spans in which nothing is delivered.
     hold: Vec<(Time, Time)>,
@@ -19,6 +21,7 @@ impl Propagation {
     pub fn new(config: &Config) -> Propagation {
         Propagation {
             base: Walk::new(&config.delay.base),
+            reorder: config.delay.reorder,
             jitter: config.delay.jitter.as_ref().map(Addition::new),
             hold: config.hold.clone(),
             earliest: Time::ZERO,
@@ -31,6 +34,9 @@ impl Propagation {
         let jitter = self.jitter.as_mut();
         let addition = jitter.map_or(Time::ZERO, |jitter| jitter.draw(departure, rng));
         let plain = departure.saturating_add(self.base.at(departure));
+        if self.reorder {
+            return self.released(plain.saturating_add(addition));
+        }
         if self.reorders() {
             self.earliest = self.earliest.max(plain);
             return self.released(self.earliest.saturating_add(addition));
@@ -40,7 +46,7 @@ impl Propagation {
     }
 
     pub fn reorders(&self) -> bool {
-        self.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
+        self.reorder || self.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
     }
 
     /// Starts over after a packet that arrives at `last`: later packets never

@@ -372,7 +372,7 @@ impl<P: Packet + Copy> Link<P> {
 
 /// Whether there is only a drop-tail queue, a rate and a constant delay after the gate.
 fn has_plain_queue(config: &Config) -> bool {
-    let Delay { base, jitter } = &config.delay;
+    let Delay { base, jitter, .. } = &config.delay;
     let drop_tail = config.aqm == Aqm::DropTail || config.rate == RateModel::Unlimited;
     let always = config.down.is_empty() && config.hold.is_empty();
     let pauses = config.pausable || config.pause.is_some();

@@ -18,6 +18,7 @@ mod model;
 mod overrides;
 mod path;
 mod read;
+mod ready;
 mod source;
 mod streams;
 mod tree;
@@ -35,6 +36,7 @@ pub use model::{
     Scenario, Starts, Study, StudyRun,
 };
 pub use overrides::{Override, OverrideError};
+pub use ready::{ReadyPath, ready_paths};
 pub use source::{
     Embedded, Folder, Loader, Source, file_name, inside, load_file, load_inside, load_text,
     open_file, open_inside, read_file, read_open, read_open_text, read_text_file,

@@ -3,7 +3,7 @@
 
 use crate::check::placeholders;
 use crate::measure::Measure;
-use knee_units::Time;
+use knee_units::{Rate, Time};
 use knee_workload::Workload;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,13 +57,16 @@ pub struct Link {
     pub name: String,
     /// Configuration of the link.
     pub config: knee_link::Config,
+    /// Rate by which buffers in BDP are measured: the one at the start, or the mean of a trace or a
+    /// table; `None` without a rate.
+    pub nominal_rate: Option<Rate>,
 }
 
 impl Link {
     /// Returns the link that a ground adds for a path whose reverse direction is a pure delay.
     pub fn reverse_delay(path: &str, delay: Time) -> Link {
         let config = knee_link::Config::pure_delay(delay);
-        Link { name: format!("reverse of {path}"), config }
+        Link { name: format!("reverse of {path}"), config, nominal_rate: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `--set key=value`, and the changes of a study's run. The values are put into the tree of a
 //! scenario before it is read, so that they are checked like everything else.
 
+use crate::ready;
 use crate::source::Reading;
 use crate::tree::{self, Entries, Key, Kind, Node, Span};
 use knee_registry::did_you_mean;
@@ -104,14 +105,23 @@ fn keys(path: &str, span: Span) -> Vec<Key> {
     path.split('.').map(|part| Key { name: part.trim().to_string(), span }).collect()
 }
 
-/// Puts values into a scenario's document. Names must exist; unknown keys are reported when the
-/// document is read.
+/// Puts values into a scenario's document, and gives paths what they lack of those that they are
+/// like. Names must exist; unknown keys are reported when the document is read.
 pub(crate) fn apply(
     document: &mut Node,
     changes: impl IntoIterator<Item = Change>,
     reading: &mut Reading<'_>,
 ) {
-    for Change { path, value } in changes {
+    let is_like = |change: &Change| match &change.path[..] {
+        [path, _, like] => path.name == "path" && like.name == "like",
+        _ => false,
+    };
+    let (likes, others): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(is_like);
+    for Change { path, value } in likes {
+        put(document, &path, value, reading);
+    }
+    ready::expand(document, reading);
+    for Change { path, value } in others {
         put(document, &path, value, reading);
     }
 }

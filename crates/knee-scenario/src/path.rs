@@ -1,6 +1,5 @@
 //! Properties of paths with empty queues.
 
-use crate::check::nominal_rate;
 use crate::model::{Path, Reverse, Scenario};
 use knee_link::{Config, RateModel, Steps};
 use knee_units::{Rate, Time};
@@ -64,11 +63,11 @@ impl Scenario {
     }
 
     /// Returns the smallest rate of the links from sender to receiver, at the start of the run, or
-    /// the mean of a whole trace; `None` if no link has a rate. Use it only for planning: measures
+    /// the mean of a whole trace or table; `None` if no link has a rate. Use it only for planning: measures
     /// integrate what the links allow.
     pub fn path_rate(&self, path: usize) -> Option<Rate> {
         let rates = self.paths[path].forward.iter();
-        rates.filter_map(|link| nominal_rate(&self.links[*link].config.rate)).min()
+        rates.filter_map(|link| self.links[*link].nominal_rate).min()
     }
 
     /// Returns the names of a flow's paths: `fibre+cellular`.

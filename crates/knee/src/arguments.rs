@@ -569,6 +569,8 @@ pub enum Listed {
     Aqm,
     /// Keys of a scenario file
     Keys,
+    /// Ready-made paths, with the measurement that each stands for
+    Paths,
     /// Built-in studies
     Studies,
 }

@@ -9,6 +9,7 @@ use crate::failure::{Ending, Failure};
 use crate::print::Print;
 use knee_lab::{Grounds, built_in_studies, load_built_in_study};
 use knee_present::{Cell, Document, Table, number, text};
+use knee_scenario::{ReadyPath, ready_paths};
 
 /// Lists the names that a scenario can use, or the studies.
 pub fn list(arguments: &List) -> Result<Ending, Failure> {
@@ -20,6 +21,7 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
         Some(Listed::Measures) => measures::document(),
         Some(Listed::Aqm) => registered::document(knee_link::aqms()),
         Some(Listed::Keys) => keys::document(),
+        Some(Listed::Paths) => paths(),
         Some(Listed::Studies) => studies()?,
     };
     document.print_tables(arguments.print.format())?;
@@ -35,11 +37,33 @@ fn everything() -> Document {
         ("measures", measures::names()),
         ("aqm", registered::names(knee_link::aqms())),
         ("keys", keys::section_names()),
+        ("paths", ready_paths().iter().map(|path| path.name.to_string()).collect()),
         ("studies", built_in_studies().into_iter().map(str::to_string).collect()),
     ];
     let mut table = Table::new([text("knee list"), text("names")]).called("names");
     lines.into_iter().for_each(|(what, names)| table.row([what.to_string(), names.join(", ")]));
     Document::default().table(table)
+}
+
+/// Ready-made paths: whose measurement each stands for, and its links.
+fn paths() -> Document {
+    let path = |path: ReadyPath| {
+        let ReadyPath { name, says, source, measured, assumed, links } = path;
+        let mut table = Table::new(["link", "key", "value"].map(text)).called(name);
+        let mut link = "";
+        for line in links.lines().filter(|line| !line.is_empty()) {
+            match line.split_once(" = ") {
+                Some((key, value)) => table.row([link, key, value]),
+                None => link = line.trim_matches(['[', ']']),
+            }
+        }
+        let words = format!(
+            "{name}: {says}\n  measured: {measured}\n  assumed: {assumed}\n  source: {source}\n\n"
+        );
+        Document::default().words(words).table(table)
+    };
+    let all = ready_paths().into_iter().map(path);
+    all.reduce(|all, next| all.words("\n").then(next)).unwrap_or_default()
 }
 
 fn studies() -> Result<Document, Failure> {

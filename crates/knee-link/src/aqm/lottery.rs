@@ -128,6 +128,7 @@ mod tests {
             rate: RateModel::Constant(Rate::from_bits_per_second(8_000_000)),
             delay: Delay {
                 base: Steps(vec![(Time::ZERO, Time::ZERO)]),
+                reorder: false,
                 jitter: Some(Jitter {
                     least: Time::ZERO,
                     share: 1.0,

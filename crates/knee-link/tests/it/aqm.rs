@@ -18,7 +18,7 @@ const WARM: Time = Time::from_secs(20);
 
 /// 10 Mbit/s, base RTT 100 ms, 1 MB of buffer (800 ms).
 fn config(aqm: Aqm) -> Config {
-    let delay = Delay { base: constant(Time::from_millis(50)), jitter: None };
+    let delay = Delay::steady(constant(Time::from_millis(50)));
     Config { aqm, delay, buffer: Buffer::Bytes(1_000_000), ..plain() }
 }
 

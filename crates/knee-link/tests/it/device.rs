@@ -14,7 +14,7 @@ fn us(n: u64) -> Time {
 /// Fair queueing above a device that holds packets, without propagation delay.
 fn fair(device: Option<Device>) -> Config {
     let aqm = Aqm::FqCodel(FqCodel { codel: NEVER, flows: 1024, quantum: 1514 });
-    let delay = Delay { base: constant(Time::ZERO), jitter: None };
+    let delay = Delay::steady(constant(Time::ZERO));
     Config { aqm, device, delay, ..plain() }
 }
 

@@ -117,12 +117,23 @@ fn the_capacity_of_an_outage_is_nothing() {
 #[test]
 fn a_shorter_delay_does_not_let_packets_overtake() {
     let base = Steps(vec![(ms(0), ms(50)), (ms(10), ms(5))]);
-    let config = Config { delay: Delay { base, jitter: None }, ..plain() };
+    let config = Config { delay: Delay::steady(base), ..plain() };
     let offers = [8, 9, 15, 60].map(|at| Offer { at: ms(at), size: 1500, flow: 0 });
     let log = run(config, &offers);
     let arrivals: Vec<_> = (0..4).map(|n| log.delivered_at(n).expect("delivered")).collect();
     // The second departs at 10.4 ms, after the step, and waits for the first.
     assert_eq!(arrivals, [us(59_200), us(59_200), us(59_200), us(66_200)]);
+}
+
+/// The same link, whose packets may overtake: those after the step arrive 5 ms after they depart.
+#[test]
+fn packets_overtake_when_the_delay_falls_if_they_may() {
+    let base = Steps(vec![(ms(0), ms(50)), (ms(10), ms(5))]);
+    let config = Config { delay: Delay { reorder: true, ..Delay::steady(base) }, ..plain() };
+    let offers = [8, 9, 15, 60].map(|at| Offer { at: ms(at), size: 1500, flow: 0 });
+    let log = run(config, &offers);
+    let arrivals: Vec<_> = (0..4).map(|n| log.delivered_at(n).expect("delivered")).collect();
+    assert_eq!(arrivals, [us(59_200), us(15_400), us(21_200), us(66_200)]);
 }
 
 /// Uniform in 0..=20 ms: mean 10 ms, deviation 20/sqrt(12) = 5.77 ms.
@@ -138,7 +149,7 @@ fn jitter_is_uniform_and_reorders_only_if_it_may() {
             normal: None,
             reorder,
         });
-        let delay = Delay { base: constant(ms(30)), jitter };
+        let delay = Delay { base: constant(ms(30)), reorder: false, jitter };
         run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers)
     };
     let log = run_with(true);
@@ -160,7 +171,7 @@ fn normal_additions(normal: Normal, gap: Time, reorder: bool) -> (Vec<f64>, Vec<
         (0..20_000).map(|n| Offer { at: gap * n, size: 100, flow: 0 }).collect();
     let amount = constant(normal.largest());
     let jitter = Jitter { amount, least: ms(0), share: 1.0, normal: Some(normal), reorder };
-    let delay = Delay { base: constant(ms(30)), jitter: Some(jitter) };
+    let delay = Delay { base: constant(ms(30)), reorder: false, jitter: Some(jitter) };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     let added = (0..offers.len())
         .map(|n| (log.delivered_at(n).expect("delivered") - offers[n].at - ms(30)).as_millis_f64())
@@ -213,7 +224,7 @@ fn a_share_of_the_packets_is_late() {
         (0..20_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let jitter =
         Some(Jitter { amount: constant(ms(20)), least: ms(5), share, normal: None, reorder: true });
-    let delay = Delay { base: constant(ms(30)), jitter };
+    let delay = Delay { base: constant(ms(30)), reorder: false, jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     let added = |n: usize| log.delivered_at(n).expect("delivered") - offers[n].at - ms(30);
     let late: Vec<_> = (0..offers.len()).map(added).filter(|added| *added > ms(0)).collect();
@@ -237,7 +248,7 @@ fn where_order_is_kept_the_late_hold_up_those_behind() {
         normal: None,
         reorder: false,
     });
-    let delay = Delay { base: constant(ms(30)), jitter };
+    let delay = Delay { base: constant(ms(30)), reorder: false, jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     let added: Vec<u64> = (0..offers.len())
         .map(|n| (log.delivered_at(n).expect("delivered") - offers[n].at - ms(30)).as_nanos())
@@ -258,7 +269,7 @@ fn jitter_changes_in_steps() {
         (0..30_000).map(|n| Offer { at: us(100 * n), size: 100, flow: 0 }).collect();
     let amount = Steps(vec![(ms(0), ms(20)), (ms(1000), ms(0)), (ms(2000), ms(6))]);
     let jitter = Some(Jitter { amount, least: ms(0), share: 1.0, normal: None, reorder: true });
-    let delay = Delay { base: constant(ms(30)), jitter };
+    let delay = Delay { base: constant(ms(30)), reorder: false, jitter };
     let log = run(Config { rate: RateModel::Unlimited, delay, ..plain() }, &offers);
     for (second, most) in [(0, 20.0), (1, 0.0), (2, 6.0)] {
         let added: Vec<f64> = (second * 10_000..(second + 1) * 10_000)
@@ -347,7 +358,7 @@ fn a_saturating_source_uses_every_opportunity_of_a_trace() {
     let mut sorted = opportunities_ms;
     sorted.sort_unstable();
     let trace = Trace { name: "test".into(), opportunities_ms: sorted.clone(), offset: Time::ZERO };
-    let delay = Delay { base: constant(Time::ZERO), jitter: None };
+    let delay = Delay::steady(constant(Time::ZERO));
     let config = Config { rate: RateModel::Trace(Arc::new(trace)), delay, ..plain() };
     let offers: Vec<Offer> =
         (0..6_000).map(|n| Offer { at: us(0), size: 200 + n % 1301, flow: 0 }).collect();
@@ -377,5 +388,5 @@ fn a_saturating_source_uses_every_opportunity_of_a_trace() {
 #[should_panic(expected = "the first step is at time zero")]
 fn impossible_configurations_are_refused() {
     let base = Steps(vec![(ms(1), ms(1))]);
-    link(Config { delay: Delay { base, jitter: None }, ..plain() });
+    link(Config { delay: Delay::steady(base), ..plain() });
 }

@@ -15,7 +15,7 @@ fn us(time: u64) -> Time {
 fn config(buffer: Buffer) -> Config {
     Config {
         rate: bits(800_000_000),
-        delay: Delay { base: constant(us(100)), jitter: None },
+        delay: Delay::steady(constant(us(100))),
         buffer,
         aqm: Aqm::DropTail,
         ..Config::pure_delay(Time::ZERO)

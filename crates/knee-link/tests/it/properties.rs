@@ -72,7 +72,11 @@ fn delay() -> impl Strategy<Value = Delay> {
         Jitter { amount, least: smallest * quarters / 4, share, normal: None, reorder }
     });
     let base = steps((0..100 * MS).prop_map(Time::from_nanos));
-    (base, option::of(jitter)).prop_map(|(base, jitter)| Delay { base, jitter })
+    (base, any::<bool>(), option::of(jitter)).prop_map(|(base, reorder, jitter)| Delay {
+        base,
+        reorder,
+        jitter,
+    })
 }
 
 fn buffer() -> impl Strategy<Value = Buffer> {
@@ -224,7 +228,8 @@ fn offers() -> impl Strategy<Value = Vec<Offer>> {
 
 fn may_reorder(config: &Config) -> bool {
     let unlimited = config.rate == RateModel::Unlimited;
-    config.delay.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
+    config.delay.reorder
+        || config.delay.jitter.as_ref().is_some_and(|jitter| jitter.reorder)
         || (matches!(config.aqm, Aqm::FqCodel(_)) && !unlimited)
 }
 
@@ -493,7 +498,7 @@ proptest! {
     fn the_queue_respects_its_limit(
         rate in rate_model(), buffer in buffer(), aqm in aqm(), offers in offers(),
     ) {
-        let delay = Delay { base: constant(Time::ZERO), jitter: None };
+        let delay = Delay::steady(constant(Time::ZERO));
         let mut link = link(Config { rate, buffer, aqm, delay, ..plain() });
         let mut largest = 0;
         for (number, offer) in offers.iter().enumerate() {

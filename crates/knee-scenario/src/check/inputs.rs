@@ -2,7 +2,9 @@
 
 use crate::model::InputFile;
 use crate::read::At;
+use crate::ready;
 use crate::source::{Reading, beside, file_name};
+use knee_foreign::{Columns, FileError, Quantity, Series, read_series};
 use knee_link::Trace;
 use knee_registry::SelectionError;
 use knee_units::foreign_format;
@@ -53,6 +55,37 @@ impl<'f> Inputs<'f> {
         let key = format!("{name} {}", self.key(written));
         let read = reading.cache.traces.get(&key, read);
         read.map_err(|error| broken("trace", written, &error, reading)).ok()
+    }
+
+    /// Reads a value over time, of which a factor is told.
+    pub(crate) fn series(
+        &mut self,
+        written: &At<String>,
+        quantity: Quantity,
+        (columns, scale): (&Columns<'_>, f64),
+        reading: &mut Reading<'_>,
+    ) -> Option<Series> {
+        let bytes = self.bytes(written, "table", reading)?;
+        let read = read_series(&bytes, quantity, columns).map_err(|error| {
+            let FileError { line, problem, advice } = error;
+            let message = format!("table \"{}\", line {line}: {problem}", written.value);
+            reading.problem(written.span, message, advice);
+        });
+        let series = read.ok()?;
+        let name = self.add(&written.value, bytes);
+        let what = match quantity {
+            Quantity::Rate => "rate",
+            Quantity::Delay => "delay",
+            Quantity::Loss => "loss",
+        };
+        let told = format!("{what} in {}", series.summary(scale));
+        if let Some(file) = self.files.iter_mut().find(|file| file.name == name)
+            && !file.read_as.contains(&told)
+        {
+            let before = std::mem::take(&mut file.read_as);
+            file.read_as = if before.is_empty() { told } else { format!("{before}; {told}") };
+        }
+        Some(series)
     }
 
     /// Reads a loss record.
@@ -158,6 +191,9 @@ impl<'f> Inputs<'f> {
         what: &str,
         reading: &mut Reading<'_>,
     ) -> Option<Arc<[u8]>> {
+        if let Some(bytes) = ready::file(&written.value) {
+            return Some(bytes.into());
+        }
         match reading.load(&self.key(written)) {
             Ok(bytes) => Some(bytes),
             Err(reason) => {

@@ -3,6 +3,7 @@
 use super::inputs::Inputs;
 use super::loss::{loss, probability};
 use super::paths::CheckedPath;
+use super::series::{OfLink, Recorded};
 use super::{breaker, check_name, in_range, pause, queue};
 use crate::file::{
     AmountFile, AmountStepFile, DelayFile, DistributionWord, DownFile, HoldFile, JitterFile,
@@ -30,11 +31,19 @@ pub(super) struct Segments<'s> {
     pub on_path: &'s [u64],
 }
 
+/// What is known before the links are checked.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub seed: u64,
+    pub ways: &'k [CheckedPath],
+    /// What the files of each link say.
+    pub recorded: &'k [OfLink],
+}
+
 /// Checks all links.
 pub(super) fn check(
     links: &mut Named<LinkFile>,
-    seed: u64,
-    ways: &[CheckedPath],
+    Known { seed, ways, recorded }: Known<'_>,
     segments: Segments<'_>,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
@@ -49,19 +58,25 @@ pub(super) fn check(
         let mtu = paths.iter().map(|path| segments.on_path[*path]).max();
         let mtu = mtu.unwrap_or(segments.default);
         let complete = ways.iter().all(|way| way.path.is_some());
-        let rate = rate(&mut file.value.rate, (seed, &name.value), inputs, reading);
-        let place = queue::Place { name, over: &over, complete, rate: rate.as_ref(), mtu };
+        let OfLink { rate: rates, delay: delays, loss: losses } = &recorded[index];
+        let draw = (seed, &*name.value);
+        let rate = rate(&mut file.value.rate, as_read(rates), draw, inputs, reading);
+        let nominal = match as_read(rates) {
+            Some(table) => Some(table.mean_rate()),
+            None => rate.as_ref().and_then(nominal_rate),
+        };
+        let place = queue::Place { name, over: &over, complete, rate: rate.as_ref(), nominal, mtu };
         let (buffer, aqm) = queue::check(&mut file.value, &place, reading);
         let device = queue::device(&file.value, &aqm, reading);
         let pause = pause::check(&file.value, (buffer, &aqm), &place, reading);
         let file = &mut file.value;
         let config = Config {
             rate: rate.unwrap_or(RateModel::Unlimited),
-            delay: delay(file, reading),
+            delay: delay(file, as_read(delays), reading),
             buffer,
             aqm,
             device,
-            loss: loss(&mut file.loss, inputs, reading),
+            loss: loss(&mut file.loss, as_read(losses), inputs, reading),
             policer: policer(&file.policer, mtu, reading),
             down: down(&file.down, reading),
             hold: hold(&file.hold, reading),
@@ -71,14 +86,20 @@ pub(super) fn check(
             // Known once all links are.
             pausable: false,
         };
-        checked.push(Link { name: name.value.clone(), config });
+        checked.push(Link { name: name.value.clone(), config, nominal_rate: nominal });
     }
     checked
+}
+
+/// Returns what a file says, if it is named and whole.
+fn as_read(found: &Option<Option<Recorded>>) -> Option<&Recorded> {
+    found.as_ref()?.as_ref()
 }
 
 /// Checks a rate; `None` if it is invalid. `draw` is the seed and the link's name.
 fn rate(
     entry: &mut Optional<RateFile>,
+    recorded: Option<&Recorded>,
     draw: (u64, &str),
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
@@ -115,6 +136,7 @@ fn rate(
             file.trace.0 = Optional::new(inputs.resolved(&name.value));
             Some(RateModel::Trace(Arc::new(trace)))
         }
+        RateFile::Series(_) => recorded.map(|table| RateModel::Steps(table.rates())),
     }
 }
 
@@ -143,7 +165,7 @@ fn offset(
 
 /// Returns the rate by which a buffer in BDP is measured: the rate at the start, or the mean of a
 /// trace; `None` without a rate.
-pub(crate) fn nominal_rate(rate: &RateModel) -> Option<Rate> {
+fn nominal_rate(rate: &RateModel) -> Option<Rate> {
     match rate {
         RateModel::Unlimited => None,
         RateModel::Constant(rate) => Some(*rate),
@@ -160,7 +182,8 @@ fn mean_rate(trace: &Trace) -> Rate {
     Rate::over(bytes, Time::from_millis(u64::from(period)))
 }
 
-fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
+fn delay(file: &mut LinkFile, recorded: Option<&Recorded>, reading: &mut Reading<'_>) -> Delay {
+    let mut reorder = false;
     let base = match file.delay.fill(DelayFile::Constant(Time::ZERO)) {
         DelayFile::Constant(delay) => {
             let span = file.delay.span().unwrap_or_default();
@@ -180,9 +203,13 @@ fn delay(file: &mut LinkFile, reading: &mut Reading<'_>) -> Delay {
             let checked = list.and_then(|list| steps(span, list, reading));
             checked.unwrap_or(Steps(vec![(Time::ZERO, Time::ZERO)]))
         }
+        DelayFile::Series(given) => {
+            reorder = given.reorder.get().copied().unwrap_or(false);
+            recorded.map_or(Steps(vec![(Time::ZERO, Time::ZERO)]), Recorded::delays)
+        }
     };
     let jitter = file.jitter.at().map(|file| jitter(&file.value, file.span, reading));
-    Delay { base, jitter }
+    Delay { base, reorder, jitter }
 }
 
 fn jitter(file: &JitterFile, span: Span, reading: &mut Reading<'_>) -> Jitter {

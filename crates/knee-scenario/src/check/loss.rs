@@ -3,6 +3,7 @@
 use super::in_range;
 use super::inputs::Inputs;
 use super::links::steps;
+use super::series::Recorded;
 use crate::file::{LossFile, LossStepFile, LossTable, SteadyLossFile};
 use crate::read::{At, Optional};
 use crate::source::Reading;
@@ -20,9 +21,10 @@ pub(super) fn probability(
     entry.get().map_or(0.0, |part| part.get())
 }
 
-/// Returns the loss model, constant or in steps.
+/// Returns the loss model: constant, in steps, or as recorded.
 pub(super) fn loss(
     entry: &mut Optional<LossFile>,
+    recorded: Option<&Recorded>,
     inputs: &mut Inputs<'_>,
     reading: &mut Reading<'_>,
 ) -> Loss {
@@ -35,6 +37,7 @@ pub(super) fn loss(
                 part => Loss::Independent(part),
             }
         }
+        LossFile::Series(_) => recorded.map_or(Loss::None, |table| Loss::Steps(table.losses())),
         LossFile::Table(table) => pattern(at.span, table, inputs, reading).unwrap_or(Loss::None),
         LossFile::Steps(list) => {
             let checked: Vec<Option<(At<Time>, Loss)>> =

@@ -15,6 +15,7 @@ mod multipath;
 mod paths;
 mod pause;
 mod queue;
+mod series;
 mod study;
 mod transport;
 mod windows;
@@ -22,7 +23,7 @@ mod windows;
 pub use claims::placeholders;
 pub use inputs::INPUTS;
 pub(crate) use inputs::Inputs;
-pub(crate) use links::{RATE_MIN, nominal_rate};
+pub(crate) use links::RATE_MIN;
 pub(crate) use study::study;
 
 use crate::file::{ScenarioFile, TransportFile};
@@ -67,14 +68,17 @@ pub(crate) fn scenario(
     file.transport = Optional::new(written);
 
     let mut inputs = Inputs::new(folder);
-    let ways = paths::check(&file.path, &file.link, reading);
+    let run = series::OfRun { duration, seed };
+    let recorded = series::read(&mut file.link, run, &mut inputs, reading);
+    let ways = paths::check(&file.path, &file.link, &recorded, reading);
     let context =
         flows::Context { ways: &ways, duration, seed, transport, send_jitter: base_jitter };
     let mut flows = flows::check(&mut file, context, &mut inputs, reading);
     let default = segment_bytes(&single);
     let largest = largest_segments(&flows, ways.len(), default);
     let segments = links::Segments { default, on_path: &largest };
-    let mut links = links::check(&mut file.link, seed, &ways, segments, &mut inputs, reading);
+    let known = links::Known { seed, ways: &ways, recorded: &recorded };
+    let mut links = links::check(&mut file.link, known, segments, &mut inputs, reading);
     // After a problem, a link may lack what the file gives it.
     if reading.problem_count() == 0 {
         paths::check_times(&file.path, &ways, &links, reading);

@@ -1,5 +1,6 @@
 //! Paths: names of links become indices.
 
+use super::series::OfLink;
 use super::{check_name, in_range, names, positions};
 use crate::file::{AbsentFile, DelayFile, LinkFile, PathFile};
 use crate::model::{Link, Path, Reverse};
@@ -15,8 +16,8 @@ pub(super) struct CheckedPath {
     pub name: String,
     /// `None` if the path is invalid.
     pub path: Option<Path>,
-    /// Round-trip propagation time at the start, without queues and serialisation; `None` if a
-    /// delay is invalid.
+    /// Round-trip propagation time at the start, or the smallest of a table, without queues and
+    /// serialisation; `None` if a delay is invalid.
     pub propagation: Option<Time>,
 }
 
@@ -35,6 +36,7 @@ impl CheckedPath {
 pub(super) fn check(
     paths: &Named<PathFile>,
     links: &Named<LinkFile>,
+    recorded: &[OfLink],
     reading: &mut Reading<'_>,
 ) -> Vec<CheckedPath> {
     let mut ways = Vec::new();
@@ -44,7 +46,7 @@ pub(super) fn check(
             Some(file) => check_one(name, file, links, reading),
             None => None,
         };
-        let propagation = path.as_ref().and_then(|path| propagation(path, links));
+        let propagation = path.as_ref().and_then(|path| propagation(path, links, recorded));
         ways.push(CheckedPath { name: name.value.clone(), path, propagation });
     }
     ways
@@ -56,6 +58,10 @@ fn check_one(
     links: &Named<LinkFile>,
     reading: &mut Reading<'_>,
 ) -> Option<Path> {
+    if file.forward == Optional::Absent && file.like == Optional::Absent {
+        let help = "add forward = [\"name of a link\"], or like = \"leo\"";
+        reading.problem(name.span, "a path needs \"forward\"", help);
+    }
     let forward = file.forward.at().and_then(|list| resolve(list, links, reading));
     let reverse = reverse(name, file, links, reading);
     Some(Path {
@@ -160,10 +166,11 @@ fn takes_time(config: &Config) -> bool {
     *rate != RateModel::Unlimited || always(&delay.base) || is_late
 }
 
-fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
+fn propagation(path: &Path, links: &Named<LinkFile>, recorded: &[OfLink]) -> Option<Time> {
     // Delays are limited only by a later check, so they may be absurd here.
     let over = |indices: &[usize]| {
-        let mut delays = indices.iter().map(|index| first_delay(&links.0[*index].1));
+        let mut delays =
+            indices.iter().map(|index| first_delay(&links.0[*index].1, &recorded[*index]));
         delays.try_fold(Time::ZERO, |sum, delay| Some(sum.saturating_add(delay?)))
     };
     let back = match &path.reverse {
@@ -173,14 +180,17 @@ fn propagation(path: &Path, links: &Named<LinkFile>) -> Option<Time> {
     Some(over(&path.forward)?.saturating_add(back?))
 }
 
-/// Returns the delay of a link at the start.
-fn first_delay(link: &Optional<LinkFile>) -> Option<Time> {
+/// Returns the delay of a link at the start, or the smallest of a table.
+fn first_delay(link: &Optional<LinkFile>, recorded: &OfLink) -> Option<Time> {
     match &link.get()?.delay {
         Optional::Absent => Some(Time::ZERO),
         Optional::Broken => None,
         Optional::Given(At { value: DelayFile::Constant(delay), .. }) => Some(*delay),
         Optional::Given(At { value: DelayFile::Steps(steps), .. }) => {
             steps.first()?.value.delay.get().copied()
+        }
+        Optional::Given(At { value: DelayFile::Series(_), .. }) => {
+            Some(recorded.delay.as_ref()?.as_ref()?.least_delay())
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Queues: their size, and the AQM that drops and marks.
 
-use super::links::nominal_rate;
 use super::paths::CheckedPath;
 use crate::file::{AqmFile, LinkFile};
 use crate::read::{At, Optional};
@@ -25,6 +24,8 @@ pub(super) struct Place<'p> {
     pub complete: bool,
     /// `None` if the rate is invalid.
     pub rate: Option<&'p RateModel>,
+    /// Rate by which a buffer in BDP is measured.
+    pub nominal: Option<Rate>,
     /// IP bytes of the largest segment.
     pub mtu: u64,
 }
@@ -93,7 +94,7 @@ fn in_bdp(
         reading.problem(given.unwrap_or(place.name.span), message, help);
         None
     };
-    let rate = nominal_rate(place.rate?)?;
+    let rate = place.nominal?;
     if rate == Rate::ZERO {
         return refuse("the link's rate is zero at the start".to_string());
     }

@@ -1,6 +1,5 @@
 //! Converts windows in BDP to packets, because a controller does not know its path.
 
-use super::links::nominal_rate;
 use super::paths::CheckedPath;
 use crate::algorithms::Algorithms;
 use crate::file::FlowFile;
@@ -70,7 +69,7 @@ fn packets(times: f64, flow: &Flow, measured: &Measured<'_>) -> Result<u64, &'st
     let [path] = flow.paths[..] else { return Err("the flow takes several paths") };
     let way = &measured.ways[path];
     let forward = way.path.iter().flat_map(|path| &path.forward);
-    let rates = forward.filter_map(|link| nominal_rate(&measured.links.get(*link)?.config.rate));
+    let rates = forward.filter_map(|link| measured.links.get(*link)?.nominal_rate);
     let Some(rate) = rates.min() else { return Err("no link of the path has a rate") };
     let rtt = way.propagation.unwrap_or(Time::ZERO);
     if rtt == Time::ZERO {

@@ -1,6 +1,7 @@
 //! Links.
 
 use super::aqm::AqmFile;
+use super::series::{DelaySeriesFile, SeriesFile, is_series};
 use crate::read::{At, List, Optional, Required, Table, Value, Whole, refuse_kind, table, words};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
@@ -14,18 +15,19 @@ table! {
     /// One direction of one hop. A packet meets, in this order: circuit
     /// breaker, loss, policer, queue, rate, delay, hold.
     "a link" LinkFile {
-        /// Transmission rate: "10 Mbit/s", steps in time, or a trace in
-        /// Mahimahi's format. Default: unlimited, without a queue.
+        /// Transmission rate: "10 Mbit/s", steps in time, a trace in Mahimahi's
+        /// format, or a table over time. Default: unlimited, without a queue.
         rate: Optional<RateFile>,
-        /// One-way propagation delay: "30 ms", or steps in time.
-        /// Default: 0 s.
+        /// One-way propagation delay: "30 ms", steps in time, or a table over
+        /// time. Default: 0 s.
         delay: Optional<DelayFile>,
         /// Random addition to the delay. Default: none.
         jitter: Optional<JitterFile>,
         /// Capacity of the queue: "8 BDP", "256 kB", "200 packets",
         /// "unlimited". One BDP is the link's rate (at the start, or the mean
-        /// of its trace) times the smallest propagation round-trip time of the
-        /// paths over the link. Default: "1 BDP", at least ten segments.
+        /// of its trace or table) times the smallest propagation round-trip time
+        /// of the paths over the link (at the start, or the least of a table).
+        /// Default: "1 BDP", at least ten segments.
         buffer: Optional<BufferSize>,
         /// The AQM that drops and marks packets. Default: "drop-tail".
         aqm: Optional<AqmFile>,
@@ -39,7 +41,8 @@ table! {
         /// Default: the device takes a packet when its transmission begins.
         device: Optional<BufferSize>,
         /// Loss independent of the queue: "1 %" of all packets at random, every
-        /// n-th, bursts, recorded, or steps in time of these. Default: none.
+        /// n-th, bursts, recorded, steps in time of these, or a table over time.
+        /// Default: none.
         loss: Optional<LossFile>,
         /// Token bucket before the queue. Default: none.
         policer: Optional<PolicerFile>,
@@ -83,6 +86,8 @@ pub(crate) enum RateFile {
     Steps(Vec<At<RateStepFile>>),
     /// Delivery opportunities recorded from a real link.
     Trace(TraceFile),
+    /// Read from a file.
+    Series(SeriesFile),
 }
 
 table! {
@@ -133,6 +138,8 @@ pub(crate) enum DelayFile {
     Constant(Time),
     /// Changing at given times, the first at 0 s.
     Steps(Vec<At<DelayStepFile>>),
+    /// Read from a file.
+    Series(Box<DelaySeriesFile>),
 }
 
 table! {
@@ -210,6 +217,8 @@ pub(crate) enum LossFile {
     /// Changing at given times, the first at 0 s; each starts from its initial
     /// state.
     Steps(Vec<At<LossStepFile>>),
+    /// Independent losses, whose probability is read from a file.
+    Series(Box<SeriesFile>),
 }
 
 /// Constant loss.
@@ -308,6 +317,7 @@ impl Value for RateFile {
     fn read(node: &Node, reading: &mut Reading<'_>) -> Option<RateFile> {
         match node.kind {
             Kind::Array(_) => Value::read(node, reading).map(RateFile::Steps),
+            Kind::Table(_) if is_series(node) => Value::read(node, reading).map(RateFile::Series),
             Kind::Table(_) => Value::read(node, reading).map(RateFile::Trace),
             _ => Rate::read(node, reading).map(RateFile::Constant),
         }
@@ -317,6 +327,7 @@ impl Value for RateFile {
             RateFile::Constant(rate) => rate.write(),
             RateFile::Steps(steps) => steps.write(),
             RateFile::Trace(trace) => trace.write(),
+            RateFile::Series(series) => series.write(),
         }
     }
 }
@@ -340,6 +351,14 @@ impl Value for DelayFile {
     fn read(node: &Node, reading: &mut Reading<'_>) -> Option<DelayFile> {
         match node.kind {
             Kind::Array(_) => Value::read(node, reading).map(DelayFile::Steps),
+            Kind::Table(_) if !is_series(node) => {
+                let help = "add table = \"…\", or write \"30 ms\"";
+                reading.problem(node.span, "a delay over time needs \"table\"", help);
+                None
+            }
+            Kind::Table(_) => {
+                DelaySeriesFile::read(node, reading).map(|file| DelayFile::Series(Box::new(file)))
+            }
             _ => Time::read(node, reading).map(DelayFile::Constant),
         }
     }
@@ -347,6 +366,7 @@ impl Value for DelayFile {
         match self {
             DelayFile::Constant(delay) => delay.write(),
             DelayFile::Steps(steps) => steps.write(),
+            DelayFile::Series(series) => series.as_ref().write(),
         }
     }
 }
@@ -371,6 +391,9 @@ impl Value for LossFile {
         if let Kind::Array(_) = node.kind {
             return Value::read(node, reading).map(LossFile::Steps);
         }
+        if is_series(node) {
+            return SeriesFile::read(node, reading).map(|file| LossFile::Series(Box::new(file)));
+        }
         SteadyLossFile::read(node, reading).map(|loss| match loss {
             SteadyLossFile::Independent(part) => LossFile::Independent(part),
             SteadyLossFile::Table(table) => LossFile::Table(table),
@@ -381,6 +404,7 @@ impl Value for LossFile {
             LossFile::Independent(part) => part.write(),
             LossFile::Table(table) => table.as_ref().write(),
             LossFile::Steps(steps) => steps.write(),
+            LossFile::Series(series) => series.as_ref().write(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod flow;
 mod link;
 mod path;
 mod selection;
+mod series;
 mod study;
 mod transport;
 
@@ -20,6 +21,7 @@ pub(crate) use link::{
 };
 pub(crate) use path::{AbsentFile, PathFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};
+pub(crate) use series::{DelaySeriesFile, GapWord, SeriesFile};
 pub(crate) use study::{GroundWord, ModelFile, ModelWord, RunFile, StudyFile};
 pub(crate) use transport::{
     AckFrequencyFile, AcksWord, PacingWord, ReceiverFile, RecoveryWord, SamplerWord, TransportFile,

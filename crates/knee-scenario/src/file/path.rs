@@ -6,8 +6,13 @@ use knee_units::Time;
 table! {
     /// A path: forward and reverse direction.
     "a path" PathFile {
-        /// Names of the links from sender to receiver.
-        forward: Required<Vec<At<String>>>,
+        /// Name of a ready-made path (`knee list paths`), whose links it gets: one of its own name
+        /// forward, and one with "-back" behind it in reverse. What is written for the path or for
+        /// these links goes before. Default: none.
+        like: Optional<String>,
+        /// Names of the links from sender to receiver. Default: that of the path that it is like;
+        /// required otherwise.
+        forward: Optional<Vec<At<String>>>,
         /// Delay of the reverse direction, without links.
         reverse_delay: Optional<Time>,
         /// Reverse direction: names of the links from receiver to sender.

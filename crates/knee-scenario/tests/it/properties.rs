@@ -30,6 +30,11 @@ fn rate() -> impl Strategy<Value = String> {
     prop_oneof![
         quantity(1..2000, "Mbit/s"),
         Just("{ trace = \"lte.down\" }".to_string()),
+        (1u64..4000).prop_map(|ms| format!(
+            "{{ table = \"drive.csv\", time = \"t s\", value = \"rate Mbit/s\", \
+             rows = \"run = 1\", offset = \"{} ms\" }}",
+            ms - 1
+        )),
         steps.prop_map(|steps| {
             let mut at = 0;
             let step = |(after, rate): (u64, String)| {

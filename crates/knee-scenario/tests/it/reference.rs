@@ -58,13 +58,17 @@ impl Reference {
             .collect()
     }
 
-    /// Returns the keys of a table. Keys that a flow shares with the transport are listed there.
+    /// Returns the keys of a table. Keys that a flow shares with the transport, and a delay over
+    /// time with other tables, are listed there.
     fn own_keys(&self, table: &str) -> Map<String, Value> {
         let mut own = keys(self.definition(table));
-        if table == "FlowFile" {
-            let transport = keys(self.definition("TransportFile"));
-            own.retain(|key, declared| transport.get(key) != Some(declared));
-        }
+        let shared = match table {
+            "FlowFile" => "TransportFile",
+            "DelaySeriesFile" => "SeriesFile",
+            _ => return own,
+        };
+        let shared = keys(self.definition(shared));
+        own.retain(|key, declared| shared.get(key) != Some(declared));
         own
     }
 
@@ -240,9 +244,11 @@ fn reference(page: &str) -> (Reference, Uses) {
         let source = Source { name: "example.toml", loader: &Embedded(&files) };
         let scenario = parse(text, &source, &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
         let written = reference.uses(text);
+        let is_like = written.contains_key(&("PathFile".to_string(), "like".to_string()));
         for (key, values) in reference.uses(&scenario.resolved) {
-            // A key that the example gives elsewhere may be written in other words.
-            if !written.contains_key(&key) {
+            // A key that the example gives elsewhere may be written in other words. What comes from
+            // a ready-made path is no default.
+            if !written.contains_key(&key) && !is_like {
                 reference.filled.entry(key).or_default().extend(values);
             }
         }

@@ -146,8 +146,8 @@ fn claims_have_bounds_in_si_units() {
 #[test]
 fn every_key_arrives() {
     let scenario = read(FULL);
-    let [steps, trace, other, mark, air, dual, host, port] = &scenario.links[..] else {
-        panic!("eight links")
+    let [steps, trace, other, mark, air, dual, host, port, drive, sky] = &scenario.links[..] else {
+        panic!("ten links")
     };
     assert!(matches!(&steps.config.rate, RateModel::Steps(steps) if steps.0.len() == 2));
     assert_eq!(steps.config.delay.base.0[1], (Time::from_millis(1500), Time::from_millis(20)));
@@ -191,6 +191,7 @@ fn every_key_arrives() {
     assert_eq!((pair.step, pair.classic_share), (Time::from_millis(1), 0.1));
     assert_eq!(port.config.pause, Some(Pause { at: 750, until: 500 }));
     assert_eq!((host.config.pausable, port.config.pausable), (true, false));
+    every_key_of_tables_arrives(drive, sky);
 
     let many = &scenario.flows[2];
     assert_eq!(many.workload, Workload::File(1_500_000));
@@ -204,6 +205,31 @@ fn every_key_arrives() {
     );
     assert_eq!(reno.paths, [0]);
     assert_eq!(reno.multipath, None);
+}
+
+/// Rows of 8, 4 and 6 Mbit/s at 0, 1 and 3 s: the second row is 2 s before the third, the usual
+/// interval is 1 s.
+fn every_key_of_tables_arrives(drive: &knee_scenario::Link, sky: &knee_scenario::Link) {
+    let seconds = Time::from_secs;
+    let mbit = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
+    let rates = [(0, mbit(2)), (1, Rate::ZERO), (2, mbit(3)), (3, Rate::ZERO)];
+    let rates = rates.map(|(at, rate)| (seconds(at), rate)).to_vec();
+    assert_eq!(drive.config.rate, RateModel::Steps(Steps(rates)));
+    // (8 + 4 + 6) / 2 Mbit in 4 s.
+    assert_eq!(drive.nominal_rate, Some(Rate::from_bits_per_second(2_250_000)));
+    let delays = [(0, 20), (1, 30), (3, 25), (4, 20), (5, 30), (7, 25), (8, 20)];
+    let delays = delays.map(|(at, ms)| (seconds(at), Time::from_millis(ms)));
+    assert_eq!(drive.config.delay.base.0[..7], delays);
+    assert!(drive.config.delay.reorder && drive.config.delay.jitter.is_none());
+    let Loss::Steps(losses) = &drive.config.loss else { panic!("a loss in steps") };
+    let expected = [(0, Loss::None), (1, Loss::Independent(0.02)), (3, Loss::Independent(0.01))];
+    assert_eq!(losses.0[..3], expected.map(|(at, loss)| (seconds(at), loss)));
+    // 1 BDP: 2.25 Mbit/s over the smallest delay, 20 ms, and 1 ms back: below ten segments of 1040 B.
+    assert_eq!(drive.config.buffer, Buffer::Bytes(10 * 1040));
+    // The path is like that of a satellite; its rate is written.
+    assert_eq!((sky.name.as_str(), &sky.config.rate), ("sky", &RateModel::Constant(mbit(20))));
+    assert_eq!(sky.config.delay.base.0[1], (seconds(15), Time::from_micros(27_500)));
+    assert!(!sky.config.delay.reorder);
 }
 
 fn packed<const N: usize>(values: [u64; N]) -> Arc<Packed> {
@@ -407,7 +433,15 @@ fn resolved_scenarios_read_back() {
     let scenario = read(FULL);
     // Two files with the same name get different names.
     let names: Vec<&str> = scenario.files.iter().map(|file| file.name.as_str()).collect();
-    let expected = ["page.csv", "access.csv", "lte.down", "lost.txt", "2-lte.down"];
+    let expected = [
+        "drive.csv",
+        "leo-handover.csv",
+        "page.csv",
+        "access.csv",
+        "lte.down",
+        "lost.txt",
+        "2-lte.down",
+    ];
     assert_eq!(names, expected.map(|name| format!("inputs/{name}")));
     assert_resolves_to_itself(&scenario);
     assert_eq!(again(&scenario).resolved, scenario.resolved);
@@ -559,6 +593,49 @@ fn a_run_of_a_study_has_several_seeds() {
         assert_eq!(errors.problems.len(), 1, "{errors}");
         assert!(errors.to_string().contains("the number of seeds must be at"), "{errors}");
     }
+}
+
+/// Every ready-made path runs as it is, and says whose measurement it stands for; its RTT is the one
+/// that it states, if it states one.
+#[test]
+fn ready_made_paths_are_scenarios() {
+    let all = knee_scenario::ready_paths();
+    assert_eq!(all.len(), 12);
+    for path in all {
+        let text = format!(
+            "duration = \"130 s\"\n[path.main]\nlike = \"{}\"\n[[flow]]\ncc = \"cubic\"\n",
+            path.name
+        );
+        let scenario = read(&text);
+        assert_resolves_to_itself(&scenario);
+        assert!(
+            ![&path.says, &path.source, &path.measured, &path.assumed].iter().any(|s| s.is_empty())
+        );
+        let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+        assert_eq!(names, ["main", "main-back"], "{}", path.name);
+        let delay = scenario.one_way_delay(0) + scenario.way_back(0);
+        let stated = path.measured.split("RTT ").nth(1).filter(|_| path.name != "data-centre");
+        if let Some(stated) = stated.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok()) {
+            // Of a range, or of what is only part of the way, the RTT is at least that.
+            let rtt_ms = delay.as_millis_f64();
+            assert!((stated..=1.5 * stated).contains(&rtt_ms), "{}: {rtt_ms} ms", path.name);
+        }
+        for (table, span) in [("train", 20), ("leo-handover", 120)] {
+            let Some(file) = scenario.files.iter().find(|file| file.name.contains(table)) else {
+                continue;
+            };
+            let over = format!("rows over {span} s");
+            assert!(file.read_as.contains(&over), "{}: {}", path.name, file.read_as);
+        }
+    }
+    let over = |set: &str| {
+        let text = "duration = \"9 s\"\n[path.main]\nlike = \"geo\"\n[[flow]]\ncc = \"cubic\"\n";
+        let set = [set.parse::<Override>().unwrap()];
+        let source = Source { name: "a.toml", loader: &Embedded(&[]) };
+        parse(text, &source, &set).unwrap().one_way_delay(0)
+    };
+    assert_eq!(over("path.main.like=lte"), Time::from_millis(35));
+    assert_eq!(over("link.main.delay=7 ms"), Time::from_millis(7));
 }
 
 /// The offset of a trace is given, drawn from seed and name, or absent; the resolved scenario keeps

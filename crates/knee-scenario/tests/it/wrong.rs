@@ -39,6 +39,8 @@ const FILES: &[(&str, &[u8])] = &[
     ("binary.down", &[0xff, 0xff]),
     ("packed.down", &[0x28, 0xb5, 0x2f, 0xfd, 4]),
     ("broken.loss", b"0102"),
+    ("good.csv", b"t,r,zero\n0,1,0\n1,2,0\n2,3,0\n"),
+    ("broken.csv", b"t,r\n0,x\n1,y\n2,3\n"),
     ("broken-page.csv", b"name,bytes,after\nindex,5000,\nlogo,5 kB,index\n"),
     ("circle.csv", b"name,bytes,after\nindex,500,\na,1,index b\nb,1,c\nc,1,a\n"),
     ("broken-log.csv", b"time,bytes\n12:00,700\n12:01\n"),
@@ -103,6 +105,94 @@ const CASES: &[(&str, &str, &str)] = &[
     ("offset of another word", "\"10 Mbit/s\"", "{ trace = \"good.down\", offset = \"late\" }"),
     ("offset without a trace", "\"10 Mbit/s\"", "{ offset = \"5 ms\" }"),
     ("unknown key beside a trace", "\"10 Mbit/s\"", "{ trace = \"good.down\", loop = true }"),
+    (
+        "table missing",
+        "\"10 Mbit/s\"",
+        "{ table = \"lost.csv\", time = \"t s\", value = \"r Mbit/s\" }",
+    ),
+    (
+        "table broken",
+        "\"10 Mbit/s\"",
+        "{ table = \"broken.csv\", time = \"t s\", value = \"r Mbit/s\" }",
+    ),
+    (
+        "table empty",
+        "\"10 Mbit/s\"",
+        "{ table = \"empty.down\", time = \"t s\", value = \"r Mbit/s\" }",
+    ),
+    (
+        "table compressed",
+        "\"10 Mbit/s\"",
+        "{ table = \"packed.down\", time = \"t s\", value = \"r Mbit/s\" }",
+    ),
+    ("table without columns", "\"10 Mbit/s\"", "{ table = \"good.csv\" }"),
+    (
+        "table with another column",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"speed Mbit/s\" }",
+    ),
+    (
+        "table with another unit",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"r ms\" }",
+    ),
+    (
+        "table of no rate",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"zero Mbit/s\" }",
+    ),
+    (
+        "offset beyond a table",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"r Mbit/s\", offset = \"3 s\" }",
+    ),
+    (
+        "scale of a table zero",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"r Mbit/s\", scale = 0 }",
+    ),
+    (
+        "table that repeats too often",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t ns\", value = \"r Mbit/s\" }",
+    ),
+    (
+        "rate that reorders",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"r Mbit/s\", reorder = true }",
+    ),
+    (
+        "gap of another word",
+        "\"10 Mbit/s\"",
+        "{ table = \"good.csv\", time = \"t s\", value = \"r Mbit/s\", gap = \"none\" }",
+    ),
+    (
+        "delay with gaps of zero",
+        "delay = \"5 ms\"",
+        "delay = { table = \"good.csv\", time = \"t s\", value = \"r ms\", gap = \"zero\" }",
+    ),
+    (
+        "delay table absurd",
+        "delay = \"5 ms\"",
+        "delay = { table = \"good.csv\", time = \"t s\", value = \"r min\", scale = 600 }",
+    ),
+    (
+        "delay table without a table",
+        "delay = \"5 ms\"",
+        "delay = { time = \"t s\", value = \"r ms\" }",
+    ),
+    (
+        "loss table above one",
+        "delay = \"5 ms\"",
+        "loss = { table = \"good.csv\", time = \"t s\", value = \"r %\", scale = 99 }",
+    ),
+    ("like an unknown path", "forward = [\"bottleneck\"]", "like = \"le\""),
+    ("like a number", "forward = [\"bottleneck\"]", "like = 5"),
+    (
+        "like a path, with a wrong key",
+        "reverse_delay = \"30 ms\"",
+        "like = \"leo\"\nrate = \"1 Mbit/s\"",
+    ),
     ("delay absurd", "delay = \"5 ms\"", "delay = \"60 min\""),
     (
         "jitter always late",

@@ -18,7 +18,7 @@ pub fn describe_link(
     line += &format!(",delay_ns={}", steps(&config.delay.base, |delay| delay.as_nanos()));
     if let Some(jitter) = &config.delay.jitter {
         let amount = steps(&jitter.amount, |amount| amount.as_nanos());
-        let reorder = u8::from(jitter.reorder);
+        let reorder = u8::from(jitter.reorder || config.delay.reorder);
         line += &format!(",jitter_ns={amount},reorder={reorder}");
         if jitter.least > Time::ZERO {
             line += &format!(",jitter_least_ns={}", jitter.least.as_nanos());
@@ -26,6 +26,10 @@ pub fn describe_link(
         if jitter.share < 1.0 {
             line += &format!(",jitter_share={}", jitter.share);
         }
+    }
+    if config.delay.reorder {
+        line += if config.delay.jitter.is_none() { ",reorder=1" } else { "" };
+        line += ",delay_reorder=1";
     }
     match config.buffer {
         Buffer::Unlimited => {}

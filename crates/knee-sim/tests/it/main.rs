@@ -29,5 +29,6 @@ mod registered;
 mod reordering;
 mod response;
 mod shocks;
+mod tables;
 mod tunnels;
 mod workloads;

@@ -177,7 +177,9 @@ impl Link {
         self.judge_taken(name, begin);
         let departure = self.occupy(entered, bytes, begin);
         if self.head.reorder {
-            self.earliest = self.earliest.max(departure.saturating_add(self.delay_at(departure)));
+            let plain = departure.saturating_add(self.delay_at(departure));
+            let before = if self.head.delay_reorder { 0 } else { self.earliest };
+            self.earliest = before.max(plain);
         }
         self.offers.get_mut(name).serve(departure, self.earliest);
         self.transmitting = Some((name, departure));

@@ -91,6 +91,8 @@ pub struct Link {
     pub jitter_share: f64,
     /// Whether packets may overtake each other.
     pub reorder: bool,
+    /// Whether they do so when the propagation delay falls; otherwise only by jitter.
+    pub delay_reorder: bool,
     pub buffer: Buffer,
     pub aqm: Aqm,
     /// Limit of the device below the AQM, including the packet in transmission; if absent, it holds
@@ -124,6 +126,7 @@ impl Link {
             jitter_least: fields.optional("jitter_least_ns")?.unwrap_or(0),
             jitter_share: share(fields)?,
             reorder: fields.flag("reorder")?,
+            delay_reorder: fields.flag("delay_reorder")?,
             buffer: buffer(fields)?,
             aqm: aqm(fields)?,
             device: device(fields)?,

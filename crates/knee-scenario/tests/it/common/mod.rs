@@ -7,6 +7,7 @@ pub const FILES: &[(&str, &[u8])] = &[
     ("lte.down", b"1\n5\n9\n"),
     ("old/lte.down", b"2\n3\n"),
     ("lost.txt", b"0010"),
+    ("drive.csv", b"run,t,rate,rtt,loss\n1,0,8,40,0\n1,1,4,60,2\n1,3,6,50,1\n2,0,9,9,9\n"),
     ("page.csv", b"name,bytes,after\nindex,5000,\nstyle,2000,index\nlogo,300,index style\n"),
     ("old/access.csv", b"time,bytes,class,client_rtt_ms\n12:00,700,page,\n12:01,90,api,50\n"),
 ];
@@ -92,6 +93,14 @@ rate = "100 Mbit/s"
 buffer = "1000 packets"
 pause = { at = "75 %", until = "50 %" }
 
+[link.drive]
+rate = { table = "drive.csv", time = "t s", value = "rate Mbit/s", rows = "run = 1", scale = 0.5, offset = "1 s", repeat = false, gap = "zero" }
+delay = { table = "drive.csv", time = "t s", value = "rtt ms", rows = "run = 1", scale = 0.5, reorder = true }
+loss = { table = "drive.csv", time = "t s", value = "loss %", rows = "run = 1" }
+
+[link.sky]
+rate = "20 Mbit/s"
+
 [path.one]
 forward = ["steps", "trace"]
 reverse_delay = "30 ms"
@@ -105,6 +114,15 @@ tunnel = "home"
 [path.three]
 forward = ["host", "port"]
 reverse_delay = "1 ms"
+
+[path.drive]
+forward = ["drive"]
+reverse_delay = "1 ms"
+
+[path.sky]
+like = "leo-handover"
+reverse_delay = "30 ms"
+tunnel = "home"
 
 [[flow]]
 name = "many"

@@ -1,0 +1,31 @@
+//! Readers of files that other programs wrote about a path: tables of its rate, delay or loss over
+//! time, and what tools measured on it.
+//!
+//! A format is recognised by content, never by the file's name. Lines that are damaged are passed
+//! over and counted. An error names the line, what is wrong there, and what to write instead.
+//!
+//! What this crate never does: open a file, read a clock, keep more than a bounded amount of what a
+//! file contains.
+
+mod cells;
+mod columns;
+mod error;
+mod flent;
+mod instant;
+mod iperf;
+mod irtt;
+mod json;
+mod measured;
+mod ndt7;
+mod netem_trace;
+mod ping;
+mod quantity;
+mod series;
+mod ss;
+mod unpack;
+
+pub use columns::{Columns, Gap};
+pub use error::FileError;
+pub use measured::{Bulk, Datagrams, Interval, Measured, Measurement, Probes, read_measurement};
+pub use quantity::Quantity;
+pub use series::{PassedOver, STEPS_MAX, Series, read_series};

@@ -1,0 +1,46 @@
+//! Files that are compressed by gzip or not.
+
+use crate::error::FileError;
+use flate2::bufread::MultiGzDecoder;
+use knee_units::{GZIP, Lines, Unpacked, foreign_format};
+use std::io::Read;
+
+/// Returns a reader of what a file contains, decompressed if it is a gzip file: at most 1 GiB.
+pub(crate) fn unpacked(bytes: &[u8]) -> Box<dyn Read + '_> {
+    match foreign_format(bytes) {
+        Some(GZIP) => Box::new(Unpacked::new(MultiGzDecoder::new(bytes))),
+        _ => Box::new(bytes),
+    }
+}
+
+/// Opens the lines of a file.
+pub(crate) fn lines(bytes: &[u8]) -> Result<Lines<Box<dyn Read + '_>>, FileError> {
+    Lines::open(unpacked(bytes)).map_err(|error| FileError::unreadable(1, &error))
+}
+
+/// Reads the next line as text, in place of `line`; returns whether there is one.
+pub(crate) fn next_line<R: Read>(
+    lines: &mut Lines<R>,
+    line: &mut String,
+) -> Result<bool, FileError> {
+    line.clear();
+    match lines.next_line() {
+        Ok(Some(bytes)) => {
+            line.push_str(&String::from_utf8_lossy(bytes));
+            Ok(true)
+        }
+        Ok(None) => Ok(false),
+        Err(error) => Err(FileError::unreadable(lines.number(), &error)),
+    }
+}
+
+/// Returns the first bytes of what a file contains, without a byte order mark and white space at
+/// the beginning.
+pub(crate) fn start(bytes: &[u8]) -> Vec<u8> {
+    const START: u64 = 4096;
+    let mut start = Vec::new();
+    // A file that cannot be read is reported by its reader.
+    let _ = unpacked(bytes).take(START).read_to_end(&mut start);
+    let text = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&start);
+    text.trim_ascii_start().to_vec()
+}
