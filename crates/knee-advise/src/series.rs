@@ -47,6 +47,8 @@ pub struct LinkPath {
 pub struct LinkBounds {
     rate_bps: f64,
     rtt_s: f64,
+    /// Lowest RTT that is tried, as a part of the highest.
+    rtt_part: f64,
     buffer_bytes: [f64; 2],
 }
 
@@ -57,6 +59,9 @@ const RATE_PART: f64 = 0.98;
 const RATE_RANGE: f64 = 30.0;
 /// Lowest RTT without queueing that is tried, as a part of the smallest measured.
 const RTT_PART: f64 = 0.5;
+/// The same where only smoothed RTTs are known, and the uncertainty of one that was measured.
+const SMOOTHED_PART: f64 = 0.05;
+const KNOWN: f64 = 0.01;
 /// Smallest queue; the smallest and largest as multiples of what the connection saw queued; and how
 /// large the largest is at least, BDP of the lowest rate.
 const QUEUE_MIN: f64 = 1600.0;
@@ -71,7 +76,22 @@ impl LinkBounds {
         let [least, most] = QUEUE.map(|times| (times * queued).max(QUEUE_MIN));
         let bdp = rate_bps * series.rtt_min_s / 8.0;
         let buffer_bytes = [least, most.max(QUEUE_BDP * bdp).max(10.0 * QUEUE_MIN)];
-        LinkBounds { rate_bps, rtt_s: series.rtt_min_s, buffer_bytes }
+        LinkBounds { rate_bps, rtt_s: series.rtt_min_s, rtt_part: RTT_PART, buffer_bytes }
+    }
+
+    /// Derives the bounds from a connection of which only smoothed RTTs were recorded: the queue may
+    /// not have been empty in any of them. `rtt_s` is the RTT without queueing, if it is known.
+    pub fn of_smoothed(series: &Series, payload: f64, rtt_s: Option<f64>) -> LinkBounds {
+        let (rtt_s, rtt_part) = match rtt_s {
+            Some(known) => (known * (1.0 + KNOWN), (1.0 - KNOWN) / (1.0 + KNOWN)),
+            None => (series.rtt_min_s, SMOOTHED_PART),
+        };
+        let rate_bps = RATE_PART * series.rate_bps / payload;
+        let queued = (series.rtt_max_s - rtt_s * rtt_part).max(0.0) * rate_bps / 8.0;
+        let bdp = rate_bps * series.rtt_max_s / 8.0;
+        let least = (QUEUE[0] * queued).max(QUEUE_MIN);
+        let most = (QUEUE[1] * queued).max(QUEUE_BDP * bdp).max(10.0 * QUEUE_MIN);
+        LinkBounds { rate_bps, rtt_s, rtt_part, buffer_bytes: [least, most] }
     }
 }
 
@@ -85,7 +105,7 @@ impl Space for LinkBounds {
         let above = |part: f64| (part - NONE_BELOW) / (1.0 - NONE_BELOW);
         LinkPath {
             rate_bps: self.rate_bps * (1.0 + (RATE_RANGE - 1.0) * rate.powi(3)),
-            rtt_s: self.rtt_s * (1.0 - (1.0 - RTT_PART) * rtt.powi(2)),
+            rtt_s: self.rtt_s * (1.0 - (1.0 - self.rtt_part) * rtt.powi(2)),
             loss: if loss < NONE_BELOW { 0.0 } else { between(LOSS, above(loss)) },
             buffer_bytes: between(self.buffer_bytes, buffer),
         }
@@ -115,6 +135,7 @@ const FLOORS: [f64; COUNT] =
 /// Parts of a series that are drawn anew for its standard errors: several intervals each, because
 /// what follows each other is alike.
 const BLOCKS: usize = 10;
+const BLOCKS_MIN: usize = 4;
 const RESAMPLES: u32 = 40;
 
 /// Statistics of a connection that lasts, with standard errors.
@@ -129,7 +150,7 @@ pub struct Series {
 
 impl Series {
     /// Fewest intervals with an RTT of which statistics are made.
-    pub const INTERVALS_MIN: usize = 2 * BLOCKS;
+    pub const INTERVALS_MIN: usize = 2 * BLOCKS_MIN;
 
     /// A connection over which nothing arrives: as far from each other one as can be.
     pub fn silent() -> Series {
@@ -148,15 +169,17 @@ impl Series {
         let found = of_intervals(&measured, rtt_min_s);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut sums, mut squares) = ([0.0; COUNT], [0.0; COUNT]);
-        let length = measured.len() / BLOCKS;
+        // An even number, half of them from each half.
+        let blocks = (measured.len() / 4 * 2).clamp(BLOCKS_MIN, BLOCKS);
+        let length = measured.len() / blocks;
         let halves = measured.split_at(measured.len() / 2);
         for _ in 0..RESAMPLES {
             let mut drawn = |from: &[SampleInterval]| -> Vec<SampleInterval> {
-                let blocks = (0..BLOCKS / 2).flat_map(|_| {
+                let drawn = (0..blocks / 2).flat_map(|_| {
                     let first = below(&mut rng, (from.len() - length + 1) as u64) as usize;
                     from[first..first + length].iter().copied()
                 });
-                blocks.collect()
+                drawn.collect()
             };
             // What belongs to one half stays there: a path that changes in between must show.
             let blocks = [drawn(halves.0), drawn(halves.1)].concat();

@@ -5,6 +5,10 @@
 //! the sender would have seen is compared with what it saw. So a figure is known as far as it makes a
 //! difference to the connection, and not otherwise.
 
+mod measured;
+
+pub use measured::{Compared, Estimate, MeasuredFit};
+
 use crate::compare::compare_runs;
 use crate::directory::{FITTED, REPORT};
 use crate::error::Error;
@@ -14,7 +18,7 @@ use crate::job::{Job, Run};
 use crate::lab::Lab;
 use crate::text::ScenarioText;
 use knee_advise::{
-    Figure, LinkBounds, LinkPath, Misfitting, SampleInterval, Search, SearchSettings, Series,
+    Figure, Fit, LinkBounds, LinkPath, Misfitting, SampleInterval, Search, SearchSettings, Series,
     figures,
 };
 use knee_record::{FlowSample, RunView, read_run, write_text};
@@ -23,6 +27,8 @@ use std::path::{Path, PathBuf};
 
 /// Values of each figure that are tried over its whole range at the end.
 const SCAN: usize = 8;
+/// Fewest intervals between the samples of a run.
+const SAMPLES_MIN: usize = 20;
 /// Folder of the simulated run, within the output.
 pub const FITTED_RUN: &str = "fitted";
 
@@ -38,6 +44,9 @@ pub enum FitError {
     /// Too few samples of the flow, or nothing arrived.
     #[error("{0} has too few samples of its flow")]
     TooShort(String),
+    /// A file that cannot be read, why, and what to write instead.
+    #[error("{0}: {1}")]
+    File(String, String, String),
 }
 
 /// Settings of a fit.
@@ -71,6 +80,9 @@ pub struct Fitted {
     pub scenario: String,
 }
 
+/// The figures of a link, the best one, and what it reproduces least.
+type FoundLink = ([Figure; 4], Fit<LinkPath>, Vec<Misfitting>);
+
 /// A run whose path is sought.
 struct Sought {
     text: ScenarioText,
@@ -89,35 +101,15 @@ impl Lab {
     /// A folder that cannot be read, a [`FitError`], or the first failure of a simulation.
     pub fn fit(&self, run: &Path, settings: &FitSettings) -> Result<Option<Fitted>, Error> {
         let sought = Sought::read(run, settings.seed)?;
-        let simulator = self.grounds.get(SIMULATOR)?;
         let bounds = LinkBounds::new(&sought.series, sought.payload);
         let FitSettings { simulations, seed } = *settings;
         let how = SearchSettings { seed, simulations, kept: 1, scan: SCAN };
-        let mut search = Search::new(sought.series.clone(), bounds, how);
-        loop {
-            let paths = search.next_paths();
-            if paths.is_empty() {
-                break;
-            }
-            let scenarios = paths.iter().map(|path| sought.over(path));
-            let scenarios = scenarios.collect::<Result<Vec<Scenario>, Error>>()?;
-            let jobs: Vec<Job<'_>> =
-                scenarios.iter().map(|scenario| Job::new(scenario, simulator)).collect();
-            let seen = self.run_all(&jobs, |number, run: Run| {
-                Ok(series(&run.view(&scenarios[number]), seed))
-            })?;
-            if self.is_stopped() {
-                return Ok(None);
-            }
-            let seen = seen.into_iter().map(|one| one.flatten().unwrap_or_else(Series::silent));
-            search.tell(&seen.collect::<Vec<_>>());
-        }
-        let found = figures(&mut search);
-        let misfitting = search.misfitting();
-        let best = search.fits().into_iter().next();
-        let (Some([rate, rtt, loss, buffer]), Some(best)) = (found, best) else {
-            return Ok(None);
-        };
+        let found = self.search_link(
+            (sought.series.clone(), bounds, how),
+            &|path| sought.over(path),
+            &|view| series(view, seed),
+        )?;
+        let Some(([rate, rtt, loss, buffer], best, misfitting)) = found else { return Ok(None) };
         Ok(Some(Fitted {
             controller: sought.controller.clone(),
             rate,
@@ -128,6 +120,39 @@ impl Lab {
             misfitting,
             scenario: sought.over(&best.path)?.resolved,
         }))
+    }
+
+    /// Searches for the link over which the scenarios `over` yield what was seen. Returns `None` if it
+    /// was stopped.
+    fn search_link(
+        &self,
+        (observed, bounds, how): (Series, LinkBounds, SearchSettings),
+        over: &dyn Fn(&LinkPath) -> Result<Scenario, Error>,
+        seen: &(dyn Fn(&RunView<'_>) -> Option<Series> + Sync),
+    ) -> Result<Option<FoundLink>, Error> {
+        let simulator = self.grounds.get(SIMULATOR)?;
+        let mut search = Search::new(observed, bounds, how);
+        loop {
+            let paths = search.next_paths();
+            if paths.is_empty() {
+                break;
+            }
+            let scenarios = paths.iter().map(over);
+            let scenarios = scenarios.collect::<Result<Vec<Scenario>, Error>>()?;
+            let jobs: Vec<Job<'_>> =
+                scenarios.iter().map(|scenario| Job::new(scenario, simulator)).collect();
+            let seen =
+                self.run_all(&jobs, |number, run: Run| Ok(seen(&run.view(&scenarios[number]))))?;
+            if self.is_stopped() {
+                return Ok(None);
+            }
+            let seen = seen.into_iter().map(|one| one.flatten().unwrap_or_else(Series::silent));
+            search.tell(&seen.collect::<Vec<_>>());
+        }
+        let found = figures(&mut search);
+        let misfitting = search.misfitting();
+        let best = search.fits().into_iter().next();
+        Ok(found.zip(best).map(|(figures, best)| (figures, best, misfitting)))
     }
 
     /// Writes the scenario with the path, runs it, and lays the two runs over each other on a page.
@@ -210,6 +235,9 @@ fn series(view: &RunView<'_>, seed: u64) -> Option<Series> {
         flow.samples.iter().filter(|sample| sample.time_ns >= from).collect();
     let last = samples.last().map_or(0, |last| last.delivered_bytes);
     let pairs = samples.windows(2).take_while(|pair| pair[0].delivered_bytes < last);
+    if pairs.clone().count() < SAMPLES_MIN {
+        return None;
+    }
     let interval = |pair: &[FlowSample]| {
         let [before, after] = [pair[0], pair[1]];
         SampleInterval {

@@ -66,7 +66,7 @@ pub use experiment::{
     Experiment, ExperimentError, ExperimentOutcome, ExperimentSettings, SEED_MAX, check_jobs,
 };
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
-pub use fit::{FITTED_RUN, FitError, FitSettings, Fitted};
+pub use fit::{Compared, Estimate, FITTED_RUN, FitError, FitSettings, Fitted, MeasuredFit};
 pub use given::Given;
 #[cfg(feature = "hosts")]
 pub use ground::Hosts;

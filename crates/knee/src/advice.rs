@@ -86,6 +86,7 @@ impl From<Error> for Failure {
             Error::Fit(FitError::TooShort(_)) => {
                 usage("run it for longer, or with a smaller sample_interval")
             }
+            Error::Fit(FitError::File(_, _, ref advice)) => usage(advice),
             Error::Rehearse(RehearseError::NoPair(_)) => {
                 usage("begin with knee init --template mix")
             }

@@ -1,5 +1,7 @@
 //! `knee fit`.
 
+mod measured;
+
 use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
@@ -7,26 +9,41 @@ use crate::print::Print;
 use crate::screen;
 use knee_advise::{Figure, Known, MISFIT_MAX};
 use knee_lab::command::quoted;
-use knee_lab::{FitSettings, Fitted};
+use knee_lab::{FitSettings, Fitted, Lab};
 use knee_present::words::{bytes, rate, time_us};
 use knee_present::{Cell, Document, Table, number, text};
+use std::path::Path;
 
-/// Finds the path that explains a run.
+const STOPPED: &str = "Stopped before the search was over: there is no result.";
+
+/// Finds the path that explains a run, or what tools measured.
 pub fn fit(arguments: &arguments::Fit) -> Result<Ending, Failure> {
     let lab = lab(arguments.jobs);
     let settings =
         FitSettings { simulations: usize::from(arguments.simulations), seed: arguments.seed };
     if let Some(out) = &arguments.out {
-        lab.keep_apart(out, std::slice::from_ref(&arguments.run))?;
+        lab.keep_apart(out, &arguments.files)?;
         lab.claim(out, [out, &out.join(knee_lab::FITTED_RUN)], arguments.force)?;
     }
-    let Some(fitted) = watched(&lab, || lab.fit(&arguments.run, &settings))? else {
-        screen::say("Stopped before the search was over: there is no result.");
+    match &arguments.files[..] {
+        [run] if run.is_dir() => of_run(&lab, run, arguments, &settings),
+        files => measured::fit(&lab, files, arguments, &settings),
+    }
+}
+
+fn of_run(
+    lab: &Lab,
+    run: &Path,
+    arguments: &arguments::Fit,
+    settings: &FitSettings,
+) -> Result<Ending, Failure> {
+    let Some(fitted) = watched(lab, || lab.fit(run, settings))? else {
+        screen::say(STOPPED);
         return Ok(Ending::Interrupted);
     };
     let mut document = document(&fitted);
     if let Some(out) = &arguments.out {
-        let [file, page] = lab.keep_fit(&arguments.run, &fitted, out)?;
+        let [file, page] = lab.keep_fit(run, &fitted, out)?;
         document = document.words(format!(
             "\npath     knee run {}\nreport   {}\n",
             quoted(&file.to_string_lossy()),
@@ -37,14 +54,19 @@ pub fn fit(arguments: &arguments::Fit) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-fn document(fitted: &Fitted) -> Document {
-    let mut table = Table::new([
+/// The table of the figures of a path.
+fn table() -> Table {
+    Table::new([
         text("of the path"),
         number("best").holds(None, &["", "low", "high"]),
         text("between"),
         text("how it is known"),
     ])
-    .called("path");
+    .called("path")
+}
+
+fn document(fitted: &Fitted) -> Document {
+    let mut table = table();
     let explained = fitted.misfit <= MISFIT_MAX;
     let unknown = match explained {
         true => "it makes no difference to this connection",
@@ -105,14 +127,25 @@ fn document(fitted: &Fitted) -> Document {
 
 /// A figure; `known` says how it is known closely, from below and from above, and why it is not.
 fn row(name: &str, figure: Figure, shown: &dyn Fn(f64) -> String, known: [&str; 4]) -> [Cell; 4] {
-    let Figure { best, low, high, .. } = figure;
     let [closely, at_least, at_most, unknown] = known;
-    let (bounds, how) = match figure.known {
-        Known::Closely => (format!("{} to {}", shown(low), shown(high)), closely),
-        Known::Between => (format!("{} to {}", shown(low), shown(high)), "only between these"),
-        Known::AtLeast => (format!("at least {}", shown(low)), at_least),
-        Known::AtMost => (format!("at most {}", shown(high)), at_most),
-        Known::Unknown => ("unknown".to_owned(), unknown),
+    let how = match figure.known {
+        Known::Closely => closely,
+        Known::Between => "only between these",
+        Known::AtLeast => at_least,
+        Known::AtMost => at_most,
+        Known::Unknown => unknown,
+    };
+    cells(name, figure, shown, how)
+}
+
+/// The cells of a figure, and how it is known.
+fn cells(name: &str, figure: Figure, shown: &dyn Fn(f64) -> String, how: &str) -> [Cell; 4] {
+    let Figure { best, low, high, .. } = figure;
+    let bounds = match figure.known {
+        Known::Closely | Known::Between => format!("{} to {}", shown(low), shown(high)),
+        Known::AtLeast => format!("at least {}", shown(low)),
+        Known::AtMost => format!("at most {}", shown(high)),
+        Known::Unknown => "unknown".to_owned(),
     };
     let best = match figure.known {
         Known::Closely => Cell::shown(shown(best), best),

@@ -10,6 +10,7 @@ mod evaluate;
 mod evaluate_weak;
 mod examples;
 mod fit;
+mod fit_files;
 mod grounds;
 mod parse_once;
 mod perfect;

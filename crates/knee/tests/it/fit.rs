@@ -67,5 +67,5 @@ fn what_cannot_be_fitted_is_named() {
         let said = complaint(at, "fit run", 2);
         assert!(said.contains(wanted), "{wanted:?} is not in {said}");
     }
-    assert!(complaint(at, "fit nowhere", 2).contains("name a directory that knee run wrote"));
+    assert!(complaint(at, "fit nowhere", 2).contains("a directory that knee run wrote"));
 }
