@@ -146,7 +146,6 @@ fn without_an_effect_few_of_thousands_are_seen() {
 
 fn few_are_seen(groups: usize, experiments: u64) {
     let [more, less] = verdicts(Network { groups, ..NOTHING }, experiments);
-    println!("{groups} groups, no effect: more {more}, less {less}");
     let error = (0.05 * 0.95 / experiments as f64).sqrt();
     assert!(more + less <= 0.05 + 2.0 * error, "{more} + {less}");
 }
@@ -426,7 +425,6 @@ fn guards_seldom_stop(experiments: u64) {
         let stopped = (0..experiments)
             .filter(|seed| matches!(with_tails(usual, usual, *seed, of).0, Verdict::Stopped(_)))
             .count();
-        println!("{stopped} of {experiments} stopped without an effect");
         assert!(stopped as f64 <= most, "{stopped}");
     }
     let mut beyond = 0;
@@ -445,6 +443,5 @@ fn guards_seldom_stop(experiments: u64) {
         });
         beyond += u32::from(stops);
     }
-    println!("{beyond} of {experiments} stopped at a margin of zero");
     assert!(f64::from(beyond) <= most, "{beyond}");
 }
