@@ -176,7 +176,7 @@ fn what_a_process_missed_is_void() {
     // Over the end of a block: the first was cut off, the second began late.
     let blocks = void(&gap(100, 140));
     let [(0, Some(_)), (1, Some(why))] = blocks.as_slice() else { panic!("{blocks:?}") };
-    assert!(why.contains("20 s late"), "{why}");
+    assert!(why.contains("20.0 s late"), "{why}");
     // A whole block.
     let blocks = void(&gap(100, 260));
     assert!(blocks.iter().all(|(_, why)| why.is_some()), "{blocks:?}");

@@ -187,6 +187,15 @@ fn flows_that_wait_are_refused() {
     assert_verdict(&format!("{file}[[flow]]{other}"), "flow.flow.after", "other", Refused("after"));
 }
 
+#[test]
+fn a_ready_made_path_is_its_links() {
+    let own = "forward = [\"a\"]\nreverse_delay = \"10 ms\"\n";
+    assert!(ONE_PATH.contains(own));
+    let ready = ONE_PATH.replace(own, "like = \"leo\"\n");
+    let [plain, ready] = [ONE_PATH, &ready].map(|text| told(&scenario(text, "seed", "1")).unwrap());
+    assert!(ready.1 != plain.1, "the links are those of the path before");
+}
+
 /// The list covers exactly the keys of the schema.
 #[test]
 fn each_key_of_the_schema_has_a_value_here() {
@@ -209,7 +218,10 @@ fn each_key_of_the_schema_has_a_value_here() {
     assert_eq!(top, keys(""));
     assert_eq!(transport, keys("TransportFile"));
     assert_eq!(under("link"), keys("LinkFile"));
-    assert_eq!(under("path"), keys("PathFile"));
+    let mut path = under("path");
+    // Becomes links as the scenario is read: `a_ready_made_path_is_its_links`.
+    path.insert("like".to_owned());
+    assert_eq!(path, keys("PathFile"));
     let mut flow = under("flow");
     // Needs another flow: `flows_that_wait_are_refused`.
     flow.insert("after".to_owned());
