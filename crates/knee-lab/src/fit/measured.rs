@@ -257,7 +257,7 @@ impl All {
     fn rtt(&self) -> Estimate {
         let (idle, _) = self.idle();
         let of_tcp = self.bulk.as_ref().and_then(|bulk| bulk.rtt_min_s);
-        let from_tcp = of_tcp.map_or(Estimate::unknown("no file has an RTT"), |rtt| {
+        let from_tcp = of_tcp.map_or(Estimate::unknown("no file has an RTT without load"), |rtt| {
             let how = "the smallest that the sender saw, which begins with its handshake";
             Estimate::new(Known::Closely, [0.98 * rtt, rtt, rtt], how)
         });
