@@ -23,15 +23,8 @@ pub(crate) fn next_line<R: Read>(
     lines: &mut Lines<R>,
     line: &mut String,
 ) -> Result<bool, FileError> {
-    line.clear();
-    match lines.next_line() {
-        Ok(Some(bytes)) => {
-            line.push_str(&String::from_utf8_lossy(bytes));
-            Ok(true)
-        }
-        Ok(None) => Ok(false),
-        Err(error) => Err(FileError::unreadable(lines.number(), &error)),
-    }
+    let read = lines.next_text(line);
+    read.map_err(|error| FileError::unreadable(lines.number(), &error))
 }
 
 /// Returns the first bytes of what a file contains, without a byte order mark and white space at

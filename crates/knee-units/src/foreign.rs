@@ -182,6 +182,18 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
+    /// Reads the next line as text, in place of `line`; returns whether there is one. What is not
+    /// UTF-8 becomes U+FFFD.
+    ///
+    /// # Errors
+    /// Those of [`Lines::next_line`].
+    pub fn next_text(&mut self, line: &mut String) -> Result<bool, LineError> {
+        line.clear();
+        let Some(bytes) = self.next_line()? else { return Ok(false) };
+        line.push_str(&String::from_utf8_lossy(bytes));
+        Ok(true)
+    }
+
     /// Returns the next line, without its end; `None` after the last.
     ///
     /// # Errors

@@ -194,15 +194,8 @@ pub(crate) fn next_line<R: Read>(
     lines: &mut Lines<R>,
     line: &mut String,
 ) -> Result<bool, CsvError> {
-    line.clear();
-    match lines.next_line() {
-        Ok(Some(bytes)) => {
-            line.push_str(&String::from_utf8_lossy(bytes));
-            Ok(true)
-        }
-        Ok(None) => Ok(false),
-        Err(error) => Err(CsvError::unreadable(lines.number(), &error)),
-    }
+    let read = lines.next_text(line);
+    read.map_err(|error| CsvError::unreadable(lines.number(), &error))
 }
 
 /// Why a field is not a size.
