@@ -16,11 +16,8 @@ pub struct FileError {
 }
 
 impl FileError {
-    pub(crate) fn new(
-        line: usize,
-        problem: impl Into<String>,
-        advice: impl Into<String>,
-    ) -> FileError {
+    /// Creates the error for a line, numbered from 1.
+    pub fn new(line: usize, problem: impl Into<String>, advice: impl Into<String>) -> FileError {
         FileError { line: line.max(1), problem: problem.into(), advice: advice.into() }
     }
 
@@ -30,8 +27,11 @@ impl FileError {
     }
 }
 
+/// Characters of a field that an error shows.
+pub(crate) const SHOWN: usize = 30;
+
 /// Returns at most `characters` of a text from a file, escaped so that they fit on one line.
-pub(crate) fn shorten(text: &str, characters: usize) -> String {
+pub fn shorten(text: &str, characters: usize) -> String {
     let mut short = String::new();
     let mut length = 0;
     for character in text.chars() {

@@ -1,6 +1,6 @@
 //! Times in the rows of a table: numbers with a unit, dates with a time of day, or a time of day.
 
-use chrono::{DateTime, NaiveDateTime, NaiveTime, Timelike};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
 const SECOND: i128 = 1_000_000_000;
 /// Length of a day, nanoseconds.
@@ -15,14 +15,19 @@ pub(crate) enum At {
     OfDay(i128),
 }
 
-/// Notations of a date and a time of day without a zone; the second last one is that of G-NetTrack.
-const DATES: [&str; 6] = [
+/// Notations of a date and a time of day without a zone; the first two are those of web servers
+/// and HAProxy, that with dots and an underscore is G-NetTrack's.
+const DATES: [&str; 10] = [
+    "%d/%b/%Y:%H:%M:%S",
+    "%d/%b/%Y:%H:%M:%S%.f",
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y-%m-%d %H:%M:%S%.f",
     "%Y/%m/%d %H:%M:%S%.f",
     "%Y/%m/%dT%H:%M:%S%.f",
     "%Y.%m.%d_%H.%M.%S%.f",
     "%Y.%m.%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
 ];
 
 /// Parses a date with its time of day, or a time of day. A date without a zone is that of UTC.
@@ -34,12 +39,14 @@ pub(crate) fn calendar(text: &str) -> Option<At> {
     let zoned = || {
         DateTime::parse_from_rfc3339(text)
             .or_else(|_| DateTime::parse_from_str(text, "%d/%b/%Y:%H:%M:%S %z"))
-            .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f%#z"))
+            .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f %#z"))
+            .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f %#z"))
             .ok()
     };
     let plain = || DATES.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
     let of_day = || {
-        let at = NaiveTime::parse_from_str(text, "%H:%M:%S%.f").ok()?;
+        let at = NaiveTime::parse_from_str(text, "%H:%M:%S%.f");
+        let at = at.or_else(|_| NaiveTime::parse_from_str(text, "%H:%M")).ok()?;
         let seconds = i128::from(at.num_seconds_from_midnight());
         Some(seconds * SECOND + i128::from(at.nanosecond()))
     };
@@ -51,6 +58,28 @@ pub(crate) fn calendar(text: &str) -> Option<At> {
             None => of_day().map(At::OfDay),
         },
     }
+}
+
+/// Parses a date without a time of day; returns the days since 1970.
+pub(crate) fn day(text: &str) -> Option<i64> {
+    let formats = ["%Y-%m-%d", "%Y/%m/%d", "%d/%b/%Y", "%d-%b-%Y"];
+    let date = formats.iter().find_map(|format| NaiveDate::parse_from_str(text, format).ok())?;
+    Some((date - NaiveDate::default()).num_days())
+}
+
+/// Larger numbers of seconds would be after the year 5000.
+const SECONDS_MAX: f64 = 1e11;
+
+/// Parses a number as an instant: seconds since some instant, or milliseconds and finer units since
+/// 1970, by its magnitude. Returns nanoseconds.
+pub(crate) fn epoch(text: &str) -> Option<i128> {
+    let unit_ns = match text.parse::<f64>().ok()? {
+        value if value < SECONDS_MAX => SECOND,
+        value if value < SECONDS_MAX * 1e3 => 1_000_000,
+        value if value < SECONDS_MAX * 1e6 => 1000,
+        _ => 1,
+    };
+    decimal_ns(text, unit_ns)
 }
 
 /// Parses a decimal number of units of this many nanoseconds, exactly if it is written without an
@@ -91,15 +120,46 @@ mod tests {
             "2026/03/12 10:00:01",
             "2026.03.12_10.00.01",
             "12/Mar/2026:10:00:01 +0000",
+            "12/Mar/2026:03:00:01 -0700",
+            "12/Mar/2026:10:00:01",
+            "12/Mar/2026:10:00:01.000",
+            "2026-03-12T10:00:01+0000",
+            "2026-03-12T10:00:01.0+00:00",
+            "2026-03-12 12:00:01 +0200",
         ] {
             assert_eq!(calendar(text), expected, "{text}");
         }
         let half = Some(At::Instant(1_773_309_601 * SECOND + SECOND / 2));
         assert_eq!(calendar("2026-03-12T10:00:01.5Z"), half);
         assert_eq!(calendar("2026.03.12_10.00.01.5"), half);
+        assert_eq!(calendar("10:00"), Some(At::OfDay(36_000_000_000_000)));
+        assert_eq!(calendar("2026-03-12T10:00"), Some(At::Instant(1_773_309_600 * SECOND)));
         assert_eq!(calendar("10:00:01.25"), Some(At::OfDay(36_001_250_000_000)));
         for text in ["", "-", "yesterday", "2026-13-12 10:00:01", "25:00:00", "1773309601"] {
             assert_eq!(calendar(text), None, "{text}");
+        }
+    }
+
+    /// A number has the unit that makes it an instant of our time.
+    #[test]
+    fn epochs_have_the_unit_of_their_magnitude() {
+        for text in
+            ["971211336", "971211336.0", "971211336000", "971211336000000", "971211336000000000"]
+        {
+            assert_eq!(epoch(text), Some(971_211_336 * SECOND), "{text}");
+        }
+        assert_eq!(epoch("971211336.25"), Some(971_211_336 * SECOND + SECOND / 4));
+        assert_eq!((epoch("1.5"), epoch(""), epoch(".")), (Some(3 * SECOND / 2), None, None));
+    }
+
+    /// `date -u -d 2000-10-10 +%s` gives 971136000, which is 11,240 days.
+    #[test]
+    fn days_count_from_1970() {
+        for text in ["2000-10-10", "2000/10/10", "10/Oct/2000"] {
+            assert_eq!(day(text), Some(11_240), "{text}");
+        }
+        for text in ["", "2000-02-30", "10:00:00", "2000-10-10T00:00:00Z"] {
+            assert_eq!(day(text), None, "{text}");
         }
     }
 

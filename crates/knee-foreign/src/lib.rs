@@ -1,5 +1,5 @@
-//! Readers of files that other programs wrote about a path: tables of its rate, delay or loss over
-//! time, and what tools measured on it.
+//! Readers of files that other programs wrote: tables of a path's rate, delay or loss over time, what
+//! tools measured on it, and access logs.
 //!
 //! A format is recognised by content, never by the file's name. Lines that are damaged are passed
 //! over and counted. An error names the line, what is wrong there, and what to write instead.
@@ -7,6 +7,7 @@
 //! What this crate never does: open a file, read a clock, keep more than a bounded amount of what a
 //! file contains.
 
+mod access;
 mod cells;
 mod columns;
 mod error;
@@ -20,12 +21,17 @@ mod ndt7;
 mod netem_trace;
 mod ping;
 mod quantity;
+mod rows;
 mod series;
+mod size;
 mod ss;
 mod unpack;
 
+pub use access::{AccessLines, DayClock, Either, Extent, Moment, Protocol, Transfer};
 pub use columns::{Columns, Gap};
-pub use error::FileError;
+pub use error::{FileError, shorten};
 pub use measured::{Bulk, Datagrams, Interval, Measured, Measurement, Probes, read_measurement};
 pub use quantity::Quantity;
+pub use rows::{Row, Rows, rows};
 pub use series::{PassedOver, STEPS_MAX, Series, read_series};
+pub use size::whole_bytes;

@@ -15,14 +15,14 @@ const GAP: f64 = 1.5;
 /// Length of a table with a single row: whatever it is, the value never changes.
 const SINGLE: u64 = 1_000_000_000;
 
-/// Rows that gave no value, for one reason.
+/// Lines that gave nothing, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOver {
     /// The reason.
     pub reason: &'static str,
-    /// Number of rows.
-    pub rows: usize,
-    /// Number of the line of the first of them, from one.
+    /// Number of lines.
+    pub lines: usize,
+    /// Number of the first of them, from one.
     pub first: usize,
 }
 
@@ -159,8 +159,8 @@ impl Series {
                 format!(": {} to {}, {} in the mean", shown(least), shown(most), shown(self.mean()))
             }
         };
-        for PassedOver { reason, rows, first } in passed_over {
-            text += &format!("; {rows} {reason} (first: line {first})");
+        for PassedOver { reason, lines, first } in passed_over {
+            text += &format!("; {lines} {reason} (first: line {first})");
         }
         text
     }
@@ -205,15 +205,15 @@ impl Taken {
     /// Counts a row that gave no value.
     pub fn pass_over(&mut self, reason: &'static str, line: usize) {
         match self.passed_over.iter_mut().find(|over| over.reason == reason) {
-            Some(over) => over.rows += 1,
-            None => self.passed_over.push(PassedOver { reason, rows: 1, first: line }),
+            Some(over) => over.lines += 1,
+            None => self.passed_over.push(PassedOver { reason, lines: 1, first: line }),
         }
     }
 
     /// Returns the number of rows that gave no value for a reason, and the line of the first.
     pub fn passed_over(&self, reason: &str) -> (usize, usize) {
         let found = self.passed_over.iter().find(|over| over.reason == reason);
-        found.map_or((0, 0), |over| (over.rows, over.first))
+        found.map_or((0, 0), |over| (over.lines, over.first))
     }
 
     /// Returns the number of rows taken.

@@ -149,12 +149,13 @@ impl<R: Read> Read for Unpacked<R> {
 }
 
 /// Lines of a file that is not held in memory. It keeps one line, of at most 4 MiB, and reads at
-/// most 10,000,000.
+/// most 10,000,000, unless [`Lines::of_any_number`] lifts that.
 #[derive(Debug)]
 pub struct Lines<R: Read> {
     reader: BufReader<io::Chain<io::Cursor<Vec<u8>>, R>>,
     line: Vec<u8>,
     number: usize,
+    number_max: usize,
     after_cr: bool,
 }
 
@@ -174,7 +175,13 @@ impl<R: Read> Lines<R> {
             start.drain(..mark.len());
         }
         let reader = BufReader::with_capacity(1 << 16, io::Cursor::new(start).chain(reader));
-        Ok(Lines { reader, line: Vec::new(), number: 0, after_cr: false })
+        let (line, number_max) = (Vec::new(), LINES_MAX);
+        Ok(Lines { reader, line, number: 0, number_max, after_cr: false })
+    }
+
+    /// Reads any number of lines: whoever calls keeps nothing of them.
+    pub fn of_any_number(self) -> Lines<R> {
+        Lines { number_max: usize::MAX, ..self }
     }
 
     /// Number of the last line read, from 1.
@@ -220,7 +227,9 @@ impl<R: Read> Lines<R> {
             match (end.is_some(), is_last) {
                 (false, true) if self.line.is_empty() => return Ok(None),
                 (false, false) => {}
-                _ if self.number == LINES_MAX => return Err(LineError::TooMany(LINES_MAX)),
+                _ if self.number == self.number_max => {
+                    return Err(LineError::TooMany(self.number_max));
+                }
                 _ => {
                     self.number += 1;
                     return Ok(Some(&self.line));

@@ -1,15 +1,13 @@
 //! Transfers from an access log, in common formats: their sizes and, if the log has them, their
 //! times, classes and client round-trip times.
 
-mod extended;
-mod fields;
-mod json;
 mod read;
 mod taken;
 
 pub use read::{log_format, read_access_log};
 
 use crate::Recorded;
+use knee_foreign::PassedOver;
 use knee_units::{Packed, Time};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,17 +33,6 @@ pub struct AccessLog {
     pub rtts_ns: Packed,
     /// Lines that gave no size, by reason.
     pub passed_over: Vec<PassedOver>,
-}
-
-/// Lines that gave no size, for one reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
-    /// The reason.
-    pub reason: &'static str,
-    /// Number of lines.
-    pub lines: usize,
-    /// Number of the first of them, from one.
-    pub first: usize,
 }
 
 /// `Common Log Format, 1204 lines taken, 31 not: 30 without a body (first: line 4), …`.

@@ -12,7 +12,6 @@ mod access_log;
 mod answers;
 mod bulk;
 mod bursts;
-mod csv;
 mod dash;
 mod default_page;
 mod dependencies;
@@ -24,9 +23,8 @@ mod page_file;
 mod sizes;
 mod workload;
 
-pub use access_log::{AccessLog, LogChoice, NotChosen, PassedOver, log_format, read_access_log};
+pub use access_log::{AccessLog, LogChoice, NotChosen, log_format, read_access_log};
 pub use bursts::Bursts;
-pub use csv::{AccessLogError, CsvError, PageFileError};
 pub use dash::{Dash, Rule};
 pub use default_page::default_page;
 pub use dependencies::{Cycle, check_dependencies};
@@ -36,6 +34,12 @@ pub use page::{Http, Page, PageObject};
 pub use page_file::read_page;
 pub use sizes::Sizes;
 pub use workload::{Properties, Workload, build};
+
+/// Why an access log cannot be used.
+pub type AccessLogError = knee_foreign::FileError;
+
+/// Why the description of a page cannot be used.
+pub type PageFileError = knee_foreign::FileError;
 
 use knee_units::Time;
 

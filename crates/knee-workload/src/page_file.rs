@@ -1,8 +1,8 @@
 //! The objects of a page from a file.
 
-use crate::PageObject;
-use crate::csv::{self, PageFileError, bytes, shorten};
 use crate::dependencies::check_dependencies;
+use crate::{PageFileError, PageObject};
+use knee_foreign::whole_bytes;
 use std::collections::BTreeMap;
 
 const COLUMNS: [&str; 3] = ["name", "bytes", "after"];
@@ -18,8 +18,8 @@ const EXAMPLE: &str = "begin with the line name,bytes,after and write a line for
 /// The first invalid line, with what to write instead; also a cycle of objects that wait for each
 /// other, with the line of one of them.
 pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
-    let mut lines = csv::rows(text)?;
-    let mut line = csv::Row::default();
+    let mut lines = knee_foreign::rows(text)?;
+    let mut line = knee_foreign::Row::default();
     let first = lines.next(&mut line)?;
     check_columns(first.then_some(&line))?;
     let mut rows = Vec::new();
@@ -27,7 +27,7 @@ pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
         rows.push(row(&line)?);
     }
     if rows.is_empty() {
-        return Err(PageFileError::new(1, "no object follows".into(), EXAMPLE));
+        return Err(PageFileError::new(1, "no object follows", EXAMPLE));
     }
     let places = places(&rows)?;
     let objects: Vec<PageObject> =
@@ -37,7 +37,7 @@ pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
         Err(cycle) => {
             let message = cycle.to_string();
             let (problem, advice) = message.split_once("; ").unwrap_or((&message, ""));
-            Err(PageFileError::new(rows[cycle.objects[0]].line, problem.into(), advice))
+            Err(PageFileError::new(rows[cycle.objects[0]].line, problem, advice))
         }
     }
 }
@@ -49,9 +49,9 @@ struct Row {
     after: String,
 }
 
-fn check_columns(first: Option<&csv::Row>) -> Result<(), PageFileError> {
+fn check_columns(first: Option<&knee_foreign::Row>) -> Result<(), PageFileError> {
     let Some(first) = first else {
-        return Err(PageFileError::new(1, "there is no line in it".into(), EXAMPLE));
+        return Err(PageFileError::new(1, "there is no line in it", EXAMPLE));
     };
     let names: Vec<&str> = first.fields().collect();
     let same = |(name, known): (&&str, &str)| name.eq_ignore_ascii_case(known);
@@ -62,7 +62,7 @@ fn check_columns(first: Option<&csv::Row>) -> Result<(), PageFileError> {
     Err(PageFileError::new(first.line, problem, EXAMPLE))
 }
 
-fn row(found: &csv::Row) -> Result<Row, PageFileError> {
+fn row(found: &knee_foreign::Row) -> Result<Row, PageFileError> {
     let line = found.line;
     let found: Vec<&str> = found.fields().collect();
     let [name, size, after] = found[..] else {
@@ -75,7 +75,7 @@ fn row(found: &csv::Row) -> Result<Row, PageFileError> {
         let problem = format!("\"{}\" is not a name", shorten(name));
         return Err(PageFileError::new(line, problem, "write one word, such as logo.png"));
     }
-    let bytes = bytes(line, size)?;
+    let bytes = whole_bytes(line, size)?;
     if bytes == 0 {
         let problem = format!("\"{}\" has no bytes", shorten(name));
         let advice = "write at least 1: an answer has a header";
@@ -111,4 +111,9 @@ fn object(row: &Row, places: &BTreeMap<&str, usize>) -> Result<PageObject, PageF
     };
     let after = row.after.split_whitespace().map(place).collect::<Result<_, _>>()?;
     Ok(PageObject { name: row.name.clone(), bytes: row.bytes, after })
+}
+
+/// Returns at most 30 characters of a text.
+fn shorten(text: &str) -> String {
+    knee_foreign::shorten(text, 30)
 }

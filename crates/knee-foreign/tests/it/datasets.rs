@@ -124,7 +124,7 @@ fn raca() {
                 2019.12.16_13.40.08,-8.4,51.8,0,B,11,LTE,-96,-12,3.0,8,-80,42100,1,D,45.5,31\n";
     let series = read(text, Quantity::Rate, &columns("Timestamp", "DL_bitrate kbit/s"));
     assert_eq!((series.rows, series.span()), (3, Time::from_secs(5)));
-    assert_eq!(series.passed_over[0].rows, 1);
+    assert_eq!(series.passed_over[0].lines, 1);
     // The value of the second second stays for three.
     near(total(&series), 3.0 * 1.2e6 + 42.1e6);
     let zero = Columns { gap: Gap::Zero, ..columns("Timestamp", "DL_bitrate kbit/s") };
@@ -146,7 +146,7 @@ fn starlink_drives() {
     assert_eq!(series.span(), Time::from_millis(1500));
     near(total(&series), 0.5 * 320.5e6);
     let delay = read(text, Quantity::Delay, &columns("time", "rtt_ms ms"));
-    assert_eq!((delay.rows, delay.passed_over[0].rows), (2, 1));
+    assert_eq!((delay.rows, delay.passed_over[0].lines), (2, 1));
     assert_eq!(steps(&delay), [(0.0, 0.0451), (1.0, 0.0519)]);
 }
 
@@ -168,7 +168,7 @@ fn lens() {
     let text = format!("{{\"version\":{{}},\"round_trips\":[{}]}}", trips.join(","));
     let check = |bytes: &[u8]| {
         let series = read_series(bytes, Quantity::Delay, &Columns::default()).unwrap();
-        assert_eq!((series.format, series.rows, series.passed_over[0].rows), ("irtt", 2, 1));
+        assert_eq!((series.format, series.rows, series.passed_over[0].lines), ("irtt", 2, 1));
         assert_eq!(steps(&series), [(0.0, 0.03), (0.02, 0.0425)]);
     };
     check(text.as_bytes());

@@ -34,11 +34,11 @@ table! {
         shape: Optional<f64>,
         /// The largest.
         max: Optional<Bytes>,
-        /// Name of an access log, relative to the scenario's folder: in the
-        /// Common or Combined Log Format, the extended one of the W3C, JSON
-        /// lines with a key "bytes", values separated by commas, tabs or
-        /// semicolons with a column "bytes", or one size per line; compressed
-        /// by gzip or not.
+        /// Name of an access log, relative to the scenario's folder: of a web
+        /// server, a proxy or a delivery network, JSON lines with a key "bytes",
+        /// values separated by commas, tabs or semicolons with a column "bytes",
+        /// or one size per line; compressed by gzip or not. docs/inputs.md has
+        /// the formats.
         log: Optional<String>,
         /// Only lines of the log of this class, by its column "class" or a similar
         /// one.

@@ -1,19 +1,12 @@
 //! Collects the lines of a log. What no line has costs no memory.
 
-use super::fields::{At, DAY, More};
-use super::{AccessLog, PassedOver};
-use knee_units::{Packed, Time};
+use super::AccessLog;
+use knee_foreign::{DayClock, Moment, PassedOver, Transfer};
+use knee_units::Packed;
 use std::collections::BTreeMap;
 
 /// Total length of the names of classes; more are those of a column of another kind.
 const NAMES_BYTES_MAX: usize = 16 << 20;
-
-const HOUR: i64 = 3_600_000_000_000;
-/// Lines are written at the end of a transfer and may have its start, so they are out of order by
-/// less than this; a time of day that goes back further is that of the next day.
-const BACK_MAX: i64 = HOUR;
-/// A time of day that goes back by less is ambiguous.
-const NEXT_DAY: i64 = 12 * HOUR;
 
 /// Memory of the lines of a log: this, and [`HELD_PER_BYTE`] for each byte of the file. A file that is
 /// not compressed needs less, and one that is needs more only if it unpacks to many times its size.
@@ -42,7 +35,7 @@ enum Clock {
     /// Each line has its date.
     Dated(Packed),
     /// Each line has a time of day only.
-    OfDay { at_ns: Packed, last: i64, midnight: i64, goes_back: Option<usize> },
+    OfDay { at_ns: Packed, clock: DayClock, goes_back: Option<usize> },
     /// A line has no time, or one of another kind than the others.
     Without,
 }
@@ -53,28 +46,24 @@ fn ordered(at: i64) -> u64 {
 }
 
 impl Clock {
-    fn add(&mut self, at: Option<At>, line: usize) {
+    fn add(&mut self, at: Option<Moment>, line: usize) {
+        if let (Clock::Begins, Some(at)) = (&self, at) {
+            *self = match at {
+                Moment::Instant(_) => Clock::Dated(Packed::new()),
+                Moment::OfDay(_) => {
+                    let (at_ns, clock) = (Packed::new(), DayClock::default());
+                    Clock::OfDay { at_ns, clock, goes_back: None }
+                }
+            };
+        }
         match (&mut *self, at) {
-            (Clock::Begins, Some(At::Instant(at))) => {
-                *self = Clock::Dated([ordered(at)].into_iter().collect());
-            }
-            (Clock::Begins, Some(At::OfDay(at))) => {
-                let at_ns = [ordered(at)].into_iter().collect();
-                *self = Clock::OfDay { at_ns, last: at, midnight: 0, goes_back: None };
-            }
-            (Clock::Dated(all), Some(At::Instant(at))) => all.push(ordered(at)),
-            (Clock::OfDay { at_ns, last, midnight, goes_back }, Some(At::OfDay(of_day))) => {
-                let at = *midnight + of_day;
-                let day_before = at - DAY;
-                if *last - at >= NEXT_DAY {
-                    *midnight += DAY;
-                } else if *last - at > BACK_MAX {
+            (Clock::Dated(all), Some(Moment::Instant(at))) => all.push(ordered(at)),
+            (Clock::OfDay { at_ns, clock, goes_back }, Some(Moment::OfDay(of_day))) => {
+                let (at, is_back) = clock.since_midnight(of_day);
+                if is_back {
                     goes_back.get_or_insert(line);
                 }
-                // A late line from before the last midnight.
-                let is_late = *midnight > 0 && (*last - day_before).abs() <= BACK_MAX;
-                *last = if is_late { day_before } else { *midnight + of_day };
-                at_ns.push(ordered(*last));
+                at_ns.push(ordered(at));
             }
             _ => *self = Clock::Without,
         }
@@ -114,25 +103,26 @@ impl Taken {
     }
 
     /// Adds a line. Fails if the lines take too much memory.
-    pub fn add(&mut self, line: usize, size: u64, more: More) -> Result<(), TooMuch> {
-        self.clock.add(more.at(), line);
+    pub fn add(&mut self, transfer: &Transfer) -> Result<(), TooMuch> {
+        let Transfer { line, bytes, at, rtt_ns, class, .. } = transfer;
+        self.clock.add(*at, *line);
         let before = self.sizes.len();
         let zeros = || std::iter::repeat_n(0, before);
-        if more.rtt.is_some() && self.rtts_ns.is_empty() {
+        if rtt_ns.is_some() && self.rtts_ns.is_empty() {
             self.rtts_ns = zeros().collect();
         }
-        if more.rtt.is_some() || !self.rtts_ns.is_empty() {
-            self.rtts_ns.push(more.rtt.map_or(0, Time::as_nanos));
+        if rtt_ns.is_some() || !self.rtts_ns.is_empty() {
+            self.rtts_ns.push(rtt_ns.unwrap_or(0));
         }
-        if more.class.is_some() && self.names.is_empty() && before > 0 {
+        if !class.is_empty() && self.names.is_empty() && before > 0 {
             self.place("");
             self.classes = zeros().collect();
         }
-        if more.class.is_some() || !self.names.is_empty() {
-            let place = self.place(more.class.as_deref().unwrap_or_default());
+        if !class.is_empty() || !self.names.is_empty() {
+            let place = self.place(class);
             self.classes.push(place as u64);
         }
-        self.sizes.push(size);
+        self.sizes.push(*bytes);
         match self.names_bytes > NAMES_BYTES_MAX {
             true => Err(TooMuch::Classes),
             false if self.held() > self.held_max => Err(TooMuch::Lines),
@@ -182,9 +172,16 @@ mod tests {
     fn seconds(texts: &[&str]) -> Result<Vec<u64>, usize> {
         let mut clock = Clock::default();
         for (text, line) in texts.iter().zip(1..) {
-            let mut more = More::default();
-            more.take(super::super::fields::Field::Time, text);
-            clock.add(more.at(), line);
+            let of_day = |text: &str| {
+                let numbers: Option<Vec<i64>> = text.split(':').map(|n| n.parse().ok()).collect();
+                let [hours, minutes, seconds] = numbers?.try_into().ok()?;
+                Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000)
+            };
+            let at = match text.contains('T') {
+                true => Some(Moment::Instant(0)),
+                false => of_day(text).map(Moment::OfDay),
+            };
+            clock.add(at, line);
         }
         let (times_ns, goes_back) = clock.times_ns();
         let seconds = times_ns.iter().map(|at| at / 1_000_000_000).collect();
@@ -217,16 +214,11 @@ mod tests {
     fn lines_take_a_bounded_amount_of_memory() {
         const HELD_MAX: usize = 100_000;
         let mut taken = Taken { held_max: HELD_MAX, ..Taken::default() };
-        let line = |number: usize| {
-            let mut more = More::default();
-            let time = if number.is_multiple_of(2) { "0" } else { "9000000000" };
-            more.take(super::super::fields::Field::Time, time);
-            more
-        };
         // In half of them eight bytes for the time, and seven for the size.
         let add = |number: usize| {
-            let size = [1, 1_000_000_000_000_000][number % 2];
-            taken.add(number, size, line(number)).is_err()
+            let at = Some(Moment::Instant([0, 9_000_000_000_000_000_000][number % 2]));
+            let bytes = [1, 1_000_000_000_000_000][number % 2];
+            taken.add(&Transfer { bytes, at, ..Transfer::default() }).is_err()
         };
         let refused = (0..100_000).position(add).unwrap();
         assert!((HELD_MAX / 16..HELD_MAX / 12).contains(&refused), "{refused}");

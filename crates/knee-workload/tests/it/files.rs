@@ -234,15 +234,35 @@ fn one_rule_for_sizes_in_all_formats() {
     let over: Vec<&str> = log.passed_over.iter().map(|over| over.reason).collect();
     assert_eq!(over, ["whose size is no whole number of bytes", "without a body"]);
 
-    let two = "\"body_bytes_sent\" and \"bytes_sent\" could both be the sizes; rename the one \
-               that is not meant";
-    for text in [
-        "body_bytes_sent,bytes_sent\n5,300\n",
-        "{\"body_bytes_sent\":5,\"bytes_sent\":300}\n",
-        "#Fields: body_bytes_sent bytes_sent\n5 300\n",
-    ] {
+    let two = "\"bytes\" and \"size\" could both be the sizes; rename the one that is not meant";
+    for text in
+        ["bytes,size\n5,300\n", "{\"bytes\":5,\"size\":300}\n", "#Fields: bytes size\n5 300\n"]
+    {
         assert_eq!(read_sizes(text).unwrap_err().to_string(), format!("line 1: {two}"), "{text}");
+        // nginx logs both, without and with headers: the larger one is what was sent.
+        let both = text.replace("bytes", "body_bytes_sent").replace("size", "bytes_sent");
+        assert_eq!(read_sizes(&both).unwrap(), [300], "{both}");
     }
+}
+
+/// The logs that `knee report` reads give sizes, times and classes for a mix, too.
+#[test]
+fn logs_of_servers_and_delivery_networks_make_a_mix() {
+    let cloudfront = "#Version: 1.0\n#Fields: date time sc-bytes c-ip time-taken sc-content-type\n\
+                      2026-03-12\t23:59:59\t4000\t192.0.2.1\t0.500\tvideo/mp4\n\
+                      2026-03-13\t00:00:01\t70000\t192.0.2.1\t0.500\ttext/html\n";
+    let log = read_access_log(cloudfront.as_bytes()).unwrap();
+    assert_eq!((log.format, &sizes(&log)[..]), ("W3C extended log format", &[4000, 70_000][..]));
+    assert_eq!(log.more(), "over 2 s; classes: video/mp4 1, text/html 1");
+    let haproxy = |second: u32, bytes: u32| {
+        format!(
+            "Mar 12 10:00:00 edge haproxy[1]: 192.0.2.1:5 [12/Mar/2026:10:00:0{second}.500] web app/s \
+             0/0/1/11/40 200 {bytes} - - ---- 3/2/1/0/0 0/0 \"GET / HTTP/1.1\"\n"
+        )
+    };
+    let log = read_access_log((haproxy(1, 4000) + &haproxy(3, 70_000)).as_bytes()).unwrap();
+    assert_eq!((log.format, log.more().as_str()), ("HAProxy's HTTP log", "over 2 s"));
+    assert_eq!(sizes(&log), [4000, 70_000]);
 }
 
 /// Names of delivery networks are known; of others the keys are named.
@@ -275,14 +295,14 @@ fn other_formats_are_refused_by_their_names() {
         gzip.finish().unwrap()
     };
     let list = b"[{\"bytes\": 100}]";
-    let haproxy = b"Mar 12 10:00:00 edge haproxy[1]: 1.2.3.4:5 web 200 1500 \"GET / HTTP/1.1\"\n";
+    let unknown = b"Mar 12 10:00:00 edge proxy[1]: 1.2.3.4:5 web 200 1500 \"GET / HTTP/1.1\"\n";
     let utf16: Vec<u8> = "\u{feff}bytes".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (bytes, reason) in [
         (&[0x28, 0xb5, 0x2f, 0xfd, 4, 0][..], "it is a Zstandard file; decompress it with zstd -d"),
         (b"\xfd7zXZ\0\0\x04", "it is an xz file; decompress it with xz -d"),
         (&utf16, "it is text in UTF-16; save it as UTF-8"),
         (list, "it is a list in JSON; write one object per line"),
-        (haproxy, "it is in no format that is known here"),
+        (unknown, "it is in no format that is known here"),
         (&packed(&packed(b"bytes\n1\n")), "it is a gzip file within a gzip file"),
         (&packed(&[0x28, 0xb5, 0x2f, 0xfd, 4]), "it is a Zstandard file within a gzip file"),
     ] {
