@@ -24,6 +24,8 @@ pub const REPORT: &str = "report.html";
 pub const PACKETS: &str = "packets.csv";
 /// Packets as a host's own tools show them.
 pub const CAPTURE: &str = "capture.pcapng";
+/// Flows of programs by their five-tuple.
+pub const TRAFFIC: &str = "traffic.json";
 /// Summary of all repeats.
 pub const REPEAT: &str = "repeat.json";
 /// Comparison of the simulator with the kernel.
@@ -59,7 +61,7 @@ pub const ANSWERS: &str = "answers.json";
 
 /// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
 /// own folder.
-const OURS: [&str; 29] = [
+const OURS: [&str; 30] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -75,6 +77,7 @@ const OURS: [&str; 29] = [
     REPORT,
     PACKETS,
     CAPTURE,
+    TRAFFIC,
     REPEAT,
     FIDELITY,
     STUDIES,

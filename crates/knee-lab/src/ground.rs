@@ -7,6 +7,8 @@ mod hosts;
 mod kernel;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(feature = "kernel")]
+pub mod shell;
 mod simulator;
 #[cfg(any(feature = "kernel", feature = "quic"))]
 mod testbed;

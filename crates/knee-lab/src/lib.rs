@@ -70,12 +70,12 @@ pub use fit::{Compared, Estimate, FITTED_RUN, FitError, FitSettings, Fitted, Mea
 pub use given::Given;
 #[cfg(feature = "hosts")]
 pub use ground::Hosts;
-#[cfg(feature = "kernel")]
-pub use ground::Kernel;
 pub use ground::{
     Ended, Ground, GroundError, Grounds, HOSTS, Judged, KERNEL, Output, Pace, Refusal, SIMULATOR,
     Simulator, UnknownGround,
 };
+#[cfg(feature = "kernel")]
+pub use ground::{Kernel, shell};
 pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
 pub use lab::{Classes, Lab};

@@ -68,9 +68,17 @@ pub struct Checked {
     pub paths: Vec<PathCheck>,
     /// Devices from [`Hosts::create`](crate::Hosts::create).
     pub(crate) devices: Vec<Tun>,
+    /// Whether probes run beside the applications.
+    pub(crate) probed: bool,
 }
 
 impl Testbed<'_> {
+    /// Takes the devices unchecked, for a run without any packets but those of its applications: the
+    /// verdict then knows the emulator's lateness, stalls and drops alone.
+    pub fn unchecked(&self, devices: Vec<Tun>) -> Checked {
+        Checked { paths: Vec::new(), devices, probed: false }
+    }
+
     /// Checks every path over the devices from [`Hosts::create`](crate::Hosts::create). The run's
     /// [`Health::verdict`](crate::Health::verdict) judges the results.
     ///
@@ -164,7 +172,7 @@ impl Stage {
             check.rtt = probe.rtt_at(0.5);
             check.rate = rate;
         }
-        Ok(Checked { paths: self.checks, devices: outcome.devices })
+        Ok(Checked { paths: self.checks, devices: outcome.devices, probed: true })
     }
 
     fn probe(&self, near: &[UdpSocket], over: &AtomicBool) -> Result<Vec<PathProbe>, TestbedError> {

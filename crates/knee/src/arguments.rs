@@ -14,6 +14,7 @@ mod observed;
 mod output;
 mod rank;
 mod serve;
+mod shell;
 mod steer;
 mod train;
 
@@ -35,6 +36,7 @@ pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
 pub use serve::Serve;
+pub use shell::{At, Shell as ShellArguments};
 pub use steer::{
     Applied, Apply, Auto, AutoStage, Host, Keys, Limit, PolicyPlan, Published, Rehearse, Schedule,
     Sign, Steer, SteerAction, SteerJudge, SteerRun, Trust,
@@ -167,6 +169,9 @@ pub enum Command {
     /// Receive what knee run --on hosts sends from another machine, until Ctrl-C
     #[command(arg_required_else_help = true, after_help = serve::HELP)]
     Serve(Serve),
+    /// Run any program, or a shell, over the links of a scenario
+    #[command(arg_required_else_help = true, after_help = shell::HELP)]
+    Shell(ShellArguments),
     /// Print completions for a shell
     #[command(arg_required_else_help = true, after_help = COMPLETIONS)]
     Completions(Completions),
@@ -205,6 +210,8 @@ impl Command {
             Command::Curve(arguments) => arguments.on.clone(),
             Command::Evaluate(arguments) => arguments.on.clone(),
             Command::Fidelity(_) => vec![KERNEL.to_string()],
+            // A host of another process is entered as it is.
+            Command::Shell(arguments) if arguments.join.is_none() => vec![KERNEL.to_string()],
             Command::Steer(Steer { action }) => match action {
                 SteerAction::Rehearse(arguments) => vec![arguments.on.clone()],
                 SteerAction::Host(arguments) if arguments.trial => vec![KERNEL.to_string()],

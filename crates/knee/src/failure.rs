@@ -20,6 +20,8 @@ pub enum Ending {
     Differs,
     /// Stopped by the user; results so far are kept.
     Interrupted,
+    /// A command that Knee ran ended with this code.
+    Code(u8),
 }
 
 impl Ending {
@@ -29,6 +31,7 @@ impl Ending {
             Ending::Done => 0,
             Ending::Differs => 1,
             Ending::Interrupted => INTERRUPTED,
+            Ending::Code(code) => code,
         }
     }
 }

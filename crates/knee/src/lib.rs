@@ -58,6 +58,7 @@ mod run;
 mod schema;
 mod screen;
 mod serve;
+mod shell;
 mod signed;
 mod steer;
 mod sweep;
@@ -87,12 +88,22 @@ pub fn main_with_algorithms(
     classes: Classes,
 ) -> u8 {
     panic::one_sentence();
+    let typed: Vec<OsString> = typed.into_iter().collect();
+    if typed.first().is_some_and(|name| knee_lab::shell::first::is_first(name)) {
+        return knee_lab::shell::first::run();
+    }
+    let is_shell = typed.get(1).is_some_and(|command| command == "shell");
     // Only the first call has an effect: a process has one command line.
     let _ = algorithms.install();
     laboratory::provide(classes);
     let typed = laboratory::remember(typed);
     let arguments = match Arguments::try_parse_from(typed) {
         Ok(arguments) => arguments,
+        // To its callers, its own failures are no result of the command.
+        Err(error) if is_shell && error.use_stderr() => {
+            told_by_clap(&error);
+            return shell::FAILED;
+        }
         Err(error) => return told_by_clap(&error),
     };
     if arguments.command.tells_json() {
@@ -149,6 +160,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Cc(arguments) => cc::cc(arguments),
         Command::Bond(arguments) => bond::bond(arguments),
         Command::Serve(arguments) => serve::serve(arguments),
+        Command::Shell(arguments) => shell::shell(arguments),
         Command::Completions(arguments) => completions::completions(arguments),
         Command::Schema(arguments) => schema::schema(arguments),
     }

@@ -16,13 +16,14 @@ mod observe;
 mod policy;
 #[cfg(feature = "quic")]
 mod quic;
+mod shell;
 mod site;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let trials = [auto::all(), experiment::all(), kernel::all(), observe::all()];
-    let trials = trials.into_iter().chain([policy::all(), site::all()]).flatten();
+    let trials = trials.into_iter().chain([policy::all(), shell::all(), site::all()]).flatten();
     #[cfg(feature = "bpf")]
     let trials = trials.chain(bpf::all());
     #[cfg(feature = "bond")]

@@ -1,0 +1,20 @@
+//! Any program between the two hosts of a scenario, over its links.
+//!
+//! Each host gets namespaces of its own for processes and mounts beside the network's, and a [first
+//! process](first), which lives as long as Knee holds the other end of a pipe. So a program, and
+//! whatever it starts, ends with the run, and with Knee, however that ends. Names come from a file of
+//! the run, and nothing else resolves.
+//!
+//! What this crate never does: run a tool of its own, print, leave a process, a namespace or a mount
+//! behind, write outside of the run's folder.
+
+pub mod first;
+mod host;
+mod names;
+mod shell;
+mod traffic;
+
+pub use host::{Inside, ProgramHost};
+pub use knee_testbed::{End, Played, TestbedError};
+pub use shell::{Joined, Shell, ShellEnded, join, run};
+pub use traffic::{Traffic, TrafficFlow, connections};

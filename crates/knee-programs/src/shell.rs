@@ -1,0 +1,190 @@
+//! A shell, or one command, on a host of a scenario.
+
+use crate::host::{Inside, ProgramHost};
+use crate::names::Names;
+use crate::traffic::connections;
+use knee_host::{HostError, set_sysctl};
+use knee_record::{Control, Records, SampleSink};
+use knee_scenario::Scenario;
+use knee_testbed::{
+    End, Family, Hosts, Observing, PathSettings, Played, Testbed, TestbedError, address,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// MTU of both ends, bytes.
+const MTU: u32 = 1500;
+/// Interval at which the command is asked whether it has ended.
+const POLL: Duration = Duration::from_millis(5);
+/// Time that a command has to end after a stop (SIGTERM), before it is killed, in polls: 2 s.
+const GRACE_POLLS: u32 = 400;
+/// File of a run that is under way, for [`join`].
+const JOINABLE: &str = "shell.json";
+
+/// What to run, and where.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// On which host.
+    pub at: End,
+    /// The command and its arguments; empty for a shell.
+    pub command: Vec<OsString>,
+    /// Folder of the run.
+    pub folder: PathBuf,
+}
+
+/// How a shell ended.
+#[derive(Debug)]
+pub struct ShellEnded {
+    /// The run.
+    pub played: Played,
+    /// How the command ended, or why it could not start.
+    pub status: io::Result<ExitStatus>,
+}
+
+/// The first processes of both hosts of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    sender: u32,
+    receiver: u32,
+}
+
+/// Runs the links of a scenario until the command has ended, or `control` says to stop. The flows of
+/// the scenario do not run: those of the records are what the programs sent. Rows go to `samples`,
+/// those of connections at the end, which the observer alone knows.
+///
+/// # Errors
+///
+/// The host does not permit namespaces, devices or mounts, or a row cannot be stored.
+pub fn run(
+    scenario: &Scenario,
+    shell: &Shell,
+    control: &Control,
+    samples: &mut dyn SampleSink,
+    capture: Option<File>,
+) -> Result<ShellEnded, TestbedError> {
+    let folder = fs::canonicalize(&shell.folder)
+        .map_err(|source| HostError::refused("open the folder of the run", source, "see --out"))?;
+    let settings = vec![PathSettings { mtu: MTU, v6: true }; scenario.paths.len()];
+    let (hosts, devices) = Hosts::create(&settings, |_| permit())?;
+    let names = Names::write(scenario, &folder)?;
+    let start = |network| ProgramHost::start(network, &names, &folder);
+    let (sender, receiver) = (start(&hosts.sender)?, start(&hosts.receiver)?);
+    let joinable = Joined { sender: sender.first_process(), receiver: receiver.first_process() };
+    let announced = folder.join(JOINABLE);
+    announce(&announced, joinable)?;
+    let host = if shell.at == End::Sender { &sender } else { &receiver };
+    let testbed = Testbed { scenario, hosts: &hosts };
+    let mut command = command(&shell.command);
+    surroundings(&mut command, scenario, shell.at, &folder);
+    let mut status = Err(io::ErrorKind::Other.into());
+    let observing = Observing { capture };
+    let mut program = |stop: &AtomicBool| {
+        status = host.start_program(&mut command).and_then(|mut child| watch(&mut child, stop));
+        Ok::<_, TestbedError>(Records::default())
+    };
+    let checked = testbed.unchecked(devices);
+    let played =
+        testbed.play(checked, control, samples, Some(observing), |_, stop, _| program(stop));
+    // Programs end before the records are complete, and the files that they saw after them.
+    drop((sender, receiver));
+    let _ = fs::remove_file(&announced);
+    names.remove();
+    let mut played = played?;
+    if let Some(observed) = &played.observed {
+        let rows = connections(observed);
+        rows.iter().try_for_each(|row| samples.connection(row))?;
+        played.records.connections = rows;
+    }
+    Ok(ShellEnded { played, status })
+}
+
+/// Starts a command on a host of a run that is under way in this folder, and waits for it.
+///
+/// # Errors
+///
+/// No such run is under way, or the command cannot be started.
+pub fn join(folder: &Path, at: End, words: &[OsString]) -> io::Result<ExitStatus> {
+    let folder = fs::canonicalize(folder)?;
+    let text = fs::read_to_string(folder.join(JOINABLE))?;
+    let Joined { sender, receiver } = serde_json::from_str(&text)?;
+    let first = if at == End::Sender { sender } else { receiver };
+    Inside::enter_user_namespace_of(first)?;
+    let inside = Inside::of_run(first, &folder)?;
+    let mut command = command(words);
+    command.env("KNEE_AT", name(at)).env("KNEE_DIR", &folder);
+    inside.start(&mut command)?.wait()
+}
+
+/// What programs may do although they are not root: listen on any port, and ping.
+fn permit() -> Result<(), HostError> {
+    set_sysctl("net.ipv4.ip_unprivileged_port_start", "0")?;
+    set_sysctl("net.ipv4.ping_group_range", "0 0")
+}
+
+fn announce(path: &Path, joinable: Joined) -> Result<(), HostError> {
+    let text = serde_json::to_string(&joinable).map_err(io::Error::other);
+    text.and_then(|text| fs::write(path, text))
+        .map_err(|source| HostError::refused("write into the run's folder", source, "see --out"))
+}
+
+fn name(at: End) -> &'static str {
+    if at == End::Sender { "sender" } else { "receiver" }
+}
+
+/// Returns the command, or the user's shell.
+fn command(words: &[OsString]) -> Command {
+    match words {
+        [] => Command::new(std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        }
+    }
+}
+
+/// Tells a command where it is.
+fn surroundings(command: &mut Command, scenario: &Scenario, at: End, folder: &Path) {
+    let peer = if at == End::Sender { End::Receiver } else { End::Sender };
+    let over = |path: usize, end| address(path, end, Family::V4).to_string();
+    let paths = scenario.paths.iter().enumerate();
+    let paths: Vec<String> = paths
+        .map(|(index, path)| format!("{}={}={}", path.name, over(index, at), over(index, peer)))
+        .collect();
+    command
+        .env("KNEE_AT", name(at))
+        .env("KNEE_HERE", over(0, at))
+        .env("KNEE_PEER", over(0, peer))
+        .env("KNEE_PATHS", paths.join(" "))
+        .env("KNEE_DIR", folder);
+}
+
+/// Waits until a command has ended; asks it to after a stop, and kills it if it does not.
+fn watch(child: &mut Child, stop: &AtomicBool) -> io::Result<ExitStatus> {
+    let mut asked_polls = 0;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) {
+            if asked_polls == 0 {
+                // It may have ended by now.
+                let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+            }
+            if asked_polls == GRACE_POLLS {
+                child.kill()?;
+            }
+            asked_polls += 1;
+        }
+        thread::park_timeout(POLL);
+    }
+}

@@ -1,0 +1,129 @@
+//! The flows that programs had, by their five-tuple.
+
+use knee_record::ConnectionRecord;
+use knee_testbed::{FiveTuple, Flow, Observed};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// All flows of a run, each direction for itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Name and version of the format.
+    pub schema: &'static str,
+    /// Events of packets that the observer missed because the host was too slow: if there are any,
+    /// the numbers below are too small.
+    pub missed_events: u64,
+    /// The flows, in the order in which they began.
+    pub flows: Vec<TrafficFlow>,
+}
+
+/// Packets with one five-tuple. Bytes are IP bytes unless stated otherwise; times are nanoseconds
+/// since the start of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrafficFlow {
+    /// `tcp`, `udp`, or the number of another IP protocol.
+    pub protocol: String,
+    /// Address and port from which its packets came.
+    pub source: String,
+    /// Address and port to which they went.
+    pub destination: String,
+    /// When its first packet entered.
+    pub first_ns: u64,
+    /// When its last packet entered, left or was dropped.
+    pub last_ns: u64,
+    /// Packets that entered the links.
+    pub entered_packets: u64,
+    /// Their bytes.
+    pub entered_bytes: u64,
+    /// Packets that arrived at the other host.
+    pub left_packets: u64,
+    /// Their bytes.
+    pub left_bytes: u64,
+    /// Packets that links dropped.
+    pub dropped_packets: u64,
+    /// The same by link.
+    pub dropped_packets_at: BTreeMap<String, u64>,
+    /// Packets that arrived with Congestion Experienced.
+    pub marked_packets: u64,
+    /// Transport payload that entered, bytes.
+    pub payload_bytes: u64,
+    /// TCP payload that entered again, bytes; absent for other protocols.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmitted_bytes: Option<u64>,
+    /// Median time that a packet waited in queues; absent if none arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queueing_p50_ns: Option<u64>,
+    /// 95th percentile of the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queueing_p95_ns: Option<u64>,
+}
+
+impl Traffic {
+    /// Lists what an observer saw; `links` are the names of the links in order.
+    pub fn of(observed: &Observed, links: &[String]) -> Traffic {
+        let flows = observed.flows.iter().map(|(five, flow)| TrafficFlow::of(five, flow, links));
+        let mut flows: Vec<TrafficFlow> = flows.collect();
+        flows.sort_by_key(|flow| flow.first_ns);
+        Traffic { schema: "knee-traffic/1", missed_events: observed.missed_events, flows }
+    }
+}
+
+impl TrafficFlow {
+    fn of(five: &FiveTuple, flow: &Flow, links: &[String]) -> TrafficFlow {
+        let name = |link: &usize| links.get(*link).cloned().unwrap_or_default();
+        let queueing = |share| flow.queueing.at(share).map(|delay| delay.as_nanos());
+        TrafficFlow {
+            protocol: match five.protocol {
+                6 => "tcp".to_owned(),
+                17 => "udp".to_owned(),
+                other => other.to_string(),
+            },
+            source: five.source.to_string(),
+            destination: five.destination.to_string(),
+            first_ns: flow.first.as_nanos(),
+            last_ns: flow.last.as_nanos(),
+            entered_packets: flow.entered.packets,
+            entered_bytes: flow.entered.bytes,
+            left_packets: flow.left.packets,
+            left_bytes: flow.left.bytes,
+            dropped_packets: flow.dropped.packets,
+            dropped_packets_at: flow
+                .dropped_packets_at
+                .iter()
+                .map(|(link, packets)| (name(link), *packets))
+                .collect(),
+            marked_packets: flow.marked_packets,
+            payload_bytes: flow.payload_bytes,
+            retransmitted_bytes: flow.retransmitted_bytes,
+            queueing_p50_ns: queueing(0.5),
+            queueing_p95_ns: queueing(0.95),
+        }
+    }
+}
+
+/// Returns a row for each TCP connection, from the end that sent more; what only its kernel knows is
+/// absent.
+pub fn connections(observed: &Observed) -> Vec<ConnectionRecord> {
+    let sent = |five: &FiveTuple| observed.flows.get(five).map_or(0, |flow| flow.payload_bytes);
+    let main = |five: &FiveTuple| {
+        let back = five.reversed();
+        (sent(five), *five) > (sent(&back), back) || observed.flows.get(&back).is_none()
+    };
+    let tcp = observed.flows.iter().filter(|(five, _)| five.is_tcp() && main(five));
+    let mut flows: Vec<(&FiveTuple, &Flow)> = tcp.collect();
+    flows.sort_by_key(|(_, flow)| flow.last);
+    let row = |(number, (five, flow)): (usize, (&FiveTuple, &Flow))| ConnectionRecord {
+        connection: number as u64,
+        start_ns: Some(flow.first.as_nanos()),
+        end_ns: flow.last.as_nanos(),
+        received_bytes: Some(sent(&five.reversed())),
+        sent_bytes: Some(flow.payload_bytes),
+        retransmitted_bytes: flow.retransmitted_bytes,
+        sent_packets: Some(flow.entered.packets),
+        marked_packets: Some(flow.marked_packets),
+        local_port: Some(five.source.port()),
+        remote_port: Some(five.destination.port()),
+        ..ConnectionRecord::default()
+    };
+    flows.into_iter().enumerate().map(row).collect()
+}
