@@ -45,6 +45,42 @@ client.sendall(b'x' * 300000)
 client.close()
 ";
 
+/// From 3 s on, round trips take eight times as long, but less than the smallest retransmission
+/// timeout (200 ms). Nothing is lost.
+const SLOWER: &str = r#"
+name = "Slower"
+duration = "1 s"
+[link.wire]
+delay = [{ at = "0 s", delay = "10 ms" }, { at = "3 s", delay = "150 ms" }]
+[path.main]
+forward = ["wire"]
+reverse_delay = "10 ms"
+[[flow]]
+name = "unused"
+path = "main"
+cc = "cubic"
+"#;
+
+/// Sends three segments of 100 bytes at a time for five seconds, and prints what the kernel has
+/// counted: `tcpi_total_retrans`, `tcpi_bytes_retrans`, `tcpi_dsack_dups` (linux/tcp.h).
+const BURSTS: &str = "import socket, struct, sys, time
+if sys.argv[1] == 'serve':
+    listener = socket.create_server(('receiver.knee', 5000))
+    open(sys.argv[2], 'w').close()
+    connection, _ = listener.accept()
+    while connection.recv(65536):
+        pass
+    sys.exit()
+client = socket.create_connection(('receiver.knee', 5000))
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for _ in range(10):
+    for _ in range(3):
+        client.sendall(b'x' * 100)
+    time.sleep(0.5)
+info = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 220)
+print(struct.unpack_from('I', info, 100)[0], *struct.unpack_from('QI', info, 208))
+";
+
 fn knee(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knee"));
     command.current_dir(folder).args(arguments);
@@ -100,6 +136,35 @@ fn programs_reach_each_other_and_nothing_else() -> Result<(), Skipped> {
     for gone in ["shell.json", "etc"] {
         assert!(!run.join(gone).exists(), "{gone}");
     }
+    Ok(())
+}
+
+/// A sender that hears nothing for two round trips repeats its last segment, lost or not: a tail loss
+/// probe (RFC 8985, section 7). So it counts retransmissions where no link drops anything, and what
+/// entered again is as many bytes as its kernel says, of segments that are not full.
+fn probes_of_a_tail_are_retransmissions_without_a_drop() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::UpToMs(20))?;
+    let folder = folder_with("a.toml", SLOWER);
+    fs::write(folder.path().join("bursts.py"), BURSTS).unwrap();
+    let serve = ["shell", "a.toml", "--out", "run", "--", "python3", "bursts.py", "serve", "up"];
+    let mut server = knee(folder.path(), &serve).stderr(Stdio::null()).spawn().unwrap();
+    assert!(soon(|| folder.path().join("up").exists()));
+    let send = ["shell", "--join", "run", "--", "python3", "bursts.py", "send"];
+    let client = output(folder.path(), &send);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    let counted = String::from_utf8(client.stdout).unwrap();
+    let counted: Vec<u64> = counted.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let [segments, bytes, unneeded] = counted[..] else { panic!("{counted:?}") };
+    assert!(segments > 0 && unneeded > 0, "{counted:?}");
+    let traffic = json(&folder.path().join("run/traffic.json"));
+    assert_eq!(traffic["missed_events"], 0);
+    let flows = traffic["flows"].as_array().unwrap();
+    let sent = flows.iter().find(|flow| flow["destination"] == "10.64.0.2:5000").unwrap();
+    assert_eq!(
+        (&sent["retransmitted_bytes"], &sent["dropped_packets"]),
+        (&bytes.into(), &0.into())
+    );
+    assert!(bytes <= 300 * segments, "{counted:?}");
     Ok(())
 }
 
@@ -170,6 +235,7 @@ pub fn all() -> Vec<Trial> {
     trials![
         the_exit_code_is_the_command_s,
         programs_reach_each_other_and_nothing_else,
+        probes_of_a_tail_are_retransmissions_without_a_drop,
         nothing_is_left_after_a_kill,
         a_stop_ends_a_command_that_ignores_it;
         nightly:
