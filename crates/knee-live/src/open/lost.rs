@@ -400,6 +400,50 @@ mod tests {
         assert!(refused(47).eq([("stack", 7), ("qdisc", 40)]));
     }
 
+    /// Data that a connection within this host sent and its other end refused at receipt explain what
+    /// it retransmits; where no such connection retransmits, those drops are of others' data.
+    #[test]
+    fn drops_at_receipt_concern_connections_within_the_host() {
+        let mut host = stack(HostChange::default(), [1000, 1000, 40, 0]);
+        let refused = [("TcpInErrs", 4), ("TcpExtTCPRcvQDrop", 36)];
+        host.stack.extend(refused.map(|(name, drops)| (name.to_string(), drops)));
+        let named = drops(&host, true).into_iter().map(|(place, drops)| (place.words(), drops));
+        let receipt = |counter: &str| format!("in the stack, at receipt ({counter})");
+        assert!(named.eq([(receipt("TCPRcvQDrop"), 36), (receipt("TcpInErrs"), 4)]));
+        assert!(drops(&host, false).is_empty());
+
+        // All within the host, half of them, and all of them with half of the drops.
+        let expected = [
+            ([40, 0], 1, [0, 0], "at receipt (TCPRcvQDrop): 252 packets"),
+            ([20, 0], 1, [100, 0], "in the network: at least 100 packets"),
+            ([40, 0], 2, [0, 60], "where nothing counts it: 60 packets"),
+            ([0, 0], 1, [200, 0], "in the network: 200 packets; nothing was dropped on this host"),
+        ];
+        for (within, part, [network, unexplained], words) in expected {
+            let mut recent = Recent::default();
+            let mut lost = Lost::default();
+            for _ in 0..20 {
+                let mut drops = drops(&host, within[0] > 0);
+                drops.values_mut().for_each(|drops| *drops /= part);
+                let (sent, bursts, retransmitted) = (1000, 1000, 40);
+                let seconds = 1.0;
+                let in_vain = 0;
+                lost = recent.push(Interval {
+                    seconds,
+                    sent,
+                    bursts,
+                    retransmitted,
+                    in_vain,
+                    within,
+                    drops,
+                });
+            }
+            let found = [lost.network_packets, lost.unexplained_packets];
+            assert_eq!(found, [network, unexplained], "{}", lost.sentence());
+            assert!(lost.sentence().contains(words), "{}", lost.sentence());
+        }
+    }
+
     /// The local queue tells TCP of a drop, which sends the packet later for the first time.
     #[test]
     fn drops_without_retransmissions_are_named() {
