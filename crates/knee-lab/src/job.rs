@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::ground::{Ended, Ground, GroundError, Output, Pace};
 use crate::perfect;
 use knee_record::{
-    Control, HostHealth, Meter, Part, Recording, Records, RunView, SampleSink, Summary, Usage,
+    Control, HostHealth, Meter, Part, Recording, Records, RunView, SampleSink, SavedRun, Summary,
+    Usage,
 };
 use knee_scenario::Scenario;
 use std::io::{BufWriter, Write};
@@ -55,6 +56,15 @@ pub struct Run {
     pub health: Option<HostHealth>,
     /// Recording that already holds the samples, if the run is stored.
     pub recording: Option<Recording>,
+}
+
+impl From<SavedRun> for Run {
+    /// What the run used and how the host kept up stays in its manifest.
+    fn from(saved: SavedRun) -> Run {
+        let SavedRun { manifest, records, summary, .. } = saved;
+        let usage = Usage::default();
+        Run { records, summary, usage, health: manifest.health, recording: None }
+    }
 }
 
 impl Run {

@@ -17,11 +17,12 @@ use crate::study_page::RunSource;
 use crate::study_record::{GroundRecord, NotRun, RunRecord, SCHEMA, StudyRecord, StudyRecords};
 use crate::text::named_files;
 use knee_record::{
-    ClaimOutcome, NamedRun, RunView, Verdict, evaluate_in_study, fill_conclusion, fill_findings,
-    over_seeds, write_json, write_text,
+    ClaimOutcome, Manifest, NamedRun, Program, RunView, Verdict, evaluate_in_study,
+    fill_conclusion, fill_findings, over_seeds, read_manifest, read_run, write_json, write_text,
 };
 use knee_scenario::{Claim, Measure, Scenario, Study, StudyRun};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Which claims of the studies are run.
@@ -67,12 +68,29 @@ struct Planned<'s> {
     directory: PathBuf,
     /// Whether a claim refers to a perfect scheduler.
     perfect: bool,
+    /// Whether an interrupted reproduction has left its records in the directory.
+    is_done: bool,
 }
 
 impl<'s> Planned<'s> {
     /// Further seeds; none in real time, where one seed must suffice.
     fn further_seeds(&self) -> &'s [Scenario] {
         if self.ground.pace() == Pace::Virtual { &self.run.further_seeds } else { &[] }
+    }
+
+    /// Whether the directory holds this run, in real time and to its end, by the same program. The
+    /// rates of several paths over time are in no file, so such runs are made again.
+    fn is_recorded(&self, program: &Program) -> bool {
+        let is_of_one_path = || self.run.scenario.flows.iter().all(|flow| flow.multipath.is_none());
+        let is_same = |manifest: Manifest| {
+            manifest.program == *program
+                && !manifest.interrupted
+                && fs::read_to_string(self.directory.join(knee_record::SCENARIO))
+                    .is_ok_and(|text| text == self.run.scenario.resolved)
+        };
+        self.ground.pace() == Pace::Real
+            && is_of_one_path()
+            && read_manifest(&self.directory).is_ok_and(is_same)
     }
 }
 
@@ -118,15 +136,30 @@ impl<'s> Reproduction<'s> {
         Ok(Reproduction { studies, scope, on, out, plans })
     }
 
-    /// Directories of the runs, the parent directory first.
-    pub fn directories(&self) -> impl Iterator<Item = &PathBuf> {
-        std::iter::once(&self.out).chain(self.planned().map(|planned| &planned.directory))
+    /// Takes over what an interrupted reproduction of the same scenarios by the same program has left
+    /// in the directory: its runs in real time, which are not made again. Returns how many these are.
+    pub fn resume(&mut self, program: &Program) -> usize {
+        // One that has ended is not continued.
+        if self.out.join(STUDIES).exists() {
+            return 0;
+        }
+        let all = self.plans.iter_mut().flatten();
+        all.map(|planned| {
+            planned.is_done = planned.is_recorded(program);
+            usize::from(planned.is_done)
+        })
+        .sum()
     }
 
-    /// All runs: those that are stored, then those of further seeds, seed by seed, of which only the
-    /// claims are kept.
+    /// Directories of the runs that are to be made, the parent directory first.
+    pub fn directories(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.out).chain(self.missing().map(|planned| &planned.directory))
+    }
+
+    /// All runs that are to be made: those that are stored, then those of further seeds, seed by seed,
+    /// of which only the claims are kept.
     pub fn jobs(&self) -> Vec<Job<'_>> {
-        let kept = self.planned();
+        let kept = self.missing();
         let kept = kept.map(|p| Job {
             perfect: p.perfect,
             ..Job::kept(&p.run.scenario, p.ground, &p.directory)
@@ -137,8 +170,8 @@ impl<'s> Reproduction<'s> {
         kept.chain(further).collect()
     }
 
-    fn planned(&self) -> impl Iterator<Item = &Planned<'s>> {
-        self.plans.iter().flatten()
+    fn missing(&self) -> impl Iterator<Item = &Planned<'s>> {
+        self.plans.iter().flatten().filter(|planned| !planned.is_done)
     }
 
     /// The command that repeats all of them.
@@ -179,7 +212,7 @@ fn plan<'s>(
                 below = format!("{below}/{}", ground.name());
             }
             let perfect = asks_for_perfect(&study.study, run);
-            Planned { run, ground, directory: out.join(&below), below, perfect }
+            Planned { run, ground, directory: out.join(&below), below, perfect, is_done: false }
         });
         planned.collect::<Vec<_>>()
     };
@@ -217,7 +250,7 @@ impl Lab {
 
     /// Runs everything; `None` if it was stopped.
     fn run_studies<'s>(&self, what: &Reproduction<'s>) -> Result<Option<Ended<'s>>, Error> {
-        let all: Vec<&Planned<'_>> = what.planned().collect();
+        let all: Vec<&Planned<'_>> = what.missing().collect();
         let further = seeds::Further::new(what);
         let keep = |index: usize, mut finished: Run| {
             // Only the claims of further seeds are kept.
@@ -241,15 +274,18 @@ impl Lab {
             return Ok(None);
         }
         let mut finished = finished.into_iter();
-        let mut done = |planned: &Planned<'s>| {
-            let finished = finished.next().flatten().flatten()?;
-            let Planned { run, ground, ref below, .. } = *planned;
-            Some(Done { run, ground, below: below.clone(), finished })
+        let mut done = |planned: &Planned<'s>| -> Result<Done<'s>, Error> {
+            let Planned { run, ground, ref below, ref directory, is_done, .. } = *planned;
+            let finished = match is_done {
+                true => Run::from(read_run(directory)?),
+                false => finished.next().flatten().flatten().ok_or(Error::Stopped)?,
+            };
+            Ok(Done { run, ground, below: below.clone(), finished })
         };
         let plans = what.plans.iter();
-        let done: Option<Vec<Vec<Done<'s>>>> =
+        let done: Result<Vec<Vec<Done<'s>>>, Error> =
             plans.map(|study| study.iter().map(&mut done).collect()).collect();
-        Ok(done.map(|done| Ended { done, further: further.outcomes(what.studies.len()) }))
+        Ok(Some(Ended { done: done?, further: further.outcomes(what.studies.len()) }))
     }
 }
 

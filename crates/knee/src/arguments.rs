@@ -285,6 +285,9 @@ Examples:
   knee reproduce --all                  every claim, some minutes
   knee reproduce studies/* --record     the measured values become the record
 
+The same command goes on with an interrupted one: runs in real time that have
+ended are not repeated.
+
 Exits 1 only if an outcome differs from the one on record in the study, or a
 measured value drifts further from the one on record than the study allows.";
 

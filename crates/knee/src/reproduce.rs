@@ -30,8 +30,16 @@ pub fn reproduce(arguments: &Reproduce) -> Result<Ending, Failure> {
     // The record has every claim.
     let all = arguments.all || arguments.record;
     let scope = if all { Scope::AllClaims } else { Scope::Conclusions };
-    let plan = Reproduction::new(&studies, scope, on, out.clone())?;
-    lab.claim(&out, plan.directories(), arguments.output.force)?;
+    let mut plan = Reproduction::new(&studies, scope, on, out.clone())?;
+    let resumed = if arguments.output.force { 0 } else { plan.resume(&lab.program) };
+    if resumed > 0 {
+        let (runs, are) = if resumed == 1 { ("run", "is") } else { ("runs", "are") };
+        screen::say(&format!(
+            "{resumed} {runs} in real time {are} in {} already, not to be repeated.",
+            out.display()
+        ));
+    }
+    lab.claim(&out, plan.directories(), arguments.output.force || resumed > 0)?;
     warn(&plan.jobs());
     let Some(records) = watched(&lab, || lab.reproduce(&plan))? else {
         screen::say(&format!(

@@ -192,6 +192,22 @@ fn a_study_on_both_grounds() -> Result<(), Skipped> {
     let page = fs::read(at.join("out/report.html")).unwrap();
     expect(at, "report out", 0);
     assert!(page == fs::read(at.join("out/report.html")).unwrap(), "the page comes out again");
+    // One that was interrupted goes on: what ran in real time is there, and nothing else changes.
+    let manifest = at.join("out/study/plain/kernel/manifest.json");
+    let before = fs::read(&manifest).unwrap();
+    fs::remove_file(at.join("out/reproduce.json")).unwrap();
+    fs::remove_dir_all(at.join("out/study/plain/sim")).unwrap();
+    let again = expect(at, "reproduce ./study --on sim,kernel --out out", 0);
+    assert_eq!(again, printed);
+    assert_eq!(fs::read(&manifest).unwrap(), before);
+    assert!(page == fs::read(at.join("out/report.html")).unwrap(), "the page comes out again");
+    // One that has ended, and one of another scenario, do not.
+    complaint(at, "reproduce ./study --on sim,kernel --out out", 2);
+    fs::remove_file(at.join("out/reproduce.json")).unwrap();
+    fs::write(at.join("study/a.toml"), SMALL.replace("10 ms", "11 ms")).unwrap();
+    let said = complaint(at, "reproduce ./study --on sim,kernel --out out", 2);
+    assert!(said.contains("not empty"), "{said}");
+    fs::write(at.join("study/a.toml"), SMALL).unwrap();
     // Without the kernel the document has no entry for it.
     expect(at, "reproduce ./study --out sim", 0);
     assert!(json(&at.join("sim/reproduce.json"))["studies"][0].get("kernel").is_none());
