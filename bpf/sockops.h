@@ -13,7 +13,7 @@
 #define NAME 16				/* TCP_CA_NAME_MAX */
 
 enum {					/* BPF_SOCK_OPS_... */
-	CONNECT = 3, ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5, STATE = 10,
+	CONNECT = 3, ACTIVE_ESTABLISHED = 4, PASSIVE_ESTABLISHED = 5, NEEDS_ECN = 6, STATE = 10,
 };
 enum { F_NO_PREALLOC = 1, STORAGE_CREATE = 1, NOEXIST = 1 };
 enum {
@@ -28,7 +28,11 @@ enum {
 /* As in linux/bpf.h; a context, so it is not relocated. */
 struct bpf_sock;
 struct bpf_sock_ops {
-	u32 op, args[4], family;
+	u32 op;
+	union {
+		u32 args[4], reply;
+	};
+	u32 family;
 	u32 remote_ip4, local_ip4;
 	u32 remote_ip6[4], local_ip6[4];
 	u32 remote_port;	/* in network byte order */

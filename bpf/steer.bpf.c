@@ -114,6 +114,8 @@ struct arm {
 	char name[NAME];	/* empty: no change */
 	u32 window;		/* initial, segments; 0: the kernel's */
 	u32 paces;
+	u32 ecn;
+	u32 unused;
 };
 
 struct group {
@@ -128,6 +130,7 @@ struct control {
 	u64 namespace;		/* its cookie */
 	u64 budget;		/* open connections that may be changed */
 	u64 hints;		/* kinds of the hints that are named */
+	u64 ecn;		/* whether an arm negotiates it */
 };
 
 struct counts {
@@ -309,7 +312,8 @@ part struct rule *rule_for(struct place *place, u64 kinds, struct tcp_sock *tcp,
 	return rule_of(place, 0, port);
 }
 
-/* Returns the controller that a connection is to have; no name means no change. */
+/* Returns the controller that a connection is to have; no name means no change. Without
+ * a socket, for what has no hint, nothing is counted. */
 part struct chosen choose(u64 kinds, struct tcp_sock *tcp, u32 port, const u32 address[4])
 {
 	struct place place = {
@@ -329,7 +333,8 @@ part struct chosen choose(u64 kinds, struct tcp_sock *tcp, u32 port, const u32 a
 	if (!chosen.counts || !group)
 		return chosen;
 	if (rule->kept) {
-		chosen.counts->kept++;
+		if (tcp)
+			chosen.counts->kept++;
 		return chosen;
 	}
 	if (group->share) {
@@ -454,31 +459,65 @@ part void start(struct bpf_sock_ops *ops, const struct chosen *chosen)
 		chosen->counts->refused++;
 }
 
-static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
+/* Reads the address of the peer, an IPv4 address as a mapped one. */
+part void peer(struct bpf_sock_ops *ops, u32 address[4])
 {
-	/* Read all words before the branch: otherwise the compiler would merge two
-	 * loads into one, from a context pointer that the verifier cannot follow. */
-	u32 family = ops->family, port = ops->local_port;
-	u32 four = ops->remote_ip4;
-	u32 address[4] = {
-		ops->remote_ip6[0], ops->remote_ip6[1], ops->remote_ip6[2], ops->remote_ip6[3],
-	};
-	struct bpf_sock *sk = ops->sk;
-	u32 zero = 0;
-	struct control *control;
-	struct tcp_sock *tcp;
-	struct chosen chosen;
+	u32 four = ops->remote_ip4, last = ops->remote_ip6[3];
 
-	control = bpf_map_lookup_elem(&controls, &zero);
-	if (!sk || !control || bpf_ktime_get_boot_ns() > control->lease_ns)
-		return 1;
-	if (bpf_get_netns_cookie(ops) != control->namespace)
-		return 1;
-	if (family == AF_INET) {
+	/* Otherwise the compiler would merge the two loads into one, from a context
+	 * pointer that the verifier cannot follow. */
+	barrier_var(four);
+	barrier_var(last);
+	address[0] = ops->remote_ip6[0];
+	address[1] = ops->remote_ip6[1];
+	address[2] = ops->remote_ip6[2];
+	address[3] = last;
+	if (ops->family == AF_INET) {
 		address[0] = address[1] = 0;
 		address[2] = MAPPED;
 		address[3] = four;
 	}
+}
+
+/* Whether the lease holds, and this is the network namespace of the policy. */
+part bool applies(struct bpf_sock_ops *ops, const struct control *control)
+{
+	return bpf_ktime_get_boot_ns() <= control->lease_ns &&
+	       bpf_get_netns_cookie(ops) == control->namespace;
+}
+
+/* Replies whether a connection is to negotiate ECN (RFC 3168), which the kernel asks
+ * before its first segment; at the passive end there is no socket of its own yet. */
+static __attribute__((noinline)) int needs_ecn(struct bpf_sock_ops *ops)
+{
+	u32 port = ops->local_port, zero = 0;
+	u32 address[4];
+	struct control *control;
+	struct chosen chosen;
+
+	peer(ops, address);
+	control = bpf_map_lookup_elem(&controls, &zero);
+	if (!control || !control->ecn || !applies(ops, control))
+		return 1;
+	chosen = choose(0, 0, port, address);
+	if (chosen.name && chosen.arm->ecn)
+		ops->reply = 1;
+	return 1;
+}
+
+static __attribute__((noinline)) int established(struct bpf_sock_ops *ops)
+{
+	u32 port = ops->local_port, zero = 0;
+	u32 address[4];
+	struct bpf_sock *sk = ops->sk;
+	struct control *control;
+	struct tcp_sock *tcp;
+	struct chosen chosen;
+
+	peer(ops, address);
+	control = bpf_map_lookup_elem(&controls, &zero);
+	if (!sk || !control || !applies(ops, control))
+		return 1;
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (!tcp)
 		return 1;
@@ -497,6 +536,8 @@ int knee_established(struct bpf_sock_ops *ops)
 {
 	u32 op = ops->op;
 
+	if (op == NEEDS_ECN)
+		return needs_ecn(ops);
 	if (op != ACTIVE_ESTABLISHED && op != PASSIVE_ESTABLISHED)
 		return 1;
 	return established(ops);

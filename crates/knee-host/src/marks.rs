@@ -30,6 +30,9 @@ pub struct Arm {
     /// Whether the segments of connections that begin are paced, whatever the controller
     /// (`SO_MAX_PACING_RATE` of socket(7), 34 Gbit/s, the highest that BPF programs can set).
     pub paces: bool,
+    /// Whether connections that begin ask for ECN, and are granted it if the peer asks (RFC 3168,
+    /// section 6.1.1), whatever `net.ipv4.tcp_ecn` says.
+    pub ecn: bool,
 }
 
 impl Arm {
@@ -45,7 +48,10 @@ impl Display for Arm {
         if let Some(window) = self.initial_window {
             write!(f, ", initial window {window}")?;
         }
-        if self.paces { f.write_str(", paced") } else { Ok(()) }
+        if self.paces {
+            f.write_str(", paced")?;
+        }
+        if self.ecn { f.write_str(", with ECN") } else { Ok(()) }
     }
 }
 

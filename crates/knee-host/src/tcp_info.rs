@@ -28,6 +28,9 @@ const STATES: [&str; 12] = [
 /// Unit of BBR's gains, 1/256.
 const GAIN_UNIT: u32 = 256;
 
+/// In the options of `struct tcp_info`: ECN is negotiated (include/uapi/linux/tcp.h).
+const TCPI_OPT_ECN: u8 = 8;
+
 /// The used fields of `struct tcp_info` (include/uapi/linux/tcp.h). Fields that a kernel from Linux
 /// 4.10 on may lack are `None` then; the others are older, or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub struct TcpInfo {
     pub lost: u32,
     /// Those of them that were retransmitted and have not arrived yet.
     pub retransmitted: u32,
+    /// Whether both ends have negotiated ECN (RFC 3168, section 6.1.1).
+    pub has_ecn: bool,
     /// Whether the sample of the delivery rate was limited by the application.
     pub app_limited: bool,
     /// Time from the last ACK received to the reading of this information, milliseconds, in steps
@@ -125,6 +130,7 @@ impl TcpInfo {
         TcpInfo {
             state: bytes[0],
             congestion_state: bytes[1],
+            has_ecn: bytes[5] & TCPI_OPT_ECN != 0,
             app_limited: bytes[7] & app_limited != 0,
             mss: word(16),
             unacked: word(24),

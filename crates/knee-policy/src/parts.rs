@@ -30,7 +30,7 @@ impl Plan {
             group.hold_out = 0.0;
             let control = group.control.clone().unwrap_or_else(|| group.controller.clone());
             others.push(std::mem::replace(&mut group.controller, control));
-            (group.initial_window, group.paces) = (None, false);
+            (group.initial_window, group.paces, group.ecn) = (None, false, false);
         }
         match means {
             Means::Programs => Ok(Plan::for_programs(&policy, main)),

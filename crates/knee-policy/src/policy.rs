@@ -148,6 +148,11 @@ struct GroupFile {
     /// programs can do. Default: false.
     #[schemars(with = "Option<bool>")]
     pacing: Option<Spanned<bool>>,
+    /// Whether connections negotiate explicit congestion notification if the peer does, whatever the
+    /// host's `net.ipv4.tcp_ecn` says, which only BPF programs can do. Default: false, as the host
+    /// says.
+    #[schemars(with = "Option<bool>")]
+    ecn: Option<Spanned<bool>>,
     /// The controller that an experiment compares with: the one in use. Only `knee steer
     /// run` needs it.
     #[schemars(with = "Option<String>")]
@@ -206,6 +211,8 @@ pub struct PolicyGroup {
     pub initial_window: Option<u16>,
     /// Whether connections that begin are paced.
     pub paces: bool,
+    /// Whether connections that begin negotiate ECN.
+    pub ecn: bool,
     /// The controller with which an experiment compares.
     pub control: Option<String>,
     /// Share of the addresses that are held out, 0 to 0.5.
@@ -217,8 +224,8 @@ pub struct PolicyGroup {
 impl PolicyGroup {
     /// What its connections get.
     pub fn arm(&self) -> Arm {
-        let controller = self.controller.clone();
-        Arm { controller, initial_window: self.initial_window, paces: self.paces }
+        let PolicyGroup { initial_window, paces, ecn, .. } = *self;
+        Arm { controller: self.controller.clone(), initial_window, paces, ecn }
     }
 }
 
@@ -309,7 +316,7 @@ fn refused(text: &str, span: Range<usize>, said: &str) -> Problem {
 /// Where all keys are.
 const ALL_KEYS: &str = "knee schema policy lists all keys with what they mean";
 /// A value of each key.
-const EXAMPLES: [(&str, &str); 21] = [
+const EXAMPLES: [(&str, &str); 22] = [
     ("name", "\"edge\""),
     ("version", "2"),
     ("expires", "2027-01-31T00:00:00Z"),
@@ -329,6 +336,7 @@ const EXAMPLES: [(&str, &str); 21] = [
     ("controller", "\"bbr\""),
     ("initial_window", "32"),
     ("pacing", "true"),
+    ("ecn", "true"),
     ("control", "\"cubic\""),
     ("hold_out", "\"5%\""),
 ];
@@ -407,6 +415,7 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
     let mut groups = Vec::new();
     let mut holders = Vec::new();
     let mut of_providers = of_providers.into_iter();
+    let has_hints = file.groups.iter().any(|group| group.mark.is_some() || group.cgroup.is_some());
     for group in file.groups {
         let of_providers = of_providers.next().unwrap_or_default();
         let name = group.name.get_ref().clone();
@@ -469,26 +478,33 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
                 say(controller.span(), message, help);
             }
         }
-        let (window, pacing) = (&group.initial_window, &group.pacing);
+        let (window, pacing, ecn) = (&group.initial_window, &group.pacing, &group.ecn);
         let wrong = window.as_ref().filter(|one| !(1..=WINDOW_MAX).contains(one.get_ref()));
         if let Some(wrong) = wrong {
             let message = format!("an initial window of {} segments", wrong.get_ref());
             say(wrong.span(), message, "write 1 to 1000, such as 32; the kernel's is 10");
         }
-        let spans = [window.as_ref().map(Spanned::span), pacing.as_ref().map(Spanned::span)];
+        let span = |one: &Option<Spanned<bool>>| one.as_ref().map(Spanned::span);
+        let spans = [window.as_ref().map(Spanned::span), span(pacing), span(ecn)];
         if let (Some(span), Some(ActuatorName::Route)) =
             (spans.into_iter().flatten().next(), file.actuator)
         {
-            let message = "routes set neither the initial window nor pacing".to_string();
+            let message = "routes set neither the initial window nor pacing or ECN".to_string();
             say(span, message, "remove actuator = \"route\", or the key");
         }
         if let (Some(span), Some(ActuatorName::Route)) = (hint_span, file.actuator) {
             let message = "routes see neither marks nor control groups".to_string();
             say(span, message, "remove actuator = \"route\", or the key");
         }
+        if let Some(ecn) = ecn.as_ref().filter(|one| *one.get_ref() && has_hints) {
+            let message =
+                "ECN is negotiated before a connection has a mark or a control group".to_string();
+            let help = "remove ecn, or the groups with `mark` or `cgroup`";
+            say(ecn.span(), message, help);
+        }
         let initial_window = window.as_ref().map(|one| *one.get_ref());
-        let paces = pacing.as_ref().is_some_and(|one| *one.get_ref());
-        let is_alike = initial_window.is_none() && !paces;
+        let [paces, ecn] = [pacing, ecn].map(|one| one.as_ref().is_some_and(|one| *one.get_ref()));
+        let is_alike = initial_window.is_none() && !paces && !ecn;
         let same = group.control.as_ref().filter(|one| *one.get_ref() == controller && is_alike);
         if let Some(control) = same {
             let message = format!("{name} compares {controller} with itself");
@@ -510,6 +526,7 @@ fn checked(file: PolicyFile, of_providers: OfProviders, problems: &mut Vec<Probl
             controller,
             initial_window,
             paces,
+            ecn,
             control: group.control.map(Spanned::into_inner),
             hold_out,
             controller_span: group.controller.span(),

@@ -611,8 +611,10 @@ fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
                 .initial_window
                 .into_iter()
                 .for_each(|window| told["initial_window"] = json!(window));
-            if group.paces {
-                told["pacing"] = json!(true);
+            for (key, is_set) in [("pacing", group.paces), ("ecn", group.ecn)] {
+                if is_set {
+                    told[key] = json!(true);
+                }
             }
         }
         told

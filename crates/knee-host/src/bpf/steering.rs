@@ -29,7 +29,7 @@ const SEATS: u32 = 1 << 18;
 /// Length of a name in the kernel (`TCP_CA_NAME_MAX`), including the terminating zero.
 const NAME: usize = 16;
 /// Length of an arm (`struct arm` of `bpf/steer.bpf.c`).
-const ARM: usize = NAME + 8;
+const ARM: usize = NAME + 16;
 /// Bits of the hint and the port in the key of the table.
 const HINT_AND_PORT_BITS: u32 = 64;
 /// Bits before an IPv4-mapped address in IPv6 (RFC 4291, section 2.5.5.2).
@@ -109,6 +109,8 @@ pub struct Steering {
     namespace: u64,
     /// Kinds of the hints that are named.
     hints: u64,
+    /// Whether an arm negotiates ECN.
+    ecn: bool,
 }
 
 impl Steering {
@@ -145,7 +147,8 @@ impl Steering {
         let object = object.load().map_err(cannot)?;
         let open = program(&object, "knee_open")?.attach().map_err(cannot)?;
         let namespace = namespace_cookie().map_err(|error| BpfError::io(WHAT, &error))?;
-        let mut steering = Steering { object, established: None, open, lease, namespace, hints: 0 };
+        let mut steering =
+            Steering { object, established: None, open, lease, namespace, hints: 0, ecn: false };
         steering.control(Duration::ZERO, 0)?;
         let folder = File::open(cgroup).map_err(|error| BpfError::io("open the cgroup", &error))?;
         let established = program(&steering.object, "knee_established")?;
@@ -173,7 +176,8 @@ impl Steering {
         Ok(())
     }
 
-    /// Sets what the connections of a group get. Open connections keep what they have.
+    /// Sets what the connections of a group get. Open connections keep what they have. The programs
+    /// know that an arm negotiates ECN from the next [`Steering::renew`] on.
     ///
     /// # Errors
     ///
@@ -185,12 +189,15 @@ impl Steering {
     pub fn choose(&mut self, group: u32, choice: &Choice) -> Result<(), BpfError> {
         assert!((group as usize) < GROUPS_MAX, "{group} is too many groups");
         let mut value = Vec::with_capacity(2 * ARM + 24);
-        for Arm { controller, initial_window, paces } in &choice.arms {
+        for Arm { controller, initial_window, paces, ecn } in &choice.arms {
             assert!(controller.len() < NAME, "{controller} is too long for the kernel");
             value.extend(controller.bytes());
             value.resize(value.len() + NAME - controller.len(), 0);
             value.extend(u32::from(initial_window.unwrap_or(0)).to_ne_bytes());
             value.extend(u32::from(*paces).to_ne_bytes());
+            value.extend(u32::from(*ecn).to_ne_bytes());
+            value.extend([0; 4]);
+            self.ecn |= *ecn;
         }
         value.extend(choice.key);
         value.extend(choice.share.to_ne_bytes());
@@ -293,7 +300,7 @@ impl Steering {
 
     fn control(&mut self, end: Duration, budget: u64) -> Result<(), BpfError> {
         let end = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
-        let value: Vec<u8> = [end, self.namespace, budget, self.hints]
+        let value: Vec<u8> = [end, self.namespace, budget, self.hints, self.ecn.into()]
             .into_iter()
             .flat_map(u64::to_ne_bytes)
             .collect();

@@ -53,6 +53,7 @@ impl Header {
             controller: group.controller.clone(),
             initial_window: group.initial_window,
             paces: group.paces,
+            ecn: group.ecn,
         });
         Header {
             schema: SCHEMA.to_string(),
@@ -79,6 +80,7 @@ impl Header {
             control: group.control,
             initial_window: group.initial_window,
             paces: group.paces,
+            ecn: group.ecn,
             hold_out: 0.0,
             controller_span: 0..0,
         };
@@ -114,6 +116,8 @@ struct GroupHeader {
     initial_window: Option<u16>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     paces: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ecn: bool,
 }
 
 /// A line that is no block.

@@ -123,6 +123,7 @@ fn an_arm_may_have_another_start_alone() {
     let arm = |keys: &str| parse("", keys).unwrap().groups[0].arm().to_string();
     assert_eq!(arm("initial_window = 32"), "cubic, initial window 32");
     assert_eq!(arm("pacing = true\ninitial_window = 1"), "cubic, initial window 1, paced");
+    assert_eq!(arm("ecn = true"), "cubic, with ECN");
     let routes = "actuator = \"route\"\n";
     for (head, keys, message, help) in [
         ("", "", "with itself", "initial_window = 32"),
@@ -132,6 +133,8 @@ fn an_arm_may_have_another_start_alone() {
         ("", "initial_window = -1", "from 1 to 65535", "initial_window = 32"),
         (routes, "initial_window = 32", "routes set neither", "remove actuator"),
         (routes, "pacing = true", "routes set neither", "remove actuator"),
+        (routes, "ecn = true", "routes set neither", "remove actuator"),
+        ("", "mark = 7\necn = true", "before a connection has", "remove ecn"),
     ] {
         let problems = parse(head, keys).unwrap_err();
         let [problem] = problems.as_slice() else { panic!("{keys}: {problems:?}") };

@@ -38,7 +38,7 @@ impl Policy {
 fn group(group: &PolicyGroup) -> Value {
     let mut file = Table::new();
     let PolicyGroup { name, prefixes, ports, controller, control, hold_out, .. } = group;
-    let (window, paces) = (group.initial_window, group.paces);
+    let (window, paces, ecn) = (group.initial_window, group.paces, group.ecn);
     file.insert("name".into(), name.as_str().into());
     let prefixes: Vec<Value> = prefixes.iter().map(|net| net.to_string().into()).collect();
     file.insert("prefixes".into(), prefixes.into());
@@ -55,8 +55,10 @@ fn group(group: &PolicyGroup) -> Value {
     if let Some(window) = window {
         file.insert("initial_window".into(), i64::from(window).into());
     }
-    if paces {
-        file.insert("pacing".into(), true.into());
+    for (key, is_set) in [("pacing", paces), ("ecn", ecn)] {
+        if is_set {
+            file.insert(key.into(), true.into());
+        }
     }
     if let Some(control) = control {
         file.insert("control".into(), control.as_str().into());
@@ -81,7 +83,8 @@ mod tests {
             [[group]]\nname = \"four\"\ncgroup = \"/a.slice/b\"\ncontroller = \"reno\"\n";
         for text in [
             text,
-            "name = \"x\"\n[[group]]\nname = \"y\"\nprefixes = [\"::/0\"]\ncontroller = \"bbr\"\n",
+            "name = \"x\"\n[[group]]\nname = \"y\"\nprefixes = [\"::/0\"]\ncontroller = \"bbr\"\n\
+             ecn = true\n",
         ] {
             let read = |text: &str| {
                 let mut policy = Policy::parse(text).unwrap();

@@ -263,6 +263,7 @@ fn files_of_hosts_belong_together() {
     assert_eq!(recorded_blocks(std::slice::from_ref(&g)).unwrap().policy.accepts, lenient.accepts);
     let mut wider = site.clone();
     (wider.groups[0].initial_window, wider.groups[0].paces) = (Some(32), true);
+    wider.groups[0].ecn = true;
     let h = write("wider", &wider, &timeline, 0);
     refused(&[&a, &h], &h);
     let read = recorded_blocks(std::slice::from_ref(&h)).unwrap().policy;

@@ -43,6 +43,7 @@ fn policy_of(found: &Found, groups: &[&Group], stage: AutoStage) -> Policy {
             controller: group.candidate.as_ref().map_or_else(String::new, |[_, b]| b.clone()),
             initial_window: None,
             paces: false,
+            ecn: false,
             control: Some(control.clone()).filter(|_| stage != AutoStage::Policy),
             hold_out: HOLD_OUT,
             controller_span: 0..0,

@@ -9,7 +9,7 @@ mod marks;
 
 use host::{Server, alone, controller, default, ip, other, ready};
 use knee_host::bpf::{Place, Steering};
-use knee_host::{Arm, Choice, Marked, Route, Routes, TABLE_MAIN, TcpInfo, since_boot};
+use knee_host::{Arm, Choice, Marked, Route, Routes, TABLE_MAIN, TcpInfo, set_sysctl, since_boot};
 use knee_live::{Groups, Live, Observer, Reports, Settings};
 use knee_policy::{
     Actuator, Announcing, Block, Experiment, Host, Journal, Plan, Policy, ProgramActuator,
@@ -234,6 +234,52 @@ fn programs_set_the_initial_window_and_pacing() -> Result<(), Skipped> {
         applied.actuator.stop();
         let (_near, far) = server.from("127.0.1.2", "127.0.0.1");
         assert_eq!((window(&far), is_paced(&far)), (10, false), "after the policy");
+        let recorded = applied.journal.recorded().unwrap();
+        Host::open().unwrap().roll_back(&recorded).unwrap();
+    });
+    Ok(())
+}
+
+/// Connections of a group with ECN ask for it and are granted it, although the host does neither;
+/// with only one such end there is none (RFC 3168, section 6.1.1).
+fn programs_negotiate_ecn() -> Result<(), Skipped> {
+    let _turn = ready()?;
+    alone(|| {
+        set_sysctl("net.ipv4.tcp_ecn", "0").unwrap();
+        let (four, six) = (Server::on("127.0.0.1:0"), Server::on("[::]:0"));
+        let folder = tempfile::tempdir().unwrap();
+        // The opening end has its server among the policy's clients, the other end its client.
+        let group = |name: &str, prefix: &str| {
+            format!(
+                "[[group]]\nname = \"{name}\"\nprefixes = [\"{prefix}\"]\nhold_out = \"0%\"\n\
+                 controller = \"{}\"\necn = true\n",
+                default()
+            )
+        };
+        let text = group("asks", "127.0.0.1/32") + &group("grants", "127.0.1.0/24");
+        let has_ecn = |server: &Server, client: &str| {
+            let (near, far) = server.from(client, "127.0.0.1");
+            let ends = [near, far].map(|end| TcpInfo::of(&end).unwrap().has_ecn);
+            assert_eq!(ends[0], ends[1], "{client}");
+            ends[0]
+        };
+        assert!(!has_ecn(&four, "127.0.1.1"), "before the policy");
+        let mut applied = apply(&policy(&text), &folder.path().join("journal"));
+        for server in [&four, &six] {
+            assert!(has_ecn(server, "127.0.1.1"));
+            assert!(!has_ecn(server, "127.0.3.1"), "asked for, but not granted");
+        }
+        let counted = applied.actuator.renew().unwrap();
+        assert_eq!(counted.refused, 0);
+        applied.actuator.stop();
+        assert!(!has_ecn(&four, "127.0.1.2"), "after the policy");
+        let recorded = applied.journal.recorded().unwrap();
+        Host::open().unwrap().roll_back(&recorded).unwrap();
+        // Only granted: nobody asks.
+        let mut applied =
+            apply(&policy(&group("grants", "127.0.1.0/24")), &folder.path().join("other"));
+        assert!(!has_ecn(&four, "127.0.1.1"));
+        applied.actuator.stop();
         let recorded = applied.journal.recorded().unwrap();
         Host::open().unwrap().roll_back(&recorded).unwrap();
     });
@@ -686,6 +732,7 @@ pub fn all() -> Vec<Trial> {
         programs_locked_routes_are_counted,
         programs_a_lease_runs_out,
         programs_set_the_initial_window_and_pacing,
+        programs_negotiate_ecn,
         programs_halves_are_those_of_the_hash,
         programs_an_observer_learns_who_is_held_out,
         hints::programs_marks_choose_the_group,
