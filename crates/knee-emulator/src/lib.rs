@@ -31,7 +31,8 @@ pub use clock::{Clock, age, timespec};
 pub use emulator::{Emulation, Emulator, Outcome, STALL, Sample, Tally};
 pub use lateness::Lateness;
 pub use observer::{
-    Capture, Delays, FiveTuple, Flow, FlowTable, Observed, Observer, Volume, Watcher, observe,
+    Capture, Delays, FiveTuple, Flow, FlowTable, Observed, Observer, TakeFlows, Volume, Watcher,
+    observe,
 };
 pub use packet::IpPacket;
 pub use routes::Routes;

@@ -14,10 +14,13 @@ pub mod tcp {
     pub const SYN: u8 = 0x02;
     pub const RST: u8 = 0x04;
     pub const PSH: u8 = 0x08;
+    pub const ACK: u8 = 0x10;
     pub const URG: u8 = 0x20;
     pub const CWR: u8 = 0x80;
     /// Offset of the sequence number in the TCP header.
     pub const SEQUENCE: usize = 4;
+    /// Offset of the acknowledged number.
+    pub const ACKNOWLEDGEMENT: usize = 8;
     pub const FLAGS: usize = 13;
     pub const CHECKSUM: usize = 16;
 }

@@ -175,7 +175,8 @@ fn is_ours(entry: &DirEntry) -> bool {
 fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
     for entry in entries(directory)?.into_iter().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
-        let (of_a_run, inputs) = (is_of_a_run(&name, grounds), name == knee_record::INPUTS);
+        let of_a_run = is_of_a_run(&name, grounds);
+        let inputs = name == knee_record::INPUTS || name == knee_record::OUTPUT;
         if is_ours(&entry) || (entry.file_type()?.is_symlink() && (of_a_run || inputs)) {
             fs::remove_file(&path)?;
         } else if of_a_run && holds_run_files(&path) {
@@ -189,7 +190,7 @@ fn clear(directory: &Path, grounds: &Grounds) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes all files from the inputs folder, which belongs to Knee; keeps subfolders.
+/// Removes all files from the folder of inputs or output, which belongs to Knee; keeps subfolders.
 pub(crate) fn clear_inputs(folder: &Path) -> io::Result<()> {
     for entry in entries(folder)?.into_iter().flatten() {
         if !entry.file_type()?.is_dir() {

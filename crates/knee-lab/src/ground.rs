@@ -5,6 +5,8 @@
 mod hosts;
 #[cfg(feature = "kernel")]
 mod kernel;
+#[cfg(feature = "kernel")]
+mod programs;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "kernel")]
@@ -17,6 +19,8 @@ mod testbed;
 pub use hosts::Hosts;
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
+#[cfg(feature = "kernel")]
+pub use programs::Programs;
 #[cfg(feature = "quic")]
 pub use quic::Quic;
 pub use simulator::Simulator;
@@ -27,6 +31,7 @@ use knee_scenario::Scenario;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Name of the ground to which recorded outcomes refer.
 pub const SIMULATOR: &str = "sim";
@@ -34,6 +39,8 @@ pub const SIMULATOR: &str = "sim";
 pub const KERNEL: &str = "kernel";
 /// Name of the QUIC ground, if this build has it.
 pub const QUIC: &str = "quic";
+/// Name of the ground whose flows are programs, if this build has it.
+pub const PROGRAMS: &str = "programs";
 /// Name of the ground between two machines, if this build has it.
 pub const HOSTS: &str = "hosts";
 /// The real-time grounds with which the simulator is compared.
@@ -119,6 +126,8 @@ pub struct Output<'o> {
     pub packet_log: Option<&'o mut dyn Write>,
     /// Receives each packet (pcapng); only on a ground that [`Ground::captures`].
     pub capture: Option<File>,
+    /// Folder of the run, if it is kept, for what a ground writes there itself.
+    pub directory: Option<&'o Path>,
 }
 
 /// Result of a run, as returned by a ground.
@@ -229,6 +238,8 @@ impl Grounds {
         let grounds = grounds.with(Kernel);
         #[cfg(feature = "quic")]
         let grounds = grounds.with(Quic);
+        #[cfg(feature = "kernel")]
+        let grounds = grounds.with(Programs);
         #[cfg(feature = "hosts")]
         let grounds = grounds.with(Hosts::default());
         grounds

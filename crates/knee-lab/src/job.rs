@@ -94,7 +94,8 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     let captured = captured.map(|directory| directory.join(CAPTURE));
     let not_captured = |source| Error::Write { path: captured.clone().unwrap_or_default(), source };
     let (capture_part, capture) = captured.as_deref().map(Part::create).transpose()?.unzip();
-    let ended = ground.run(scenario, control, Output { samples, packet_log, capture });
+    let output = Output { samples, packet_log, capture, directory };
+    let ended = ground.run(scenario, control, output);
     let Ended { mut records, judged } = ended.map_err(|error| match error {
         GroundError::PacketLog(source) => not_logged(source),
         GroundError::Capture(source) => not_captured(source),

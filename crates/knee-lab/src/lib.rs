@@ -75,7 +75,7 @@ pub use ground::{
     Simulator, UnknownGround,
 };
 #[cfg(feature = "kernel")]
-pub use ground::{Kernel, shell};
+pub use ground::{Kernel, Programs, shell};
 pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
 pub use lab::{Classes, Lab};

@@ -114,7 +114,7 @@ fn run(
     let ended = ground.run(
         scenario,
         &control.aside(),
-        Output { samples: &mut (), packet_log: None, capture: None },
+        Output { samples: &mut (), packet_log: None, capture: None, directory: None },
     )?;
     let is_whole = !control.stop.load(Ordering::Relaxed);
     Ok(is_whole.then_some(ended.records.samples))

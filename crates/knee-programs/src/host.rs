@@ -1,6 +1,7 @@
 //! A host with programs: its namespaces, and how a program gets into them.
 
 use crate::first::{NAME, READY_WITHOUT_PROC};
+use crate::load::numbers;
 use crate::names::Names;
 use knee_host::{HostError, Namespace};
 use nix::mount::{MsFlags, mount};
@@ -82,6 +83,23 @@ impl ProgramHost {
     /// Number of its first process, outside of its namespace.
     pub fn first_process(&self) -> u32 {
         self.first.id()
+    }
+
+    /// Returns how many processes run in it beside the first one; 0 if [its own
+    /// view](Self::sees_own_processes) is missing.
+    pub fn processes(&self) -> usize {
+        if !self.sees_own_processes {
+            return 0;
+        }
+        let processes = numbers(Path::new(&format!("/proc/{}/root/proc", self.first.id())));
+        let runs = |process: &u32| {
+            let stat = format!("/proc/{}/root/proc/{process}/stat", self.first.id());
+            // The state is behind the name, which may contain anything (proc_pid_stat(5)).
+            let text = fs::read_to_string(stat).unwrap_or_default();
+            let state = text.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+            *process != 1 && !matches!(state, None | Some('Z' | 'X'))
+        };
+        processes.iter().filter(|process| runs(process)).count()
     }
 
     /// Whether `/proc` shows its own processes alone.

@@ -1,5 +1,8 @@
 //! Any program between the two hosts of a scenario, over its links.
 //!
+//! There are two forms: a [shell](run), or one command, on a host of a scenario without its flows; and
+//! [flows](run_flows) that are programs, a server and a client each.
+//!
 //! Each host gets namespaces of its own for processes and mounts beside the network's, and a [first
 //! process](first), which lives as long as Knee holds the other end of a pipe. So a program, and
 //! whatever it starts, ends with the run, and with Knee, however that ends. Names come from a file of
@@ -9,12 +12,21 @@
 //! behind, write outside of the run's folder.
 
 pub mod first;
+mod flows;
 mod host;
+mod load;
 mod names;
+mod output;
+mod process;
+mod ready;
+mod run;
 mod shell;
 mod traffic;
 
+pub use flows::Finding;
 pub use host::{Inside, ProgramHost};
 pub use knee_testbed::{End, Played, TestbedError};
+pub use output::OUTPUT_BYTES_MAX;
+pub use run::{ProgramsEnded, ProgramsError, check_scenario, run_flows};
 pub use shell::{Joined, Shell, ShellEnded, join, run};
 pub use traffic::{Traffic, TrafficFlow, connections};

@@ -3,13 +3,10 @@
 use knee_host::HostError;
 use knee_scenario::Scenario;
 use knee_testbed::{End, Family, address};
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Files that replace those of the host, in the folder of a run.
-const FOLDER: &str = "etc";
+use std::path::Path;
+use std::{fs, io};
 
 /// Returns `/etc/hosts` of both hosts: `sender.knee` (or `server.knee`) and `receiver.knee` (or
 /// `client.knee`) over the first path, and `PATH.sender.knee` over each.
@@ -38,59 +35,59 @@ fn switch(original: &str) -> String {
     others.chain(["hosts: files dns"]).fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// The files of a run.
+/// Place of a file system in memory for the files, until they are in theirs. Any folder would do.
+const MOUNTED_AT: &str = "/tmp";
+
+/// The files that replace those of the host, by name.
 #[derive(Clone, Debug)]
 pub struct Names {
-    folder: PathBuf,
+    files: [(&'static str, String); 3],
 }
 
 impl Names {
-    /// Writes the files into the folder of a run.
-    ///
-    /// # Errors
-    ///
-    /// The folder cannot be written.
-    pub fn write(scenario: &Scenario, run: &Path) -> Result<Names, HostError> {
-        let folder = run.join(FOLDER);
-        let written = || {
-            fs::create_dir_all(&folder)?;
-            fs::write(folder.join("hosts"), hosts(scenario))?;
-            fs::write(folder.join("resolv.conf"), "# Only names in /etc/hosts are known here.\n")?;
-            let original = fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default();
-            fs::write(folder.join("nsswitch.conf"), switch(&original))
-        };
-        written().map_err(|source| {
-            HostError::refused("write the names of the hosts", source, "choose another --out")
-        })?;
-        Ok(Names { folder })
+    /// Makes the files of a run.
+    pub fn new(scenario: &Scenario) -> Names {
+        let original = fs::read_to_string("/etc/nsswitch.conf").unwrap_or_default();
+        let resolver = "# Only names in /etc/hosts are known here.\n".to_owned();
+        let hosts = hosts(scenario);
+        Names {
+            files: [
+                ("hosts", hosts),
+                ("resolv.conf", resolver),
+                ("nsswitch.conf", switch(&original)),
+            ],
+        }
     }
 
-    /// Puts the files in place of the host's, in the mount namespace of the calling thread.
+    /// Puts the files in place of the host's, in the mount namespace of the calling thread. They are
+    /// in memory, and end with it.
     ///
     /// # Errors
     ///
     /// The host does not permit mounts.
     pub fn mount(&self) -> Result<(), HostError> {
-        for name in ["hosts", "resolv.conf", "nsswitch.conf"] {
+        let refused = |source: io::Error| {
+            HostError::refused("replace files in /etc", source, super::host::ADVICE)
+        };
+        self.mount_files().map_err(refused)
+    }
+
+    fn mount_files(&self) -> io::Result<()> {
+        let memory = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+        mount(Some("tmpfs"), MOUNTED_AT, Some("tmpfs"), memory, Some("mode=755,size=16m"))?;
+        for (name, text) in &self.files {
             let place = Path::new("/etc").join(name);
             // What is not there cannot be replaced, and resolves nothing.
             if !place.exists() {
                 continue;
             }
-            let file = self.folder.join(name);
-            mount(Some(&file), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(
-                |source| {
-                    HostError::refused(format!("replace /etc/{name}"), source, super::host::ADVICE)
-                },
-            )?;
+            let file = Path::new(MOUNTED_AT).join(name);
+            fs::write(&file, text)?;
+            mount(Some(&file), &place, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
         }
+        // The files stay where they are bound.
+        umount2(MOUNTED_AT, MntFlags::MNT_DETACH)?;
         Ok(())
-    }
-
-    /// Removes the files.
-    pub fn remove(self) {
-        // They do no harm.
-        let _ = fs::remove_dir_all(self.folder);
     }
 }
 

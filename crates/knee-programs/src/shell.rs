@@ -1,5 +1,6 @@
 //! A shell, or one command, on a host of a scenario.
 
+use crate::flows::{host, other, paths};
 use crate::host::{Inside, ProgramHost};
 use crate::names::Names;
 use crate::traffic::connections;
@@ -75,29 +76,28 @@ pub fn run(
         .map_err(|source| HostError::refused("open the folder of the run", source, "see --out"))?;
     let settings = vec![PathSettings { mtu: MTU, v6: true }; scenario.paths.len()];
     let (hosts, devices) = Hosts::create(&settings, |_| permit())?;
-    let names = Names::write(scenario, &folder)?;
+    let names = Names::new(scenario);
     let start = |network| ProgramHost::start(network, &names, &folder);
     let (sender, receiver) = (start(&hosts.sender)?, start(&hosts.receiver)?);
     let joinable = Joined { sender: sender.first_process(), receiver: receiver.first_process() };
     let announced = folder.join(JOINABLE);
     announce(&announced, joinable)?;
-    let host = if shell.at == End::Sender { &sender } else { &receiver };
+    let at = if shell.at == End::Sender { &sender } else { &receiver };
     let testbed = Testbed { scenario, hosts: &hosts };
     let mut command = command(&shell.command);
     surroundings(&mut command, scenario, shell.at, &folder);
     let mut status = Err(io::ErrorKind::Other.into());
-    let observing = Observing { capture };
+    let observing = Observing { capture, sample: None };
     let mut program = |stop: &AtomicBool| {
-        status = host.start_program(&mut command).and_then(|mut child| watch(&mut child, stop));
+        status = at.start_program(&mut command).and_then(|mut child| watch(&mut child, stop));
         Ok::<_, TestbedError>(Records::default())
     };
     let checked = testbed.unchecked(devices);
     let played =
         testbed.play(checked, control, samples, Some(observing), |_, stop, _| program(stop));
-    // Programs end before the records are complete, and the files that they saw after them.
+    // Programs end before the records are complete.
     drop((sender, receiver));
     let _ = fs::remove_file(&announced);
-    names.remove();
     let mut played = played?;
     if let Some(observed) = &played.observed {
         let rows = connections(observed);
@@ -120,12 +120,12 @@ pub fn join(folder: &Path, at: End, words: &[OsString]) -> io::Result<ExitStatus
     Inside::enter_user_namespace_of(first)?;
     let inside = Inside::of_run(first, &folder)?;
     let mut command = command(words);
-    command.env("KNEE_AT", name(at)).env("KNEE_DIR", &folder);
+    command.env("KNEE_AT", host(at)).env("KNEE_DIR", &folder);
     inside.start(&mut command)?.wait()
 }
 
 /// What programs may do although they are not root: listen on any port, and ping.
-fn permit() -> Result<(), HostError> {
+pub(crate) fn permit() -> Result<(), HostError> {
     set_sysctl("net.ipv4.ip_unprivileged_port_start", "0")?;
     set_sysctl("net.ipv4.ping_group_range", "0 0")
 }
@@ -134,10 +134,6 @@ fn announce(path: &Path, joinable: Joined) -> Result<(), HostError> {
     let text = serde_json::to_string(&joinable).map_err(io::Error::other);
     text.and_then(|text| fs::write(path, text))
         .map_err(|source| HostError::refused("write into the run's folder", source, "see --out"))
-}
-
-fn name(at: End) -> &'static str {
-    if at == End::Sender { "sender" } else { "receiver" }
 }
 
 /// Returns the command, or the user's shell.
@@ -154,17 +150,12 @@ fn command(words: &[OsString]) -> Command {
 
 /// Tells a command where it is.
 fn surroundings(command: &mut Command, scenario: &Scenario, at: End, folder: &Path) {
-    let peer = if at == End::Sender { End::Receiver } else { End::Sender };
-    let over = |path: usize, end| address(path, end, Family::V4).to_string();
-    let paths = scenario.paths.iter().enumerate();
-    let paths: Vec<String> = paths
-        .map(|(index, path)| format!("{}={}={}", path.name, over(index, at), over(index, peer)))
-        .collect();
+    let over = |end| address(0, end, Family::V4).to_string();
     command
-        .env("KNEE_AT", name(at))
-        .env("KNEE_HERE", over(0, at))
-        .env("KNEE_PEER", over(0, peer))
-        .env("KNEE_PATHS", paths.join(" "))
+        .env("KNEE_AT", host(at))
+        .env("KNEE_HERE", over(at))
+        .env("KNEE_PEER", over(other(at)))
+        .env("KNEE_PATHS", paths(scenario, at))
         .env("KNEE_DIR", folder);
 }
 

@@ -1,7 +1,7 @@
 //! The flows that programs had, by their five-tuple.
 
 use knee_record::ConnectionRecord;
-use knee_testbed::{FiveTuple, Flow, Observed};
+use knee_testbed::{FiveTuple, Flow, FlowTable, Observed, Volume};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -105,25 +105,83 @@ impl TrafficFlow {
 /// absent.
 pub fn connections(observed: &Observed) -> Vec<ConnectionRecord> {
     let sent = |five: &FiveTuple| observed.flows.get(five).map_or(0, |flow| flow.payload_bytes);
-    let main = |five: &FiveTuple| {
+    rows_of(observed, |five| {
         let back = five.reversed();
-        (sent(five), *five) > (sent(&back), back) || observed.flows.get(&back).is_none()
-    };
-    let tcp = observed.flows.iter().filter(|(five, _)| five.is_tcp() && main(five));
-    let mut flows: Vec<(&FiveTuple, &Flow)> = tcp.collect();
+        five.is_tcp()
+            && ((sent(five), *five) > (sent(&back), back) || observed.flows.get(&back).is_none())
+    })
+}
+
+/// Returns a row for each five-tuple that is chosen, in the order in which they ended.
+pub fn rows_of(
+    observed: &Observed,
+    is_chosen: impl Fn(&FiveTuple) -> bool,
+) -> Vec<ConnectionRecord> {
+    let chosen = observed.flows.iter().filter(|(five, _)| is_chosen(five));
+    let mut flows: Vec<(&FiveTuple, &Flow)> = chosen.collect();
     flows.sort_by_key(|(_, flow)| flow.last);
-    let row = |(number, (five, flow)): (usize, (&FiveTuple, &Flow))| ConnectionRecord {
-        connection: number as u64,
-        start_ns: Some(flow.first.as_nanos()),
-        end_ns: flow.last.as_nanos(),
-        received_bytes: Some(sent(&five.reversed())),
-        sent_bytes: Some(flow.payload_bytes),
-        retransmitted_bytes: flow.retransmitted_bytes,
-        sent_packets: Some(flow.entered.packets),
-        marked_packets: Some(flow.marked_packets),
-        local_port: Some(five.source.port()),
-        remote_port: Some(five.destination.port()),
-        ..ConnectionRecord::default()
+    let row = |(number, (five, flow)): (usize, (&FiveTuple, &Flow))| {
+        let back = observed.flows.get(&five.reversed());
+        ConnectionRecord {
+            connection: number as u64,
+            start_ns: Some(flow.first.as_nanos()),
+            end_ns: flow.last.as_nanos(),
+            acked_bytes: back.and_then(|back| acknowledged(flow, back)),
+            received_bytes: Some(back.map_or(0, |back| back.payload_bytes)),
+            sent_bytes: Some(flow.payload_bytes),
+            retransmitted_bytes: flow.retransmitted_bytes,
+            sent_packets: Some(flow.data_packets),
+            marked_packets: Some(flow.marked_packets),
+            local_port: Some(five.source.port()),
+            remote_port: Some(five.destination.port()),
+            ..ConnectionRecord::default()
+        }
     };
     flows.into_iter().enumerate().map(row).collect()
+}
+
+/// Returns the payload of one direction that packets of the other acknowledged, without its FIN.
+fn acknowledged(flow: &Flow, back: &Flow) -> Option<u64> {
+    let sent_once = flow.payload_bytes - flow.retransmitted_bytes?;
+    Some(back.acknowledged_bytes?.min(sent_once))
+}
+
+/// What the server of a flow has sent, over all of its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// Payload acknowledged over TCP; for other protocols payload that arrived, retransmissions and
+    /// the transport's own headers included, which are encrypted.
+    pub delivered: u64,
+    /// Payload sent.
+    pub sent: u64,
+    /// Payload retransmitted; for other protocols what links dropped, since such data is sent again.
+    pub retransmitted: u64,
+    /// Packets with payload.
+    pub packets: u64,
+    /// Packets that arrived with Congestion Experienced.
+    pub marked_packets: u64,
+}
+
+impl FlowCounters {
+    /// Sums up the flows that come from this port.
+    pub fn of(table: &FlowTable, port: u16) -> FlowCounters {
+        let mut sum = FlowCounters::default();
+        for (five, flow) in table.iter().filter(|(five, _)| five.source.port() == port) {
+            sum.sent += flow.payload_bytes;
+            sum.packets += flow.data_packets;
+            sum.marked_packets += flow.marked_packets;
+            if let Some(retransmitted) = flow.retransmitted_bytes {
+                let back = table.get(&five.reversed());
+                sum.retransmitted += retransmitted;
+                sum.delivered += back.and_then(|back| acknowledged(flow, back)).unwrap_or(0);
+            } else {
+                let headers = flow.entered.bytes - flow.payload_bytes;
+                let header = headers / flow.entered.packets.max(1);
+                let payload = |some: Volume| some.bytes.saturating_sub(header * some.packets);
+                sum.retransmitted += payload(flow.dropped);
+                sum.delivered += payload(flow.left);
+            }
+        }
+        sum
+    }
 }

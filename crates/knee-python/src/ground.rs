@@ -98,14 +98,14 @@ impl<G: Ground> Ground for Beside<G> {
     ) -> Result<Ended, GroundError> {
         self.seed.begin(scenario.seed);
         let Some(kept) = &self.kept else { return self.go(scenario, control, output) };
-        let Output { samples, packet_log, capture } = output;
+        let Output { samples, packet_log, capture, directory } = output;
         let mut both = Both { first: samples, second: InMemory::of(scenario) };
         // A separate borrow, as short as that of the samples.
         let packet_log: Option<&mut dyn Write> = match packet_log {
             Some(log) => Some(&mut *log),
             None => None,
         };
-        let output = Output { samples: &mut both, packet_log, capture };
+        let output = Output { samples: &mut both, packet_log, capture, directory };
         let ended = self.go(scenario, control, output)?;
         let tables = both.second.finish(&ended.records);
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(tables);

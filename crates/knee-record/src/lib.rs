@@ -115,9 +115,9 @@ pub use rows::{
     ClassSample, FlowRecord, FlowSample, LinkSample, ObjectRecord, PathRecord, TransferRecord,
 };
 pub use run::{
-    CLASSES, CONNECTIONS, FLOWS, INPUTS, LINKS, MANIFEST, OBJECTS, PATH_SAMPLES, PATHS, SAMPLES,
-    SCENARIO, SUMMARY, SavedRun, TRANSFERS, holds_run_files, read_json, read_manifest, read_run,
-    read_summary, write_bytes, write_json, write_text,
+    CLASSES, CONNECTIONS, FLOWS, INPUTS, LINKS, MANIFEST, OBJECTS, OUTPUT, PATH_SAMPLES, PATHS,
+    SAMPLES, SCENARIO, SUMMARY, SavedRun, TRANSFERS, holds_run_files, read_json, read_manifest,
+    read_run, read_summary, write_bytes, write_json, write_text,
 };
 pub use schemas::json_schemas;
 pub use sections::{

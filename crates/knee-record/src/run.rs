@@ -40,6 +40,8 @@ pub const CONNECTIONS: &str = "connections.parquet";
 pub const TRANSFERS: &str = "transfers.parquet";
 /// Folder of the scenario's input files.
 pub const INPUTS: &str = knee_scenario::INPUTS;
+/// Folder of what programs wrote, on a ground where flows are programs.
+pub const OUTPUT: &str = "output";
 /// Summary of the results.
 pub const SUMMARY: &str = "summary.json";
 

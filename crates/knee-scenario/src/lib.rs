@@ -32,8 +32,8 @@ pub use knee_statistics::Statistic;
 pub use knee_workload::Workload;
 pub use measure::{Measure, SizeRange};
 pub use model::{
-    Claim, Flow, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path, Reverse,
-    Scenario, Starts, Study, StudyRun,
+    Claim, Flow, InputFile, Link, Model, ModelKind, Multipath, OnRecord, Outcome, Path, Program,
+    Ready, Reverse, Scenario, Starts, Study, StudyRun,
 };
 pub use overrides::{Override, OverrideError};
 pub use ready::{ReadyPath, ready_paths};

@@ -114,8 +114,10 @@ pub struct Flow {
     pub transport: knee_transport::Config,
     /// Random delay of the sending host before each packet, uniform up to this; zero for none.
     pub send_jitter: Time,
-    /// What the application does.
+    /// What the application does; for a program a file of its size, or bulk if that is not known.
     pub workload: Workload,
+    /// The programs that run in its place.
+    pub program: Option<Program>,
     /// The flow for whose transfers its own wait, by index: what it sends on a connection is sent
     /// once the transfer of the same number there is acknowledged to its end. Both are mixes, or
     /// both files; nothing waits for itself.
@@ -124,6 +126,46 @@ pub struct Flow {
     pub start: Time,
     /// When the application stops sending; `None` at the end of the run.
     pub stop: Option<Time>,
+}
+
+/// Two programs in place of a flow. Their arguments have placeholders: see [`Program::arguments`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The one at the sending end, which listens: its name and its arguments.
+    pub server: Vec<String>,
+    /// The one at the receiving end, which connects.
+    pub client: Vec<String>,
+    /// Payload of the whole transfer, bytes; `None` if it is not known.
+    pub bytes: Option<u64>,
+    /// When the client may start.
+    pub ready: Ready,
+    /// Maximum time of the client.
+    pub timeout: Time,
+}
+
+/// When a server is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// It listens on the flow's TCP port.
+    Tcp,
+    /// It has a socket on the flow's UDP port.
+    Udp,
+    /// It has written a line that contains this.
+    Line(String),
+    /// This time after its start.
+    After(Time),
+}
+
+impl Program {
+    /// Returns a command with `values`, pairs of name and value, in place of `{name}`.
+    pub fn arguments(command: &[String], values: &[(&str, String)]) -> Vec<String> {
+        let filled = |word: &String| {
+            values.iter().fold(word.clone(), |word, (name, value)| {
+                word.replace(&format!("{{{name}}}"), value)
+            })
+        };
+        command.iter().map(filled).collect()
+    }
 }
 
 /// How a connection uses several paths (RFC 8684).

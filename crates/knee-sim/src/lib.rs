@@ -44,6 +44,12 @@ pub enum SimulationError {
         /// Largest possible number.
         limit: usize,
     },
+    /// A flow is a program, which needs real hosts.
+    #[error("flow \"{flow}\" is a program, which has no virtual time")]
+    Program {
+        /// Name of the flow, or the group of flows, in the scenario.
+        flow: String,
+    },
     /// A controller or scheduler, or one of its parameters, does not exist, or
     /// the program that provides it refuses to create it.
     #[error(transparent)]
@@ -66,6 +72,18 @@ pub enum SimulationError {
     /// The samples could not be written.
     #[error(transparent)]
     Samples(#[from] knee_record::Error),
+}
+
+/// Checks whether the simulator supports a scenario, except for its size. Runs nothing.
+///
+/// # Errors
+///
+/// [`SimulationError::Program`].
+pub fn check_scenario(scenario: &Scenario) -> Result<(), SimulationError> {
+    match scenario.flows.iter().find(|flow| flow.program.is_some()) {
+        Some(flow) => Err(SimulationError::Program { flow: flow.name.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// Runs a scenario to its end, or until `control` stops it.
@@ -93,6 +111,7 @@ pub fn run_to(
     samples: &mut dyn SampleSink,
     log: Option<&mut dyn Write>,
 ) -> Result<Records, SimulationError> {
+    check_scenario(scenario)?;
     let recorder = Recorder::new(samples);
     let Some(log) = log else {
         return complete(Simulation::new(scenario, algorithms, ())?, recorder, control)

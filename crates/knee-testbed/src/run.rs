@@ -8,8 +8,8 @@ use crate::self_check::Checked;
 use crate::{Health, TestbedError};
 use knee_emulator::realtime::{self, CpuTime};
 use knee_emulator::{
-    Capture, Clock, Emulation, Emulator, IpPacket, Observer, Outcome, Tun, Watcher, observe,
-    timespec,
+    Capture, Clock, Emulation, Emulator, FlowTable, IpPacket, Observer, Outcome, Tun, Watcher,
+    observe, timespec,
 };
 use knee_host::Namespace;
 use knee_link::Link;
@@ -83,12 +83,12 @@ impl Testbed<'_> {
         let clock = Clock::start();
         let epoch_unix_ns = unix_time_ns();
         let plan = self.emulation();
-        let (observer, watcher) = observing
-            .map(|observing| self.observe(&plan, observing, epoch_unix_ns))
-            .transpose()?
-            .unzip();
         let mut kept = BoundedRows::new(samples);
         let (sender, rows) = row_queue();
+        let (observer, watcher) = observing
+            .map(|observing| self.observe(&plan, observing, epoch_unix_ns, &sender))
+            .transpose()?
+            .unzip();
         let ((emulated, observed), applied, probes) = thread::scope(|scope| {
             let watcher = watcher.map(|watcher| scope.spawn(|| watcher.run()));
             let (of_links, devices) = (sender.clone(), checked.devices);
@@ -157,6 +157,7 @@ impl Testbed<'_> {
         plan: &Emulation,
         observing: Observing,
         epoch_unix_ns: u64,
+        rows: &RowSender,
     ) -> Result<(Observer, Watcher), TestbedError> {
         let paths = self.scenario.paths.iter();
         let ends = paths.flat_map(|path| ["sender", "receiver"].map(|end| (path, end)));
@@ -165,7 +166,11 @@ impl Testbed<'_> {
         let begin = |file| Capture::create(file, &devices, &links, epoch_unix_ns);
         let capture = observing.capture.map(begin).transpose();
         let capture = capture.map_err(|source| TestbedError::call("write the capture", source))?;
-        Ok(observe(plan, capture))
+        let (observer, watcher) = observe(plan, capture);
+        let Some(mut sample) = observing.sample else { return Ok((observer, watcher)) };
+        let rows = rows.clone();
+        let take = move |now: Time, flows: &FlowTable| sample(now, flows, &rows);
+        Ok((observer, watcher.sampled(self.scenario.sample_interval, Box::new(take))))
     }
 
     /// Creates the sockets of all probes, the sender's and the receiver's.

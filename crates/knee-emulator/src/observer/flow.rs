@@ -69,15 +69,22 @@ pub struct Flow {
     pub dropped_packets_at: BTreeMap<usize, u64>,
     /// Packets that left with Congestion Experienced.
     pub marked_packets: u64,
+    /// Packets with payload that entered.
+    pub data_packets: u64,
     /// Transport payload of the packets that entered, bytes.
     pub payload_bytes: u64,
     /// Payload that entered again by its TCP sequence numbers, bytes: what Linux counts as
     /// `tcpi_bytes_retrans`. `None` for other protocols, whose numbers are encrypted or absent.
     pub retransmitted_bytes: Option<u64>,
+    /// Payload of the other direction that its TCP packets acknowledged, bytes; one more if they
+    /// acknowledged a FIN. `None` for other protocols, and before the second acknowledgement.
+    pub acknowledged_bytes: Option<u64>,
     /// Time of each packet beyond the shortest that its links allow: what it waited in queues.
     /// Jitter and slower moments of a link with several rates or delays count, too.
     pub queueing: Delays,
     sequence: Option<Sequence>,
+    /// Highest number that its packets acknowledged.
+    acknowledged: Option<u32>,
 }
 
 /// What was sent of a TCP connection.
@@ -138,6 +145,7 @@ impl Flow {
     pub(super) fn take_payload(&mut self, parsed: &Parsed, bytes: &[u8], size: u32) {
         let Parsed { headers, .. } = parsed;
         let payload = size.saturating_sub(u32::from(headers.all));
+        self.data_packets += u64::from(payload > 0);
         self.payload_bytes += u64::from(payload);
         if !headers.kind.is_tcp() {
             return;
@@ -146,6 +154,30 @@ impl Flow {
         let number = get32(bytes, ip + tcp::SEQUENCE);
         let repeated = self.take_sequence(number, bytes[ip + tcp::FLAGS], payload);
         *self.retransmitted_bytes.get_or_insert(0) += u64::from(repeated);
+        self.take_acknowledgement(get32(bytes, ip + tcp::ACKNOWLEDGEMENT), bytes[ip + tcp::FLAGS]);
+    }
+
+    /// Counts what a packet acknowledges beyond those before it. The first of a connection
+    /// acknowledges its SYN, whose number is where counting begins.
+    fn take_acknowledgement(&mut self, number: u32, flags: u8) {
+        if flags & tcp::RST != 0 {
+            return;
+        }
+        if flags & tcp::SYN != 0 {
+            self.acknowledged = None;
+        }
+        if flags & tcp::ACK == 0 {
+            return;
+        }
+        let Some(before) = self.acknowledged else {
+            self.acknowledged = Some(number);
+            return;
+        };
+        let beyond = number.wrapping_sub(before) as i32;
+        if beyond >= 0 {
+            self.acknowledged = Some(number);
+            *self.acknowledged_bytes.get_or_insert(0) += beyond as u64;
+        }
     }
 
     /// Returns how much of the payload was sent before. SYN and FIN take a number each (RFC 9293,
@@ -177,7 +209,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ACK: u8 = 0x10;
+    const ACK: u8 = tcp::ACK;
 
     fn repeated(packets: &[(u32, u8, u32)]) -> Vec<u32> {
         let mut flow = Flow::default();
@@ -224,6 +256,25 @@ mod tests {
             (1_001, ACK, 500),
         ];
         assert_eq!(repeated(&sent), [0, 0, 0, 0, 0, 500]);
+    }
+
+    /// Counting begins with the acknowledgement of the SYN, goes on across the wrap of the numbers,
+    /// and never back; a second connection over the same ports begins anew.
+    #[test]
+    fn acknowledged_bytes_are_those_after_the_syn() {
+        let mut flow = Flow::default();
+        let start = u32::MAX - 99;
+        let acknowledged = [(0, tcp::SYN), (start, ACK), (start.wrapping_add(200), ACK)];
+        acknowledged
+            .into_iter()
+            .for_each(|(number, flags)| flow.take_acknowledgement(number, flags));
+        assert_eq!(flow.acknowledged_bytes, Some(200));
+        for (number, flags) in
+            [(start, ACK), (7, tcp::RST), (0, tcp::SYN), (1000, ACK), (1500, ACK)]
+        {
+            flow.take_acknowledgement(number, flags);
+        }
+        assert_eq!(flow.acknowledged_bytes, Some(700));
     }
 
     proptest! {

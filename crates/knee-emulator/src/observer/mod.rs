@@ -76,7 +76,7 @@ pub fn observe(plan: &Emulation, capture: Option<Capture>) -> (Observer, Watcher
     let (writer, reader) = ring();
     let keep = if capture.is_some() { WHOLE_BYTES } else { START_BYTES };
     let table = FlowTable::new(Floor::of(plan));
-    (Observer { writer, keep }, Watcher { reader, table, capture })
+    (Observer { writer, keep }, Watcher { reader, table, capture, sampler: None })
 }
 
 impl Observer {
@@ -108,12 +108,42 @@ impl Observer {
     }
 }
 
+/// Takes the table of flows as it is at a time.
+pub type TakeFlows = Box<dyn FnMut(Time, &FlowTable) + Send>;
+
 /// The reading end of an observation.
-#[derive(Debug)]
 pub struct Watcher {
     reader: Reader,
     table: FlowTable,
     capture: Option<Capture>,
+    sampler: Option<Sampler>,
+}
+
+/// Passes on the table at intervals, by the times of events.
+struct Sampler {
+    interval: Time,
+    next: Time,
+    /// Time of the last event.
+    last: Time,
+    take: TakeFlows,
+}
+
+impl Sampler {
+    /// Passes on the table for each time that an event shows to be over.
+    fn pass_on(&mut self, now: Time, table: &FlowTable) {
+        while self.next < now {
+            (self.take)(self.next, table);
+            self.next += self.interval;
+        }
+        self.last = self.last.max(now);
+    }
+
+    /// Passes on the table as it is after the last event.
+    fn finish(&mut self, table: &FlowTable) {
+        if self.last > Time::ZERO {
+            (self.take)(self.last, table);
+        }
+    }
 }
 
 /// What an observation has seen.
@@ -128,6 +158,16 @@ pub struct Observed {
 }
 
 impl Watcher {
+    /// Passes the table on at each multiple of `interval`, which must be positive, with all events up
+    /// to then, and once more at the time of the last event.
+    #[must_use]
+    pub fn sampled(self, interval: Time, take: TakeFlows) -> Watcher {
+        Watcher {
+            sampler: Some(Sampler { interval, next: Time::ZERO, last: Time::ZERO, take }),
+            ..self
+        }
+    }
+
     /// Reads until the emulator has ended. An error of the capture ends the capture alone.
     pub fn run(mut self) -> Observed {
         let mut capture_error = None;
@@ -143,6 +183,9 @@ impl Watcher {
                 Err(ring::Closed) => break,
             }
         }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.finish(&self.table);
+        }
         if let Some(Err(error)) = self.capture.take().map(Capture::finish) {
             capture_error = Some(error);
         }
@@ -151,6 +194,9 @@ impl Watcher {
 
     fn take(&mut self, block: &Block) -> io::Result<()> {
         for (event, bytes) in block.iter() {
+            if let Some(sampler) = &mut self.sampler {
+                sampler.pass_on(event.at, &self.table);
+            }
             self.table.take(event, bytes);
         }
         let Some(capture) = &mut self.capture else { return Ok(()) };

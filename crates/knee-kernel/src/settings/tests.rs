@@ -88,7 +88,7 @@ const TRANSPORT: [(&str, &str, Verdict); 20] = [
 ];
 
 /// A value for each other key, by its name for `--set`.
-const OTHERS: [(&str, &str, Verdict); 29] = [
+const OTHERS: [(&str, &str, Verdict); 30] = [
     ("seed", "2", Carried),
     ("start_jitter", "500 ms", Carried),
     ("link.a.rate", "5 Mbit/s", Carried),
@@ -113,6 +113,7 @@ const OTHERS: [(&str, &str, Verdict); 29] = [
     ("flow.flow.count", "3", Carried),
     ("flow.flow.path", "b", Carried),
     ("flow.flow.cc", "reno", Carried),
+    ("flow.flow.program", "{ server = [\"s\"], client = [\"c\"] }", Refused("program")),
     ("flow.flow.workload", "{ file = \"1 MB\" }", Carried),
     ("flow.flow.start", "100 ms", Carried),
     ("flow.flow.start_interval", "100 ms", Carried),

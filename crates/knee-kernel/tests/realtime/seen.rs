@@ -106,7 +106,8 @@ pub fn a_capture_has_every_packet() -> Result<(), Skipped> {
     let _turn = turn(Pauses::UpToMs(20))?;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("capture.pcapng");
-    let observing = Observing { capture: Some(File::create(&path).unwrap()) };
+    let observing =
+        Observing { capture: Some(File::create(&path).unwrap()), ..Observing::default() };
     let link = "rate = \"20 Mbit/s\"\nbuffer = \"0.5 BDP\"\nloss = \"0.5 %\"";
     let text = text(link, 20, &["cubic"], "1 MB").replace("8 s", "3 s");
     let run = run_observed(&scenario(&text), &Control::default(), Some(observing));

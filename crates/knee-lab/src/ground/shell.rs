@@ -2,7 +2,7 @@
 //!
 //! It is no ground of [`Grounds`](super::Grounds), because the flows of the scenario do not run.
 
-use super::{Ended, Ground, GroundError, Output, Pace, testbed};
+use super::{Ended, Ground, GroundError, Output, PROGRAMS, Pace, testbed};
 use crate::directory::{TRAFFIC, write_page};
 use crate::{Error, Job, Lab, ScenarioText};
 pub use knee_programs::{End, Shell, Traffic, TrafficFlow, first, join};
@@ -14,8 +14,6 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
-/// Name in the records.
-const NAME: &str = "programs";
 /// Maximum duration.
 const DURATION_MAX: Time = Time::from_secs(30 * 24 * 3600);
 
@@ -51,7 +49,7 @@ impl Lab {
             duration: DURATION_MAX,
             ..text.scenario(set)?
         };
-        let ground = Programs { shell: shell.clone(), ended: Mutex::default() };
+        let ground = ShellGround { shell: shell.clone(), ended: Mutex::default() };
         let folder = shell.folder.as_path();
         let mut run = self.run(&Job { capture, ..Job::kept(&scenario, &ground, folder) })?;
         let ended = ground.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -66,14 +64,14 @@ impl Lab {
 
 /// The ground on which one shell runs.
 #[derive(Debug)]
-struct Programs {
+struct ShellGround {
     shell: Shell,
     ended: Mutex<Option<(Traffic, io::Result<ExitStatus>)>>,
 }
 
-impl Ground for Programs {
+impl Ground for ShellGround {
     fn name(&self) -> &str {
-        NAME
+        PROGRAMS
     }
 
     fn summary(&self) -> &str {

@@ -39,9 +39,9 @@ impl Ground for Simulator {
     }
 
     /// Reading a scenario already reports what the simulator does not support, except for millions
-    /// of flows.
-    fn check(&self, _: &Scenario) -> Result<(), GroundError> {
-        Ok(())
+    /// of flows, and programs.
+    fn check(&self, scenario: &Scenario) -> Result<(), GroundError> {
+        Ok(knee_sim::check_scenario(scenario)?)
     }
 
     fn run(
@@ -66,6 +66,10 @@ impl From<SimulationError> for GroundError {
             SimulationError::TooLarge { .. } | SimulationError::Controller(_) => {
                 GroundError::Scenario(Refusal::new(what, "change the scenario"))
             }
+            SimulationError::Program { .. } => GroundError::Scenario(Refusal::new(
+                what,
+                "add --on programs, or write workload in place of program",
+            )),
             SimulationError::ControllerFailed { .. } => {
                 GroundError::Scenario(Refusal::new(what, "correct the controller"))
             }

@@ -35,7 +35,7 @@ pub fn ended(scenario: &Scenario, played: Played) -> Result<Ended, GroundError> 
 pub fn observing(output: &Output<'_>) -> Result<Option<Observing>, GroundError> {
     let capture = output.capture.as_ref().map(File::try_clone).transpose();
     let capture = capture.map_err(GroundError::Capture)?;
-    Ok(capture.map(|file| Observing { capture: Some(file) }))
+    Ok(capture.map(|file| Observing { capture: Some(file), ..Observing::default() }))
 }
 
 /// Warns that the observer was too slow.

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::paths::CheckedPath;
-use super::{after, check_name, in_range, multipath, transport};
+use super::{after, check_name, in_range, multipath, programs, transport};
 use crate::algorithms::{Algorithms, class_file};
 use crate::file::{Choice, ControllerFile, FLOWS_MAX, FlowFile, ScenarioFile, SelectionFile};
 use crate::model::Flow;
@@ -178,7 +178,12 @@ fn expand(
     let life = stop.unwrap_or(common.context.duration).saturating_sub(first);
     let is_after = flow.after.is_given();
     let room = workload::Room { span, life, flows: group.count, is_after };
-    let workload = workload::check(&mut flow.workload, &room, inputs, reading);
+    let program = programs::check(flow, life, reading);
+    let workload = match &program {
+        None => None,
+        Some(None) => workload::check(&mut flow.workload, &room, inputs, reading),
+        Some(Some(program)) => Some(program.bytes.map_or(Workload::Bulk, Workload::File)),
+    };
     if !transport.lies.is_honest() {
         let liar = flow.transport.receiver.span().unwrap_or(group.span);
         check_liar(liar, flow.paths.is_given(), workload.as_ref(), reading);
@@ -195,6 +200,7 @@ fn expand(
         transport,
         send_jitter,
         workload: workload?,
+        program: program?,
         after: None,
         start: Time::ZERO,
         stop,

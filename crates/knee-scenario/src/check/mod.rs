@@ -14,6 +14,7 @@ mod measures;
 mod multipath;
 mod paths;
 mod pause;
+mod programs;
 mod queue;
 mod series;
 mod study;

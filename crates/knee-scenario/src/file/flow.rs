@@ -1,6 +1,6 @@
 //! Flows.
 
-use super::{ControllerFile, SchedulerFile, TransportFile};
+use super::{ControllerFile, ProgramFile, SchedulerFile, TransportFile};
 use crate::read::{At, Optional, Required, Value, Whole, table};
 use crate::source::Reading;
 use crate::tree::{Kind, Node};
@@ -40,6 +40,9 @@ table! {
         /// Workload of the application: "bulk", { file = "1 MB" }, "page",
         /// "dash", { bursts = { … } }, { mix = { … } }. Default: "bulk".
         workload: Optional<WorkloadFile>,
+        /// Instead of `workload`: two programs, which the ground `programs` runs. `cc` is then
+        /// what they are said to use.
+        program: Optional<ProgramFile>,
         /// Name of a group of flows: a transfer is sent once that flow's is acknowledged
         /// to its end. A mix waits for a mix, transfer by transfer, and has its arrivals; a
         /// file waits for a file. Default: waits for none.

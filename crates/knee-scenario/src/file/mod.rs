@@ -6,6 +6,7 @@ mod claim;
 mod flow;
 mod link;
 mod path;
+mod program;
 mod selection;
 mod series;
 mod study;
@@ -20,6 +21,7 @@ pub(crate) use link::{
     OffsetFile, OffsetWord, PauseFile, PolicerFile, RateFile, RateStepFile, SteadyLossFile,
 };
 pub(crate) use path::{AbsentFile, PathFile};
+pub(crate) use program::{ProgramFile, ReadyFile};
 pub(crate) use selection::{Choice, ControllerFile, SchedulerFile, SelectionFile};
 pub(crate) use series::{DelaySeriesFile, GapWord, SeriesFile};
 pub(crate) use study::{GroundWord, ModelFile, ModelWord, RunFile, StudyFile};

@@ -60,6 +60,8 @@ words! {
         Kernel = "kernel",
         /// Multipath QUIC.
         Quic = "quic",
+        /// Programs in place of Knee's own flows.
+        Programs = "programs",
     }
 }
 

@@ -134,6 +134,22 @@ fn workload() -> impl Strategy<Value = String> {
     ]
 }
 
+fn program() -> impl Strategy<Value = String> {
+    let ready = ["\"tcp\"", "\"udp\"", "\"line: it is {ready}\"", "\"after 1.5 s\""];
+    let keys = (
+        maybe("ready", proptest::sample::select(ready.to_vec()).prop_map_into()),
+        maybe("bytes", whole(1..1 << 40, "B")),
+        maybe("timeout", quantity(1..9, "s")),
+    );
+    keys.prop_map(|(a, b, c)| {
+        let keys: Vec<String> = [a, b, c].iter().map(|key| key.trim().to_string()).collect();
+        let given: Vec<&str> =
+            keys.iter().map(String::as_str).filter(|key| !key.is_empty()).collect();
+        let commands = "server = [\"s\", \"{port}\"], client = [\"c\", \"{peer}\", \"{ a: 1 }\"]";
+        format!("{{ {} }}", [&[commands], &given[..]].concat().join(", "))
+    })
+}
+
 /// A flow over one of two paths, or over both.
 fn route() -> impl Strategy<Value = String> {
     let schedulers = ["\"sctc\"", "\"dems\"", "{ name = \"ecf\", beta = 0.5 }", "\"round-robin\""];
@@ -162,7 +178,7 @@ fn flow() -> impl Strategy<Value = String> {
     (
         first,
         maybe("count", (1u64..6).prop_map(|n| n.to_string())),
-        maybe("workload", workload()),
+        prop_oneof![3 => maybe("workload", workload()), 1 => maybe("program", program())],
         maybe("start", quantity(0..9, "s")),
         maybe("start_interval", quantity(0..2, "s")),
         maybe("start_jitter", quantity(0..5, "s")),

@@ -3,8 +3,8 @@
 use crate::common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
 use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, Pause, RateModel, Steps};
 use knee_scenario::{
-    Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Scenario, SizeRange, Source,
-    Starts, Statistic, Workload, load_study, parse, read_study, template,
+    Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Program, Ready, Scenario,
+    SizeRange, Source, Starts, Statistic, Workload, load_study, parse, read_study, template,
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Packed, Rate, Time};
@@ -246,11 +246,21 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(scenario.paths[1].tunnel.as_deref(), Some("home"));
     assert_eq!(scenario.paths[0].tunnel, None);
 
-    let [both, reading, watching, asking, small, heavy, logged, replayed, answering] =
+    let [both, reading, watching, asking, small, heavy, logged, replayed, answering, stack] =
         &scenario.flows[4..]
     else {
-        panic!("nine flows after the first four")
+        panic!("ten flows after the first four")
     };
+    let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
+    let program = Program {
+        server: words(&["qs", "--listen", "{here}:{port}", "--cc={cc}"]),
+        client: words(&["qc", "https://{peer}:{port}/{bytes}"]),
+        bytes: Some(20_000_000),
+        ready: Ready::Line("ready".to_string()),
+        timeout: seconds(9),
+    };
+    assert_eq!((&stack.program, &stack.workload), (&Some(program), &Workload::File(20_000_000)));
+    assert_eq!(answering.program, None);
     assert_eq!(both.paths, [1, 0]);
     let multipath = both.multipath.as_ref().unwrap();
     assert_eq!(multipath.scheduler.name, "ecf");

@@ -55,6 +55,8 @@ fn wrong_scenarios_do_not() {
         ("http = \"1.1\"", "http = \"2\""),
         ("shape = 1.2", "shape = \"1.2\""),
         ("arrivals = \"log\", ", "arrivals = 3, "),
+        ("ready = \"line: ready\"", "ready = \"soon\""),
+        ("client = [\"qc\"", "clients = [\"qc\""),
     ];
     for (part, replacement) in cases {
         assert!(FULL.contains(part), "{part}");

@@ -399,6 +399,66 @@ const CASES: &[(&str, &str, &str)] = &[
     ("empty file", "path = \"main\"", "workload = { file = \"0 B\" }"),
     ("start after the end", "path = \"main\"", "start = \"60 s\""),
     ("last start after the end", "path = \"main\"", "count = 10\nstart_interval = \"7 s\""),
+    (
+        "a program and a workload",
+        "path = \"main\"",
+        "path = \"main\"\nworkload = \"bulk\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\n",
+    ),
+    (
+        "a program that waits for another flow",
+        "path = \"main\"",
+        "path = \"main\"\nafter = \"web\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\n",
+    ),
+    (
+        "a program without a client",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]",
+    ),
+    (
+        "a command in one string",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = \"s -p 1\"\nclient = [\"c\"]",
+    ),
+    (
+        "a command without a program",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = []\nclient = [\"\"]\n",
+    ),
+    (
+        "an unknown placeholder",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\", \"{peers}:{port}\"]\n",
+    ),
+    (
+        "a placeholder for a size that is not given",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\", \"{bytes}\"]\n",
+    ),
+    (
+        "a server that is ready some time",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\nready = \"soon\"",
+    ),
+    (
+        "a server that is ready with no line",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\nready = \"line:\"",
+    ),
+    (
+        "a server that is ready late",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\nready = \"after 1 min\"",
+    ),
+    (
+        "a server that is ready after nothing",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\nready = \"after a while\"",
+    ),
+    (
+        "an empty transfer by a program",
+        "path = \"main\"",
+        "path = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\nbytes = \"0 B\"\ntimeout = \"0 s\"",
+    ),
     ("stop before start", "path = \"main\"", "start = \"5 s\"\nstop = \"4 s\""),
     ("initial window zero", "path = \"main\"", "initial_window = 0"),
     ("segment too large", "path = \"main\"", "mss = \"1 MB\""),

@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use knee_lab::{Grounds, HOSTS};
 
-/// Grounds that this build lacks, each with the feature that it needs: those that scenarios and
-/// studies can name are features of the same name.
+/// Grounds that this build lacks, each with the feature that it needs: of those that scenarios and
+/// studies can name, all but `programs` are features of the same name.
 pub fn left_out(known: &Grounds) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = knee_scenario::ground_names().map(|name| (name, name)).chain([(HOSTS, "bond")]);
     all.filter(|(name, _)| known.get(name).is_err())

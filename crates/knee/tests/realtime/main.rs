@@ -14,6 +14,7 @@ mod hosts;
 mod kernel;
 mod observe;
 mod policy;
+mod programs;
 #[cfg(feature = "quic")]
 mod quic;
 mod shell;
@@ -23,7 +24,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let trials = [auto::all(), experiment::all(), kernel::all(), observe::all()];
-    let trials = trials.into_iter().chain([policy::all(), shell::all(), site::all()]).flatten();
+    let trials = trials.into_iter().chain([policy::all(), programs::all()]);
+    let trials = trials.chain([shell::all(), site::all()]).flatten();
     #[cfg(feature = "bpf")]
     let trials = trials.chain(bpf::all());
     #[cfg(feature = "bond")]

@@ -205,6 +205,18 @@ cc = "cubic"
 after = "heavy"
 workload = { mix = { sizes = "30 kB" } }
 
+[[flow]]
+name = "stack"
+path = "one"
+cc = "cubic"
+
+[flow.program]
+server = ["qs", "--listen", "{here}:{port}", "--cc={cc}"]
+client = ["qc", "https://{peer}:{port}/{bytes}"]
+bytes = "20 MB"
+ready = "line: ready"
+timeout = "9 s"
+
 [[claim]]
 id = "A1"
 says = "the queue stays short"

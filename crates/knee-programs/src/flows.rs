@@ -1,0 +1,422 @@
+//! The course of flows that are programs: servers before the run, clients at their time, both ended
+//! with the run.
+
+use crate::names::Names;
+use crate::process::{NotStarted, Process, Start};
+use crate::ready::Transport;
+use knee_record::Verdict;
+use knee_scenario::{Flow, Program, Ready, Scenario};
+use knee_testbed::{Clock, End, Family, Hosts, TestbedError, address};
+use knee_units::Time;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Port of the first flow's server.
+const PORT: u16 = 5201;
+/// Longest time from the start of the servers until each is ready, if its flow's timeout is longer.
+const READY_MAX: Time = Time::from_secs(10);
+/// Interval at which programs are looked at.
+const POLL: Duration = Duration::from_millis(5);
+/// Interval at which the load of their tasks is read.
+const LOAD_PERIOD: Time = Time::from_millis(200);
+
+/// What makes a run of a flow less than it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Verdict on the run because of it.
+    pub verdict: Verdict,
+    /// What happened, with the name of the flow.
+    pub what: String,
+}
+
+/// A flow and its programs.
+#[derive(Debug)]
+pub struct RunningFlow<'s> {
+    pub flow: &'s Flow,
+    program: &'s Program,
+    /// Name for messages and files.
+    pub label: String,
+    pub port: u16,
+    server: Option<Process>,
+    client: Option<Process>,
+    /// When the client was started.
+    pub started: Option<Time>,
+    /// When it ended, if it did so by itself and without a failure.
+    pub completed: Option<Time>,
+    /// When the flow ended.
+    pub ended: Option<Time>,
+    /// Why it failed.
+    failed: Option<String>,
+    stage: Stage,
+    remarks: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The server is not ready yet.
+    Preparing,
+    /// The client has not started yet.
+    Waiting,
+    Running,
+    /// The client has been asked to end.
+    Ending,
+    /// The client has ended; the server has been asked to.
+    EndingServer,
+    Over,
+}
+
+/// Returns the port of a flow.
+pub fn port(index: usize) -> u16 {
+    PORT + index as u16
+}
+
+/// All flows of a run.
+#[derive(Debug)]
+pub struct Programs<'s> {
+    scenario: &'s Scenario,
+    hosts: &'s Hosts,
+    names: Names,
+    /// Folder of the run, and of the programs' output.
+    folders: Option<(&'s Path, &'s Path)>,
+    pub flows: Vec<RunningFlow<'s>>,
+}
+
+impl<'s> Programs<'s> {
+    /// Starts the servers.
+    ///
+    /// # Errors
+    ///
+    /// The host does not permit the namespaces. A server that cannot be started is a failure of its
+    /// flow.
+    pub fn start(
+        scenario: &'s Scenario,
+        hosts: &'s Hosts,
+        folders: Option<(&'s Path, &'s Path)>,
+        clock: Clock,
+    ) -> Result<Programs<'s>, TestbedError> {
+        let flows = scenario.flows.iter().enumerate();
+        let flows = flows.filter_map(|(index, flow)| RunningFlow::new(scenario, index, flow));
+        let names = Names::new(scenario);
+        let mut all = Programs { scenario, hosts, names, folders, flows: flows.collect() };
+        for at in 0..all.flows.len() {
+            let started = all.start_program(at, End::Sender, clock.now())?;
+            all.flows[at].server = started;
+        }
+        Ok(all)
+    }
+
+    /// Waits until each server is ready or has failed, or until `stop`.
+    pub fn wait_until_ready(&mut self, clock: Clock, stop: &AtomicBool) {
+        let mut now = clock.now();
+        while self.flows.iter().any(|flow| flow.stage == Stage::Preparing)
+            && !stop.load(Ordering::Relaxed)
+        {
+            self.flows.iter_mut().for_each(|flow| flow.prepare(now));
+            thread::park_timeout(POLL);
+            now = clock.now();
+        }
+    }
+
+    /// Runs until the end of the scenario or until `stop`, and ends all programs.
+    ///
+    /// # Errors
+    ///
+    /// The host does not permit the namespaces.
+    pub fn run(&mut self, clock: Clock, stop: &AtomicBool) -> Result<(), TestbedError> {
+        let mut next_load = Time::ZERO;
+        loop {
+            let now = clock.now();
+            let is_over = now >= self.scenario.duration || stop.load(Ordering::Relaxed);
+            for at in 0..self.flows.len() {
+                let flow = &self.flows[at];
+                if flow.stage == Stage::Waiting && now >= flow.flow.start && !is_over {
+                    let client = self.start_program(at, End::Receiver, now)?;
+                    self.flows[at].client = client;
+                    continue;
+                }
+                self.flows[at].step(now, is_over);
+            }
+            if is_over && self.flows.iter().all(|flow| flow.stage == Stage::Over) {
+                return Ok(());
+            }
+            if next_load <= now {
+                self.flows.iter_mut().for_each(RunningFlow::read_load);
+                next_load = now + LOAD_PERIOD;
+            }
+            thread::park_timeout(POLL);
+        }
+    }
+
+    /// Starts the program at one end of a flow. Returns `None` if there is no such program, which is a
+    /// failure of the flow.
+    fn start_program(
+        &mut self,
+        at: usize,
+        end: End,
+        now: Time,
+    ) -> Result<Option<Process>, TestbedError> {
+        let flow = &self.flows[at];
+        let (command, network) = match end {
+            End::Sender => (&flow.program.server, &self.hosts.sender),
+            End::Receiver => (&flow.program.client, &self.hosts.receiver),
+        };
+        let values = self.values(flow, end);
+        let words = Program::arguments(command, &values);
+        let variables = self.variables(&values, end);
+        let name = format!("{}.{}", flow.label, role(end));
+        let started = Process::start(
+            network,
+            &self.names,
+            &Start {
+                name: &name,
+                words: &words,
+                variables: &variables,
+                folder: self.folders.map(|(_, output)| output),
+                line: match (&flow.program.ready, end) {
+                    (Ready::Line(line), End::Sender) => Some(line.as_str()),
+                    _ => None,
+                },
+            },
+        );
+        let flow = &mut self.flows[at];
+        match started {
+            Ok(process) => {
+                flow.started = (end == End::Receiver).then_some(now);
+                if end == End::Receiver {
+                    flow.stage = Stage::Running;
+                }
+                Ok(Some(process))
+            }
+            Err(NotStarted::Host(error)) => Err(error),
+            Err(NotStarted::Command(error)) => {
+                let program = words.first().map_or("", String::as_str);
+                flow.fail(format!(
+                    "could not be tried: the {} {program} cannot be started: {error}",
+                    role(end)
+                ));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the values of the placeholders.
+    fn values(&self, flow: &RunningFlow<'_>, end: End) -> Vec<(&'static str, String)> {
+        let over = |end| address(flow.flow.paths[0], end, Family::V4).to_string();
+        let rest = self.scenario.duration.saturating_sub(flow.flow.start);
+        let bytes = flow.program.bytes.map(|bytes| ("bytes", bytes.to_string()));
+        let others = [
+            ("here", over(end)),
+            ("peer", over(other(end))),
+            ("port", flow.port.to_string()),
+            ("cc", flow.flow.controller.name.clone()),
+            ("seconds", rest.as_secs_f64().ceil().to_string()),
+        ];
+        others.into_iter().chain(bytes).collect()
+    }
+
+    /// Returns the environment of a program.
+    fn variables(
+        &self,
+        values: &[(&'static str, String)],
+        end: End,
+    ) -> Vec<(&'static str, String)> {
+        let named = |name: &str| match name {
+            "here" => Some("KNEE_HERE"),
+            "peer" => Some("KNEE_PEER"),
+            "port" => Some("KNEE_PORT"),
+            "cc" => Some("KNEE_CC"),
+            "bytes" => Some("KNEE_BYTES"),
+            _ => None,
+        };
+        let values = values.iter().filter_map(|(name, value)| Some((named(name)?, value.clone())));
+        let folder = self.folders.map(|(run, _)| ("KNEE_DIR", run.to_string_lossy().into_owned()));
+        let paths = paths(self.scenario, end);
+        let others = [("KNEE_AT", host(end).to_owned()), ("KNEE_PATHS", paths)];
+        values.chain(others).chain(folder).collect()
+    }
+}
+
+impl<'s> RunningFlow<'s> {
+    fn new(scenario: &Scenario, index: usize, flow: &'s Flow) -> Option<RunningFlow<'s>> {
+        let program = flow.program.as_ref()?;
+        let is_group = scenario.flows.iter().filter(|other| other.name == flow.name).count() > 1;
+        Some(RunningFlow {
+            flow,
+            program,
+            label: match is_group {
+                true => format!("{}[{}]", flow.name, flow.index),
+                false => flow.name.clone(),
+            },
+            port: port(index),
+            server: None,
+            client: None,
+            started: None,
+            completed: None,
+            ended: None,
+            failed: None,
+            stage: Stage::Preparing,
+            remarks: Vec::new(),
+        })
+    }
+
+    fn fail(&mut self, why: String) {
+        self.failed.get_or_insert(why);
+        self.stage = Stage::EndingServer;
+    }
+
+    /// Looks whether the server is ready.
+    fn prepare(&mut self, now: Time) {
+        if self.stage != Stage::Preparing {
+            return;
+        }
+        let Some(server) = &mut self.server else { return };
+        let limit = READY_MAX.min(self.program.timeout);
+        let is_ready = match &self.program.ready {
+            Ready::Tcp => server.listens(Transport::Tcp, self.port),
+            Ready::Udp => server.listens(Transport::Udp, self.port),
+            Ready::Line(_) => server.has_written_line(),
+            Ready::After(time) => now >= *time,
+        };
+        if is_ready {
+            self.stage = Stage::Waiting;
+        } else if server.is_gone() {
+            let how = server.how_it_ended();
+            self.fail(format!("failed: the server ended before it was ready, {how}"));
+        } else if now >= limit {
+            let awaited = match &self.program.ready {
+                Ready::Tcp => format!("did not listen on TCP port {}", self.port),
+                Ready::Udp => format!("did not open UDP port {}", self.port),
+                Ready::Line(line) => format!("did not write \"{line}\""),
+                Ready::After(_) => "was not started".to_owned(),
+            };
+            self.fail(format!("failed: the server {awaited} within {limit}"));
+        }
+    }
+
+    /// Does what is due.
+    fn step(&mut self, now: Time, is_over: bool) {
+        match self.stage {
+            Stage::Preparing | Stage::Waiting if is_over => self.stage = Stage::EndingServer,
+            Stage::Preparing | Stage::Waiting | Stage::Over => {}
+            Stage::Running => self.look_at_client(now, is_over),
+            Stage::Ending => {
+                if self.client.as_mut().is_none_or(|client| client.end(now)) {
+                    self.end_client();
+                }
+            }
+            Stage::EndingServer => {
+                if self.server.as_mut().is_none_or(|server| server.end(now)) {
+                    self.end_server();
+                }
+            }
+        }
+    }
+
+    fn look_at_client(&mut self, now: Time, is_over: bool) {
+        let Some(client) = &mut self.client else { return };
+        let running = now.saturating_sub(self.started.unwrap_or_default());
+        if let Some(status) = client.status() {
+            self.ended = Some(now);
+            if status.success() {
+                self.completed = Some(now);
+            } else {
+                let what = match status.code() {
+                    // What a shell says of a command that is not there (POSIX, XCU 2.8.2).
+                    Some(127) => "could not be tried",
+                    _ => "failed",
+                };
+                self.failed = Some(format!("{what}: client {}", client.how_it_ended()));
+            }
+            self.end_client();
+        } else if running >= self.program.timeout && !is_over {
+            let limit = self.program.timeout;
+            self.failed = Some(format!("failed: the client did not end within {limit}"));
+            self.begin_to_end(now);
+        } else if is_over || self.flow.stop.is_some_and(|stop| stop <= now) {
+            self.begin_to_end(now);
+        }
+    }
+
+    fn begin_to_end(&mut self, now: Time) {
+        self.read_load();
+        self.ended = Some(now);
+        self.stage = Stage::Ending;
+    }
+
+    fn end_client(&mut self) {
+        if let Some(mut client) = self.client.take() {
+            self.note(&mut client, End::Receiver);
+        }
+        self.stage = Stage::EndingServer;
+    }
+
+    fn end_server(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            self.note(&mut server, End::Sender);
+        }
+        self.stage = Stage::Over;
+    }
+
+    /// Keeps what is to be said of a program before it is gone.
+    fn note(&mut self, process: &mut Process, end: End) {
+        let lasted =
+            self.ended.unwrap_or_default().saturating_sub(self.started.unwrap_or_default());
+        let lacked = process.lacked_processor(Duration::from_nanos(lasted.as_nanos()));
+        let remarks = process.remarks().into_iter().chain(lacked);
+        self.remarks.extend(remarks.map(|what| format!("{} {what}", role(end))));
+    }
+
+    fn read_load(&mut self) {
+        if self.stage == Stage::Running {
+            [&mut self.server, &mut self.client].into_iter().flatten().for_each(Process::read_load);
+        }
+    }
+
+    /// Says what is to be said of the flow. `delivered` is what arrived, bytes.
+    pub fn findings(&self, delivered: u64) -> Vec<Finding> {
+        let finding =
+            |verdict, what: &str| Finding { verdict, what: format!("flow {}: {what}", self.label) };
+        let mut findings = Vec::new();
+        match (&self.failed, self.program.bytes) {
+            (Some(why), _) => findings.push(finding(Verdict::Invalid, why)),
+            (None, Some(bytes)) if self.completed.is_some() && delivered < bytes => {
+                let what = format!("failed: the client ended after {delivered} of {bytes} bytes");
+                findings.push(finding(Verdict::Invalid, &what));
+            }
+            _ => {}
+        }
+        findings.extend(self.remarks.iter().map(|what| {
+            let is_lack = what.contains("lacked the processor");
+            finding(if is_lack { Verdict::Degraded } else { Verdict::Valid }, what)
+        }));
+        findings
+    }
+}
+
+/// Returns the other end.
+pub fn other(end: End) -> End {
+    if end == End::Sender { End::Receiver } else { End::Sender }
+}
+
+/// Returns the name of a host.
+pub fn host(end: End) -> &'static str {
+    if end == End::Sender { "sender" } else { "receiver" }
+}
+
+fn role(end: End) -> &'static str {
+    if end == End::Sender { "server" } else { "client" }
+}
+
+/// Returns `NAME=HERE=PEER` for each path.
+pub fn paths(scenario: &Scenario, at: End) -> String {
+    let over = |path: usize, end| address(path, end, Family::V4).to_string();
+    let paths = scenario.paths.iter().enumerate();
+    let paths: Vec<String> = paths
+        .map(|(index, path)| {
+            format!("{}={}={}", path.name, over(index, at), over(index, other(at)))
+        })
+        .collect();
+    paths.join(" ")
+}

@@ -1,0 +1,250 @@
+//! A run whose flows are programs.
+
+use crate::flows::{Finding, Programs, RunningFlow, port};
+use crate::shell::permit;
+use crate::traffic::{FlowCounters, rows_of};
+use knee_host::{HostError, set_sysctl};
+use knee_record::{
+    ConnectionRecord, Control, FlowRecord, FlowSample, OUTPUT, Records, Row, RowSender, SampleSink,
+};
+use knee_scenario::{Flow, Scenario};
+use knee_testbed::{
+    Clock, FlowTable, Hosts, Observed, Observing, PathSettings, Played, SampleFlows, Testbed,
+    TestbedError,
+};
+use knee_transport::Config;
+use knee_units::Time;
+use std::fs::File;
+use std::path::Path;
+
+/// Maximum number of flows, each with two programs and a port.
+const FLOWS_MAX: usize = 100;
+/// Minimum MTU of a link with IPv6 (RFC 8200, section 5).
+const MTU_V6_MIN: u32 = 1280;
+/// Maximum size of socket buffers, which bound the windows: that of the kernel ground.
+const SOCKET_BYTES_MAX: u64 = 1 << 29;
+
+/// Why a run was not possible.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramsError {
+    /// The two hosts or the network between them cannot be created.
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
+    /// Programs cannot do what a flow asks for.
+    #[error("{place}: {problem}: {advice}")]
+    Unsupported {
+        /// Place in the scenario.
+        place: String,
+        /// What is not possible.
+        problem: String,
+        /// What to write instead.
+        advice: String,
+    },
+}
+
+impl From<HostError> for ProgramsError {
+    fn from(error: HostError) -> ProgramsError {
+        TestbedError::from(error).into()
+    }
+}
+
+/// A run that ended.
+#[derive(Debug)]
+pub struct ProgramsEnded {
+    /// The run.
+    pub played: Played,
+    /// What is to be said of the programs, by flow.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs a scenario to its end, or until `control` says to stop. `folder` is that of the run, if it is
+/// kept: the programs' output goes to its [`OUTPUT`].
+///
+/// # Errors
+///
+/// The errors of [`check_scenario`], what the host does not permit, or a row that cannot be stored. A
+/// program that fails is a finding.
+pub fn run_flows(
+    scenario: &Scenario,
+    control: &Control,
+    samples: &mut dyn SampleSink,
+    capture: Option<File>,
+    folder: Option<&Path>,
+) -> Result<ProgramsEnded, ProgramsError> {
+    check_scenario(scenario)?;
+    let folder = folder
+        .map(std::fs::canonicalize)
+        .transpose()
+        .map_err(|source| HostError::refused("open the folder of the run", source, "see --out"))?;
+    let output = folder.as_ref().map(|folder| folder.join(OUTPUT));
+    let folders = folder.as_deref().zip(output.as_deref());
+    let settings = (0..scenario.paths.len()).map(|path| path_settings(scenario, path));
+    let (hosts, devices) = Hosts::create(&settings.collect::<Vec<_>>(), |_| set_up())?;
+    let testbed = Testbed { scenario, hosts: &hosts };
+    let checked = testbed.self_check(devices)?;
+    let clock = Clock::start();
+    let mut programs = Programs::start(scenario, &hosts, folders, clock)?;
+    programs.wait_until_ready(clock, &control.stop);
+    let observing = Observing { capture, sample: Some(sampled(scenario)) };
+    let mut played =
+        testbed.play(checked, control, samples, Some(observing), |clock, stop, _| {
+            programs.run(clock, stop).map(|()| Records::default())
+        })?;
+    let observed = played.observed.take().unwrap_or_default();
+    let counters = |flow: &RunningFlow<'_>| FlowCounters::of(&observed.flows, flow.port);
+    let records = &mut played.records;
+    let flows = programs.flows.iter().enumerate();
+    records.flows = flows
+        .map(|(index, flow)| record(scenario, index, flow, &counters(flow), records.end_ns))
+        .collect();
+    records.cost.data_packets = records.flows.iter().map(|flow| flow.delivered_packets).sum();
+    let rows = connections(scenario, &programs, &observed);
+    rows.iter().try_for_each(|row| samples.connection(row)).map_err(TestbedError::from)?;
+    records.connections = rows;
+    let findings = programs.flows.iter().flat_map(|flow| flow.findings(counters(flow).delivered));
+    let findings = findings.collect();
+    let records = std::mem::take(records).with_rates(scenario);
+    let played = Played { records, observed: Some(observed), ..played };
+    Ok(ProgramsEnded { played, findings })
+}
+
+/// Checks whether programs can run a scenario, without running anything.
+///
+/// # Errors
+///
+/// [`ProgramsError::Unsupported`].
+pub fn check_scenario(scenario: &Scenario) -> Result<(), ProgramsError> {
+    if scenario.flows.len() > FLOWS_MAX {
+        return Err(ProgramsError::Unsupported {
+            place: "scenario".to_owned(),
+            problem: format!("it has {} flows", scenario.flows.len()),
+            advice: format!("write at most {FLOWS_MAX}, each has two programs"),
+        });
+    }
+    scenario.flows.iter().try_for_each(|flow| check_flow(scenario, flow))
+}
+
+fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), ProgramsError> {
+    let refuse = |key: &str, problem: &str, advice: &str| {
+        Err(ProgramsError::Unsupported {
+            place: format!("flow \"{}\", {key}", flow.name),
+            problem: problem.to_owned(),
+            advice: advice.to_owned(),
+        })
+    };
+    if flow.program.is_none() {
+        let advice = "add [flow.program] with server and client, or run on another ground";
+        return refuse("program", "the ground programs runs programs alone", advice);
+    }
+    if flow.multipath.is_some() {
+        let advice = "write path in place of paths; KNEE_PATHS has the addresses of all";
+        return refuse("paths", "a program has one path of its own", advice);
+    }
+    if !flow.controller.parameters.is_empty() {
+        let advice = "write its name alone, for {cc} in the commands";
+        return refuse("cc", "a program does not know parameters of Knee's controllers", advice);
+    }
+    let Config { mss, header, .. } = flow.transport;
+    if flow.transport != (Config { mss, header, ..Config::default() })
+        || flow.send_jitter > Time::ZERO
+    {
+        let advice = "remove all but mss and header, which make the MTU";
+        return refuse("transport", "a program has a transport of its own", advice);
+    }
+    let path = &scenario.paths[flow.paths[0]];
+    if !path.absent.is_empty() || path.tunnel.is_some() {
+        let advice = "write down = … at a link in place of absent, and leave tunnel out";
+        return refuse("path", "a path of programs cannot be absent or in a tunnel", advice);
+    }
+    Ok(())
+}
+
+fn path_settings(scenario: &Scenario, path: usize) -> PathSettings {
+    let flows = scenario.flows.iter().filter(|flow| flow.paths.contains(&path));
+    let mtu = flows.map(|flow| flow.transport.mss + flow.transport.header).max().unwrap_or(1500);
+    PathSettings { mtu, v6: mtu >= MTU_V6_MIN }
+}
+
+/// Settings of a host.
+fn set_up() -> Result<(), HostError> {
+    permit()?;
+    set_sysctl("net.ipv4.tcp_rmem", &format!("4096 131072 {SOCKET_BYTES_MAX}"))?;
+    set_sysctl("net.ipv4.tcp_wmem", &format!("4096 16384 {SOCKET_BYTES_MAX}"))?;
+    // Metrics learned by one connection must not help the next.
+    set_sysctl("net.ipv4.tcp_no_metrics_save", "1")
+}
+
+/// Makes the rows of the flows at each sampling interval from what an observer saw.
+fn sampled(scenario: &Scenario) -> SampleFlows {
+    let flows: Vec<_> = scenario.flows.iter().map(|flow| (flow.paths[0], flow.start)).collect();
+    Box::new(move |now: Time, table: &FlowTable, rows: &RowSender| {
+        for (index, (path, start)) in flows.iter().enumerate() {
+            if now < *start {
+                continue;
+            }
+            let counters = FlowCounters::of(table, port(index));
+            rows.send(Row::Flow(FlowSample {
+                flow: index as u32,
+                path: *path as u16,
+                time_ns: now.as_nanos(),
+                delivered_bytes: counters.delivered,
+                sent_bytes: counters.sent,
+                retransmitted_bytes: counters.retransmitted,
+                sent_packets: counters.packets,
+                lost_bytes: counters.retransmitted,
+                ..FlowSample::default()
+            }));
+        }
+    })
+}
+
+fn record(
+    scenario: &Scenario,
+    index: usize,
+    running: &RunningFlow<'_>,
+    counters: &FlowCounters,
+    end_ns: u64,
+) -> FlowRecord {
+    let (flow, transport) = (running.flow, &running.flow.transport);
+    let start = running.started.unwrap_or(flow.start);
+    let whole = flow.workload.properties().bytes.is_none_or(|bytes| counters.delivered >= bytes);
+    let completed = running.completed.filter(|_| whole);
+    let end = running.ended.map_or(end_ns, |at| at.as_nanos().min(end_ns)).max(start.as_nanos());
+    FlowRecord {
+        flow: index as u32,
+        name: flow.name.clone(),
+        index: flow.index as u32,
+        cc: flow.controller.name.clone(),
+        path: scenario.flow_path_names(index),
+        start_ns: start.as_nanos(),
+        end_ns: end,
+        size_bytes: flow.workload.properties().bytes.unwrap_or(0),
+        completion_ns: completed.map(|at| at.saturating_sub(start).as_nanos()),
+        delivered_bytes: counters.delivered,
+        delivered_packets: counters.delivered.div_ceil(u64::from(transport.mss)),
+        sent_bytes: counters.sent,
+        retransmitted_bytes: counters.retransmitted,
+        base_rtt_ns: scenario.flow_base_rtt(index).as_nanos(),
+        header_overhead: f64::from(transport.mss + transport.header) / f64::from(transport.mss),
+        marked_bytes: counters.marked_packets * u64::from(transport.mss),
+        ..FlowRecord::default()
+    }
+}
+
+/// Makes the rows of connections: those of the flows' ports, from the end that sends the data.
+fn connections(
+    scenario: &Scenario,
+    programs: &Programs<'_>,
+    observed: &Observed,
+) -> Vec<ConnectionRecord> {
+    let by_port = |port: u16| programs.flows.iter().position(|flow| flow.port == port);
+    let mut rows = rows_of(observed, |five| by_port(five.source.port()).is_some());
+    for row in &mut rows {
+        let Some(index) = row.local_port.and_then(by_port) else { continue };
+        let flow = &scenario.flows[index];
+        row.flow = Some(index as u32);
+        row.workload = flow.workload.name().into();
+        row.cc = flow.controller.name.as_str().into();
+    }
+    rows
+}
