@@ -4,6 +4,7 @@
 use crate::names::Names;
 use crate::process::{NotStarted, Process, Start};
 use crate::ready::Transport;
+use crate::sockets::Known;
 use knee_record::Verdict;
 use knee_scenario::{Flow, Program, Ready, Scenario};
 use knee_testbed::{Clock, End, Family, Hosts, TestbedError, address};
@@ -372,6 +373,20 @@ impl<'s> RunningFlow<'s> {
         if self.stage == Stage::Running {
             [&mut self.server, &mut self.client].into_iter().flatten().for_each(Process::read_load);
         }
+    }
+
+    /// Says which controller its connections have, if it is another than the one that it is said to use.
+    pub fn other_controller(&self, known: &[Known]) -> Option<Finding> {
+        let main = known.iter().max_by_key(|one| one.info.sent_bytes)?;
+        let said = &self.flow.controller.name;
+        let is_other = !main.controller.is_empty() && main.controller != said.replace('-', "_");
+        is_other.then(|| Finding {
+            verdict: Verdict::Degraded,
+            what: format!(
+                "flow {}: said to use {said}, but its connection has {}",
+                self.label, main.controller
+            ),
+        })
     }
 
     /// Says what is to be said of the flow. `delivered` is what arrived, bytes.

@@ -21,6 +21,7 @@ mod process;
 mod ready;
 mod run;
 mod shell;
+mod sockets;
 mod traffic;
 
 pub use flows::Finding;

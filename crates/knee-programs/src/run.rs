@@ -2,20 +2,24 @@
 
 use crate::flows::{Finding, Programs, RunningFlow, port};
 use crate::shell::permit;
+use crate::sockets::{Known, Sockets};
 use crate::traffic::{FlowCounters, rows_of};
 use knee_host::{HostError, set_sysctl};
 use knee_record::{
-    ConnectionRecord, Control, FlowRecord, FlowSample, OUTPUT, Records, Row, RowSender, SampleSink,
+    ConnectionRecord, Control, ControllerSource, FlowRecord, FlowSample, OUTPUT, Records, Row,
+    RowSender, SampleSink,
 };
 use knee_scenario::{Flow, Scenario};
 use knee_testbed::{
-    Clock, FlowTable, Hosts, Observed, Observing, PathSettings, Played, SampleFlows, Testbed,
-    TestbedError,
+    Clock, FiveTuple, FlowTable, Hosts, Observed, Observing, PathSettings, Played, SampleFlows,
+    Testbed, TestbedError,
 };
 use knee_transport::Config;
 use knee_units::Time;
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Maximum number of flows, each with two programs and a port.
 const FLOWS_MAX: usize = 100;
@@ -85,24 +89,42 @@ pub fn run_flows(
     let clock = Clock::start();
     let mut programs = Programs::start(scenario, &hosts, folders, clock)?;
     programs.wait_until_ready(clock, &control.stop);
-    let observing = Observing { capture, sample: Some(sampled(scenario)) };
+    let sockets = Sockets::default();
+    let observing = Observing { capture, sample: Some(sampled(scenario, &sockets)) };
+    let mut run = |clock: Clock, stop: &AtomicBool| {
+        let done = AtomicBool::new(false);
+        let ports = port(0)..=port(FLOWS_MAX);
+        let timing = (clock, scenario.sample_interval);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| sockets.watch(&hosts.sender, ports, timing, &done));
+            let ran = programs.run(clock, stop);
+            done.store(true, Ordering::Relaxed);
+            watcher.join().map_err(|_| TestbedError::Panicked)??;
+            ran.map(|()| Records::default())
+        })
+    };
     let mut played =
-        testbed.play(checked, control, samples, Some(observing), |clock, stop, _| {
-            programs.run(clock, stop).map(|()| Records::default())
-        })?;
+        testbed
+            .play(checked, control, samples, Some(observing), |clock, stop, _| run(clock, stop))?;
     let observed = played.observed.take().unwrap_or_default();
     let counters = |flow: &RunningFlow<'_>| FlowCounters::of(&observed.flows, flow.port);
     let records = &mut played.records;
     let flows = programs.flows.iter().enumerate();
     records.flows = flows
-        .map(|(index, flow)| record(scenario, index, flow, &counters(flow), records.end_ns))
+        .map(|(index, flow)| {
+            let row = record(scenario, index, flow, &counters(flow), records.end_ns);
+            with_sockets(row, &sockets.known_of(flow.port))
+        })
         .collect();
     records.cost.data_packets = records.flows.iter().map(|flow| flow.delivered_packets).sum();
-    let rows = connections(scenario, &programs, &observed);
+    let rows = connections(scenario, &programs, &observed, &sockets);
     rows.iter().try_for_each(|row| samples.connection(row)).map_err(TestbedError::from)?;
     records.connections = rows;
-    let findings = programs.flows.iter().flat_map(|flow| flow.findings(counters(flow).delivered));
-    let findings = findings.collect();
+    let mut findings = Vec::new();
+    for flow in &programs.flows {
+        findings.extend(flow.findings(counters(flow).delivered));
+        findings.extend(flow.other_controller(&sockets.known_of(flow.port)));
+    }
     let records = std::mem::take(records).with_rates(scenario);
     let played = Played { records, observed: Some(observed), ..played };
     Ok(ProgramsEnded { played, findings })
@@ -175,7 +197,8 @@ fn set_up() -> Result<(), HostError> {
 }
 
 /// Makes the rows of the flows at each sampling interval from what an observer saw.
-fn sampled(scenario: &Scenario) -> SampleFlows {
+fn sampled(scenario: &Scenario, sockets: &Sockets) -> SampleFlows {
+    let sockets = sockets.clone();
     let flows: Vec<_> = scenario.flows.iter().map(|flow| (flow.paths[0], flow.start)).collect();
     Box::new(move |now: Time, table: &FlowTable, rows: &RowSender| {
         for (index, (path, start)) in flows.iter().enumerate() {
@@ -183,6 +206,7 @@ fn sampled(scenario: &Scenario) -> SampleFlows {
                 continue;
             }
             let counters = FlowCounters::of(table, port(index));
+            let tcp = sockets.state(port(index), now).unwrap_or_default();
             rows.send(Row::Flow(FlowSample {
                 flow: index as u32,
                 path: *path as u16,
@@ -192,6 +216,12 @@ fn sampled(scenario: &Scenario) -> SampleFlows {
                 retransmitted_bytes: counters.retransmitted,
                 sent_packets: counters.packets,
                 lost_bytes: counters.retransmitted,
+                in_flight_bytes: tcp.in_flight_bytes,
+                window_bytes: tcp.window_bytes,
+                rtt_ns: tcp.srtt_ns,
+                srtt_ns: tcp.srtt_ns,
+                slow_start_threshold_bytes: tcp.threshold_bytes,
+                phase: tcp.phase,
                 ..FlowSample::default()
             }));
         }
@@ -231,20 +261,53 @@ fn record(
     }
 }
 
-/// Makes the rows of connections: those of the flows' ports, from the end that sends the data.
+/// Adds what the kernel knows of the flow's connections.
+fn with_sockets(row: FlowRecord, known: &[Known]) -> FlowRecord {
+    let least = known.iter().filter_map(|one| one.info.min_rtt()).min();
+    let most_us = known.iter().map(|one| one.srtt_max_us).max().unwrap_or(0);
+    FlowRecord {
+        rtt_min_ns: least.map_or(0, Time::as_nanos),
+        rtt_max_ns: u64::from(most_us) * 1000,
+        timeouts: known.iter().map(|one| u64::from(one.info.timeouts)).sum(),
+        ..row
+    }
+}
+
+/// Makes the rows of connections: those of the flows' ports, from the end that sends the data. Bytes
+/// and times are those of the observer, everything else is the kernel's.
 fn connections(
     scenario: &Scenario,
     programs: &Programs<'_>,
     observed: &Observed,
+    sockets: &Sockets,
 ) -> Vec<ConnectionRecord> {
     let by_port = |port: u16| programs.flows.iter().position(|flow| flow.port == port);
-    let mut rows = rows_of(observed, |five| by_port(five.source.port()).is_some());
-    for row in &mut rows {
-        let Some(index) = row.local_port.and_then(by_port) else { continue };
-        let flow = &scenario.flows[index];
-        row.flow = Some(index as u32);
-        row.workload = flow.workload.name().into();
-        row.cc = flow.controller.name.as_str().into();
-    }
-    rows
+    let rows = rows_of(observed, |five| by_port(five.source.port()).is_some());
+    let row = |(five, row): (FiveTuple, ConnectionRecord)| {
+        let index = by_port(five.source.port())?;
+        let known = sockets.known(five.source, five.destination);
+        let told = known.as_ref().map(|known| knee_live::told(&known.info)).unwrap_or_default();
+        let cc = known.map(|known| known.controller).unwrap_or_default();
+        Some(ConnectionRecord {
+            connection: row.connection,
+            flow: Some(index as u32),
+            workload: scenario.flows[index].workload.name().into(),
+            start_ns: row.start_ns,
+            end_ns: row.end_ns,
+            acked_bytes: row.acked_bytes,
+            received_bytes: row.received_bytes,
+            sent_bytes: row.sent_bytes,
+            retransmitted_bytes: row.retransmitted_bytes,
+            sent_packets: row.sent_packets,
+            marked_packets: row.marked_packets,
+            local_port: row.local_port,
+            remote_port: row.remote_port,
+            cc: cc.into(),
+            cc_source: ControllerSource::Application,
+            // A program's own small buffer is no fault of the host.
+            send_buffer_limited_ns: None,
+            ..told
+        })
+    };
+    rows.into_iter().filter_map(row).collect()
 }

@@ -105,24 +105,25 @@ impl TrafficFlow {
 /// absent.
 pub fn connections(observed: &Observed) -> Vec<ConnectionRecord> {
     let sent = |five: &FiveTuple| observed.flows.get(five).map_or(0, |flow| flow.payload_bytes);
-    rows_of(observed, |five| {
+    let rows = rows_of(observed, |five| {
         let back = five.reversed();
         five.is_tcp()
             && ((sent(five), *five) > (sent(&back), back) || observed.flows.get(&back).is_none())
-    })
+    });
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Returns a row for each five-tuple that is chosen, in the order in which they ended.
 pub fn rows_of(
     observed: &Observed,
     is_chosen: impl Fn(&FiveTuple) -> bool,
-) -> Vec<ConnectionRecord> {
+) -> Vec<(FiveTuple, ConnectionRecord)> {
     let chosen = observed.flows.iter().filter(|(five, _)| is_chosen(five));
     let mut flows: Vec<(&FiveTuple, &Flow)> = chosen.collect();
     flows.sort_by_key(|(_, flow)| flow.last);
     let row = |(number, (five, flow)): (usize, (&FiveTuple, &Flow))| {
         let back = observed.flows.get(&five.reversed());
-        ConnectionRecord {
+        let row = ConnectionRecord {
             connection: number as u64,
             start_ns: Some(flow.first.as_nanos()),
             end_ns: flow.last.as_nanos(),
@@ -135,7 +136,8 @@ pub fn rows_of(
             local_port: Some(five.source.port()),
             remote_port: Some(five.destination.port()),
             ..ConnectionRecord::default()
-        }
+        };
+        (*five, row)
     };
     flows.into_iter().enumerate().map(row).collect()
 }

@@ -27,14 +27,23 @@ forward = ["wire"]
 reverse_delay = "10 ms"
 "#;
 
-/// Sends over TCP to the first that connects, or over UDP to the first that asks; the other end
-/// prints how much has come.
-const TRANSFER: &str = "import os, socket, sys
+/// Sends over TCP, with Reno, to the first that connects, or over UDP to the first that asks; the
+/// other end prints how much has come. Over TCP the sender prints what its kernel has counted once all
+/// is acknowledged: `tcpi_bytes_retrans` (linux/tcp.h).
+const TRANSFER: &str = "import os, socket, struct, sys, time
 role, kind, address, port, size = sys.argv[1:]
 at, size = (address, int(port)), int(size)
 if kind == 'tcp' and role == 'serve':
-    connection, _ = socket.create_server(at).accept()
+    listener = socket.create_server(at)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'reno')
+    connection, _ = listener.accept()
     connection.sendall(b'x' * size)
+    unacknowledged = 1
+    while unacknowledged:
+        time.sleep(0.01)
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 216)
+        unacknowledged, = struct.unpack_from('I', info, 24)
+    print(struct.unpack_from('Q', info, 208)[0], flush=True)
 elif kind == 'tcp':
     assert (os.environ['KNEE_PEER'], os.environ['KNEE_PORT']) == at[:1] + (port,)
     total, connection = 0, socket.create_connection(at)
@@ -123,6 +132,27 @@ fn records_are_what_the_programs_counted() -> Result<(), Skipped> {
             .sum::<Option<u64>>()
     };
     assert_eq!((sent(5201), sent(5202)), (Some(1_500_000), Some(300_000)));
+    Ok(())
+}
+
+/// Retransmissions are those that the sender's kernel has counted, byte for byte; RTT and window are
+/// its own as well.
+fn retransmissions_and_rtt_are_the_kernel_s() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::UpToMs(20))?;
+    let network = NETWORK.replace("buffer =", "loss = \"1 %\"\nbuffer =");
+    let folder = folder_with("a.toml", &(network + &flow("lossy", &transfer("tcp", 1_500_000))));
+    let (_, summary) = run(folder.path());
+    let flow = &summary["flows"][0];
+    let counted = text(&folder.path().join("run/output/lossy.server.out"));
+    let counted: u64 = counted.trim().parse().unwrap();
+    assert!(counted > 0, "{summary}");
+    assert_eq!(flow["retransmitted_bytes"], counted, "{flow}");
+    assert_eq!(flow["delivered_bytes"], 1_500_000, "{flow}");
+    // Propagation alone is 20 ms.
+    assert!(flow["rtt_us"]["p50"].as_f64().unwrap() > 20_000.0, "{flow}");
+    let reason = summary["verdict_reason"].as_str().unwrap();
+    let other = "flow lossy: said to use cubic, but its connection has reno";
+    assert!(reason.contains(other), "{reason}");
     Ok(())
 }
 
@@ -266,6 +296,7 @@ fn grounds_refuse_what_they_cannot_run() -> Result<(), Skipped> {
 pub fn all() -> Vec<Trial> {
     trials![
         records_are_what_the_programs_counted,
+        retransmissions_and_rtt_are_the_kernel_s,
         failures_are_named_and_other_flows_complete,
         nothing_is_left_after_a_kill,
         grounds_refuse_what_they_cannot_run;
