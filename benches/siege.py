@@ -593,7 +593,7 @@ class Runs:
         (world.folder / "serve.toml").write_text(
             f'listen = "{SERVER}:4434"\nkey = "server.key"\n'
             f'client = [{{ name = "a", key = "{world.keys["a"]}" }}]\n'
-            '[limits]\nbytes_per_day = "10 GB"\n')
+            '[limits]\nbytes_per_day = "1000 GB"\n')
         for name in ("a", "b"):
             (world.folder / f"{name}-far.toml").write_text(
                 f'host = "{SERVER}:4434"\nhost_key = "{world.keys["server"]}"\n'

@@ -332,12 +332,12 @@ fn sections(evaluation: &Evaluation) -> Vec<Section> {
             not_tried: missing(&one.section),
         });
     }
-    all.sort_by_key(|section| order(&section.number));
+    all.sort_by_key(|section| evaluation_order(&section.number));
     all
 }
 
-/// Orders sections as in the RFC; other sections come last.
-fn order(number: &str) -> Vec<u32> {
+/// Returns a key by which sections are ordered as in the RFC; others come last.
+pub fn evaluation_order(number: &str) -> Vec<u32> {
     number.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 

@@ -50,8 +50,9 @@ pub use compared::{ComparedFigure, ComparedPage, ComparedSeries, compared_page, 
 pub use comparison::comparison_report;
 pub use curve::{Curve, CurveGround, CurvePoint, curve_svg};
 pub use evaluation::{
-    evaluation_anchor, evaluation_cases, evaluation_figures, evaluation_page, evaluation_says,
-    evaluation_seeds, evaluation_size, evaluation_values, evaluation_word, evaluation_worst,
+    evaluation_anchor, evaluation_cases, evaluation_figures, evaluation_order, evaluation_page,
+    evaluation_says, evaluation_seeds, evaluation_size, evaluation_values, evaluation_word,
+    evaluation_worst,
 };
 pub use observed::{
     OpenPoint, observed_body, observed_live, observed_page, observed_says, observed_style,

@@ -1,10 +1,12 @@
 //! `knee evaluate`.
 
 mod grounds;
+mod rfc9743;
 
 use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, watched};
+use crate::out_file::OutFile;
 use crate::print::Print;
 use crate::screen;
 use knee_lab::command::quoted;
@@ -16,7 +18,9 @@ use knee_lab::report::{
 use knee_lab::{Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, evaluate_seeds};
 use knee_present::words::NONE;
 use knee_present::{Cell, Document, Head, Mood, Table, number, text};
-use knee_record::{Evaluation, EvaluationAgainst, EvaluationOutcome, got_worse, read_evaluation};
+use knee_record::{
+    Evaluation, EvaluationAgainst, EvaluationChange, EvaluationOutcome, got_worse, read_evaluation,
+};
 use knee_scenario::load_file;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +48,8 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
         traces: arguments.trace.iter().map(|path| read(path)).collect::<Result<_, _>>()?,
         algorithms: None,
     };
+    let force = arguments.output.force;
+    let report = arguments.report.as_deref().map(|path| OutFile::new(path, force)).transpose()?;
     let directory = directory(arguments, candidate);
     let grounds = chosen(&lab.grounds, &arguments.on)?;
     if grounds.iter().any(|ground| ground.name() != SIMULATOR) {
@@ -60,10 +66,17 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
         let what = format!("{candidate} could not be tried in any run: {why}");
         return Err(Failure::Usage(what, "correct the controller".to_string()));
     }
-    match before {
-        Some(before) => compare(&evaluation, &before),
-        None => Ok(Ending::Done),
+    let worse = before.map(|before| worse_than(&evaluation, &before)).transpose()?;
+    if let Some(report) = &report {
+        let worse = worse.as_deref();
+        let text = rfc9743::markdown(&evaluation, &lab.program, &directory, worse);
+        report.write_bytes(text.as_bytes())?;
     }
+    let is_good = match &worse {
+        Some(worse) => say_worse(worse),
+        None => report.is_none() || rfc9743::passes(&evaluation),
+    };
+    Ok(if is_good { Ending::Done } else { Ending::Differs })
 }
 
 /// Why every line failed; `None` if one has a value.
@@ -93,26 +106,33 @@ fn directory(arguments: &arguments::Evaluate, candidate: &str) -> PathBuf {
     arguments.output.out.clone().unwrap_or_else(below)
 }
 
-/// Reports what got worse since an earlier evaluation.
-fn compare(now: &Evaluation, before: &Evaluation) -> Result<Ending, Failure> {
+/// What got worse since an earlier evaluation.
+fn worse_than(now: &Evaluation, before: &Evaluation) -> Result<Vec<EvaluationChange>, Failure> {
     let (own, earlier) = (&now.plan.candidate, &before.plan.candidate);
     if own != earlier {
         screen::say(&format!("The earlier evaluation is of {earlier}, not of {own}."));
     }
-    let worse = got_worse(now, before).map_err(|error| {
+    got_worse(now, before).map_err(|error| {
         let advice = "evaluate both with the same version, sections, --repeat and --quick";
         Failure::Usage(error.to_string(), advice.to_string())
-    })?;
+    })
+}
+
+/// Says what got worse; returns whether nothing did.
+fn say_worse(worse: &[EvaluationChange]) -> bool {
     if worse.is_empty() {
         screen::say("No criterion got worse.");
-        return Ok(Ending::Done);
     }
-    for one in &worse {
-        let size = one.ratio.as_ref();
-        let size = size.map_or("could not be tried".to_string(), |r| evaluation_size(one.unit, r));
-        screen::say(&format!("Got worse: {} {}: {size}", one.section, one.title));
+    for one in worse {
+        screen::say(&format!("Got worse: {} {}: {}", one.section, one.title, change(one)));
     }
-    Ok(Ending::Differs)
+    worse.is_empty()
+}
+
+/// The new value over the earlier one.
+fn change(one: &EvaluationChange) -> String {
+    let size = one.ratio.as_ref();
+    size.map_or("could not be tried".to_string(), |ratio| evaluation_size(one.unit, ratio))
 }
 
 fn document(evaluation: &Evaluation, directory: &Path) -> Document {

@@ -13,12 +13,14 @@ Examples:
   knee evaluate vegas --quick --format markdown
   knee evaluate copa --quick --search
   knee evaluate cubic --quick --against baseline/evaluation.json
+  knee evaluate bbr3 --search --report rfc9743.md     for a working group
   knee evaluate bbr --section 6.4 --trace cell.down   over a recorded link too
   knee evaluate cubic --section 5 --on sim,kernel     (as root) do both agree?
 
 The candidate runs every scenario of RFC 9743's criteria beside Reno, CUBIC and BBR on
 the same seeds. Each line tells whether it is better, alike or worse than each of them.
-With --against it exits with 1 if a criterion got worse.";
+With --against it exits with 1 if a criterion got worse, with --report alone if one
+fails.";
 
 /// `knee evaluate`.
 #[derive(Debug, Args)]
@@ -62,6 +64,10 @@ pub struct Evaluate {
     /// worse
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub against: Option<PathBuf>,
+    /// Write a report to FILE, Markdown in the order of RFC 9743, and exit with 1 if
+    /// a criterion fails or could not be tried
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]

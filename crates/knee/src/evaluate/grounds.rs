@@ -26,9 +26,11 @@ pub fn evaluate<'g>(
         let advice = "write --on sim,kernel";
         return Err(usage("a ground in real time needs the simulator for comparison", advice));
     }
-    if arguments.against.is_some() || arguments.search.is_some() {
+    let asked =
+        [arguments.against.is_some(), arguments.search.is_some(), arguments.report.is_some()];
+    if asked.contains(&true) {
         let advice = "remove --on";
-        return Err(usage("--against and --search work only on the simulator", advice));
+        return Err(usage("--against, --search and --report work only on the simulator", advice));
     }
     let settings = EvaluateSettings { quick: true, ..settings };
     let both = EvaluateBoth::new(&settings, grounds, arguments.repeat_real)?;

@@ -31,9 +31,55 @@ fn evaluated_with(
     for section in sections {
         command.args(["--section", section]);
     }
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    json(&at.join(out).join("evaluation.json"))
+    // With a report it exits with 1 if a criterion fails.
+    let report = format!("{out}.md");
+    let output = command.args(["--report", &report]).output().unwrap();
+    let document = json(&at.join(out).join("evaluation.json"));
+    let passes =
+        |line: &Value| line["worse_than_all"] == false && line["could_not_be_tried"] == Value::Null;
+    let code = i32::from(!document["lines"].as_array().unwrap().iter().all(passes));
+    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+    check_report(at, &fs::read_to_string(at.join(report)).unwrap(), &document);
+    document
+}
+
+/// A report has the sections of the document in the order of the RFC, each criterion with its
+/// verdict, and commands whose scenarios exist; the first lines name the sections that fail.
+fn check_report(at: &Path, report: &str, document: &Value) {
+    let lines = document["lines"].as_array().unwrap();
+    let heads: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let numbered = heads.iter().filter_map(|head| head.split_once(' '));
+    let numbered: Vec<Vec<u32>> = numbered
+        .map_while(|(number, _)| number.split('.').map(|part| part.parse().ok()).collect())
+        .collect();
+    let sections: BTreeSet<Vec<u32>> = lines
+        .iter()
+        .map(|line| line["section"].as_str().unwrap())
+        .filter_map(|section| section.split('.').map(|part| part.parse().ok()).collect())
+        .collect();
+    assert!(numbered.is_sorted() && numbered.into_iter().collect::<BTreeSet<_>>() == sections);
+    let verdict = report.lines().find(|line| line.starts_with("Verdict: ")).unwrap();
+    for line in lines {
+        let (section, title) = (line["section"].as_str().unwrap(), line["title"].as_str().unwrap());
+        let fails = line["worse_than_all"] == true && line["could_not_be_tried"] == Value::Null;
+        if fails {
+            assert!(verdict.contains(section), "{section}: {verdict}");
+        }
+        let begin = report.find(&format!("## {section} ")).unwrap();
+        let part = &report[begin..];
+        let part = &part[..part[1..].find("\n## ").map_or(part.len(), |end| end + 1)];
+        let cells: Vec<&str> = part
+            .lines()
+            .map(|row| row.split('|').map(str::trim).collect::<Vec<_>>())
+            .find(|cells| cells.get(1).is_some_and(|cell| cell.replace('\\', "") == title))
+            .unwrap_or_else(|| panic!("{title} is not in {part}"));
+        assert_eq!(cells[2] == "fails", fails, "{cells:?}");
+    }
+    for line in report.lines().filter_map(|line| line.split_once("`knee run ")) {
+        let scenario = line.1.trim_end_matches('`');
+        assert!(at.join(scenario).is_file(), "{scenario}");
+    }
+    assert!(report.contains(document["command"].as_str().unwrap()));
 }
 
 /// Verdicts of a line against Reno, CUBIC and BBR.
@@ -304,6 +350,8 @@ fn a_ground_in_real_time_needs_the_simulator_beside_it() {
     assert!(said.contains("--on sim,kernel"), "{said}");
     let said = complaint(at, "evaluate reno --on sim,kernel --section 5.1.2 --search 3", 2);
     assert!(said.contains("--search"), "{said}");
+    let said = complaint(at, "evaluate reno --on sim,kernel --section 5.1.2 --report r.md", 2);
+    assert!(said.contains("--report") && !at.join("r.md").exists(), "{said}");
 }
 
 /// The page has every criterion with its section, RFC number, picture and command, and no external
@@ -364,9 +412,16 @@ fn what_got_worse_fails() {
     let at = folder.path();
     evaluated(at, "bbr", &["5.1.2"], "bbr");
     let line = "--quick --section 5.1.2 --repeat 3 --against bbr/evaluation.json --out";
-    crate::common::expect(at, &format!("evaluate bbr {line} same"), 0);
-    let said = complaint(at, &format!("evaluate cubic {line} cubic"), 1);
+    // Beside an earlier evaluation, what fails in both is no reason to exit with 1.
+    crate::common::expect(at, &format!("evaluate bbr {line} same --report same.md"), 0);
+    let report = fs::read_to_string(at.join("same.md")).unwrap();
+    assert!(report.contains("No criterion got worse."), "{report}");
+    let said = complaint(at, &format!("evaluate cubic {line} cubic --report worse.md"), 1);
     assert!(said.contains("Got worse: 5.1.2 standing queue"), "{said}");
+    let report = fs::read_to_string(at.join("worse.md")).unwrap();
+    assert!(report.contains("| 5.1.2 | standing queue"), "{report}");
+    let said = complaint(at, &format!("evaluate cubic {line} more --report worse.md"), 2);
+    assert!(said.contains("worse.md exists") && !at.join("more").exists(), "{said}");
     let other = "evaluate bbr --quick --section 5.1.2 --repeat 2 --against bbr/evaluation.json";
     complaint(at, &format!("{other} --out other"), 2);
 }
