@@ -27,6 +27,10 @@ struct Kept {
     /// The last bytes.
     tail: Vec<u8>,
     bytes: u64,
+    /// Bytes that did not fit into the file, or that the disk had no room for.
+    discarded_bytes: u64,
+    /// Whether the file could not be written.
+    is_broken: bool,
     /// Text that is looked for; empty once it is found, or if there is none.
     wanted: Vec<u8>,
 }
@@ -70,9 +74,9 @@ impl Output {
         self.kept().wanted.is_empty()
     }
 
-    /// Bytes that did not fit into the file.
+    /// Bytes that were not kept.
     pub fn discarded_bytes(&self) -> u64 {
-        self.kept().bytes.saturating_sub(OUTPUT_BYTES_MAX)
+        self.kept().discarded_bytes
     }
 
     /// Returns the last line that is not empty, without hidden characters; `None` if there is none.
@@ -97,11 +101,12 @@ impl Kept {
         }
         let room = OUTPUT_BYTES_MAX.saturating_sub(self.bytes).min(bytes.len() as u64);
         self.bytes += bytes.len() as u64;
-        // A full disk does not end the run, which says so when its own files do not fit.
-        let written = self.file.as_mut().map(|file| file.write_all(&bytes[..room as usize]));
-        if matches!(written, Some(Err(_))) {
-            self.file = None;
+        if let Some(file) = &mut self.file {
+            // A full disk does not end the run, which says so when its own files do not fit.
+            self.is_broken |= file.write_all(&bytes[..room as usize]).is_err();
         }
+        let kept = if self.is_broken { 0 } else { room };
+        self.discarded_bytes += bytes.len() as u64 - kept;
         let end = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
         let surplus = (self.tail.len() + end.len()).saturating_sub(TAIL_BYTES);
         self.tail.drain(..surplus.min(self.tail.len()));
@@ -145,6 +150,16 @@ mod tests {
         let output = Output(Arc::new(Mutex::new(kept)));
         assert_eq!(output.discarded_bytes(), 2_000_000 + 12 - OUTPUT_BYTES_MAX);
         assert_eq!(output.last_line().as_deref(), Some("end \\u{1b}[1m"));
+    }
+
+    /// /dev/full has never room for anything (full(4)).
+    #[test]
+    fn what_a_full_disk_does_not_take_is_counted() {
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let mut kept = Kept { file: Some(file), ..Kept::default() };
+        kept.take(b"first\n");
+        kept.take(b"second\n");
+        assert_eq!((kept.discarded_bytes, &kept.tail[..]), (13, &b"first\nsecond\n"[..]));
     }
 
     proptest! {
