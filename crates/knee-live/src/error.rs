@@ -1,7 +1,8 @@
 //! Errors of observing connections.
 
 use ipnet::IpNet;
-use std::path::PathBuf;
+use knee_foreign::FileError;
+use std::path::{Path, PathBuf};
 
 /// Why connections cannot be observed, or can no longer be.
 #[derive(Debug, thiserror::Error)]
@@ -77,4 +78,16 @@ pub enum LiveError {
         /// The other.
         second: String,
     },
+}
+
+impl LiveError {
+    /// Names the file whose line cannot be used.
+    pub(crate) fn file(path: &Path, error: FileError) -> LiveError {
+        LiveError::Table {
+            path: path.to_path_buf(),
+            line: error.line as u64,
+            problem: error.problem,
+            advice: error.advice,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Records a host's own TCP connections: one row for each that ends, aggregates per minute,
 //! rotating files, and reports on a folder of these; and those that are open, at intervals, with
-//! where their packets were lost.
+//! where their packets were lost. It also reports on access logs.
 //!
 //! [`Observer`] is notified by the kernel of every connection that ends; it needs no privilege.
 //! Reports that the kernel dropped are counted, so that a part is never taken for the whole.
@@ -8,6 +8,7 @@
 //! What this crate never does: change anything on the host, keep full addresses unless asked to,
 //! print.
 
+mod access;
 mod assigned;
 mod cells;
 mod error;
@@ -27,6 +28,7 @@ mod source;
 #[cfg(feature = "upload")]
 mod upload;
 
+pub use access::{LogReader, LogSettings};
 pub use cells::{Cell, Kind, LOST_MAX};
 pub use error::LiveError;
 pub use files::Written;
@@ -41,6 +43,7 @@ pub use open::{
 pub use queue::{Queue, Stored};
 pub use report::{
     AccessLog, Period, Providers, ReportSettings, holds_observed, holds_open, is_begun, report,
+    unix_s,
 };
 pub use row::{counted, told};
 pub use source::Reports;

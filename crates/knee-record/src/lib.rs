@@ -24,6 +24,7 @@ mod fidelity;
 mod grid;
 mod health;
 mod host;
+mod log_report;
 mod manifest;
 mod measures;
 mod numbers;
@@ -92,6 +93,9 @@ pub use knee_cc::intern_phase;
 pub use knee_statistics::{
     Better, Distribution, Interval, Judgement, Paired, PairedScale, RatioInterval, bootstrap_ratio,
     bootstrap_ratio_of_pairs,
+};
+pub use log_report::{
+    LOG_REPORT_SCHEMA, LogBeside, LogCell, LogCourse, LogFile, LogPassedOver, LogPoint, LogReport,
 };
 pub use manifest::{Brought, Manifest, Program, sha256_hex, sha256_of};
 pub use measures::{NotMeasurable, TransferValue, jain_index, measure, transfer_ratio};

@@ -115,8 +115,8 @@ pub struct Transfer {
 ///
 /// Formats are recognised by content: Common and Combined Log Format, JSON lines, the extended
 /// format of the W3C, HAProxy's HTTP log, Squid's native log, Envoy's default format, Akamai's
-/// structured one, and separated values; compressed by gzip or not; behind the head of syslog, or in
-/// Docker's JSON. Blank lines, answers without a body (0 or `-`, as for "not modified") and, but for
+/// structured one, and separated values; compressed by gzip or not; behind the head of syslog, objects
+/// behind any text, or in Docker's JSON. Blank lines, answers without a body (0 or `-`, as for "not modified") and, but for
 /// separated values, lines in another format are passed over and counted.
 #[derive(Debug)]
 pub struct AccessLines<R: Read> {
@@ -367,6 +367,8 @@ fn is_blank(line: &str) -> bool {
 enum Around {
     Nothing,
     Syslog,
+    /// Any text, or none, before an object in JSON.
+    Text,
     Docker,
 }
 
@@ -403,6 +405,9 @@ impl Parser {
         if let Some(kind) = syslog::after_head(line).and_then(Kind::of) {
             return Some(of(Around::Syslog, kind));
         }
+        if let Some(kind) = syslog::object(line).and_then(Kind::of) {
+            return Some(of(Around::Text, kind));
+        }
         Kind::of(line).map(|kind| of(Around::Nothing, kind))
     }
 
@@ -412,6 +417,7 @@ impl Parser {
         let line: Cow<'_, str> = match self.around {
             Around::Nothing => line.into(),
             Around::Syslog => syslog::after_head(line).ok_or(Miss::Over(NOT_A_LINE))?.into(),
+            Around::Text => syslog::object(line).ok_or(Miss::Over(NOT_A_LINE))?.into(),
             Around::Docker => json::within_docker(line).ok_or(Miss::Over(NOT_A_LINE))?,
         };
         let line = line.trim_end();

@@ -26,6 +26,14 @@ pub(super) fn after_head(line: &str) -> Option<&str> {
     Some(rest[at + 2..].trim_start())
 }
 
+/// Returns the object in JSON at the end of a line, which may stand behind a text of any kind.
+pub(super) fn object(line: &str) -> Option<&str> {
+    if line.starts_with('{') {
+        return Some(line);
+    }
+    line.find("{\"").filter(|_| line.ends_with('}')).map(|at| &line[at..])
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -324,6 +324,11 @@ fn text_of_servers_is_read() {
     }
 }
 
+#[test]
+fn objects_are_read_behind_any_text() {
+    assert_eq!(one("<134>proxy: {\"bytes\":5}\n").bytes, 5);
+}
+
 /// `duration` is in seconds, milliseconds or nanoseconds, depending on the program: of an unknown one
 /// it is left out, and said to be.
 #[test]

@@ -177,7 +177,7 @@ pub(super) fn hour(unix_s: u64) -> u32 {
 }
 
 /// Display names of the two sizes.
-pub(super) fn size_name(size: Size) -> &'static str {
+pub(crate) fn size_name(size: Size) -> &'static str {
     const { assert!(LARGE_BYTES == 3_000_000) };
     match size {
         Size::Small => "below 3 MB",

@@ -1,14 +1,11 @@
 //! Access log of a proxy on the observed host, matched with the connections that carried its
 //! objects.
 
-use super::period::unix_s;
 use crate::LiveError;
-use flate2::bufread::MultiGzDecoder;
 use ipnet::IpNet;
-use knee_units::{LineError, Lines, Unpacked};
-use serde_json::{Map, Value};
+use knee_foreign::{AccessLines, Extent, FileError, Moment, Transfer};
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -16,17 +13,8 @@ use std::path::Path;
 /// need more.
 const HELD_MAX: u64 = 24 << 20;
 const HELD_PER_BYTE: u64 = 8;
-/// First bytes of a gzip file (RFC 1952, 2.3.1).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Tolerance: a log may have whole seconds, and a line may be written after the connection's end.
 const SLACK_MS: u64 = 1000;
-
-const CLIENT: [&str; 3] = ["client", "remote_addr", "client_ip"];
-const PORT: [&str; 3] = ["port", "remote_port", "client_port"];
-const TIME: [&str; 4] = ["time", "msec", "time_iso8601", "timestamp"];
-const BYTES: [&str; 3] = ["bytes", "bytes_sent", "body_bytes_sent"];
-const SECONDS: [&str; 2] = ["seconds", "request_time"];
-const MILLISECONDS: [&str; 1] = ["ms"];
 
 /// A transferred object.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,67 +37,41 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    /// Reads a log of JSON lines, optionally compressed with gzip. Each line has the client's
-    /// address (`client`, `remote_addr`, `client_ip`) and port (`port`, `remote_port`,
-    /// `client_port`), a time within the request (`time`, `msec`, `time_iso8601`, `timestamp`:
-    /// seconds since 1970, or RFC 3339 in UTC), the object's size (`bytes`, `bytes_sent`,
-    /// `body_bytes_sent`) and, optionally, its duration (`seconds`, `request_time`, or `ms`). Text
-    /// before the first brace, as written by syslog, is ignored; lines that lack a field are
-    /// skipped.
+    /// Reads a log in any format of [`AccessLines`] that has the client's address and port, and a time
+    /// within the request. Lines that lack one of them are skipped.
     ///
     /// # Errors
     /// [`LiveError::Table`] if no line is usable, with the problem of the first; if the file cannot
     /// be read; or if it has more than 10,000,000 lines, or its lines take more than 24 MiB and eight
     /// times its size, which is `bytes`.
-    pub fn read(
-        path: &Path,
-        mut content: impl BufRead,
-        bytes: u64,
-    ) -> Result<AccessLog, LiveError> {
-        let wrong = |line: u64, problem: String, advice: &str| LiveError::Table {
-            path: path.to_path_buf(),
-            line,
-            problem,
-            advice: advice.to_string(),
-        };
-        let unread = |line, error: LineError| wrong(line, error.problem(), error.advice());
-        let start = content.fill_buf().map_err(|error| unread(1, LineError::Io(error)))?;
-        let content: Box<dyn Read + '_> = match start.starts_with(&GZIP) {
-            true => Box::new(Unpacked::new(MultiGzDecoder::new(content))),
-            false => Box::new(content),
-        };
-        let mut lines = Lines::open(content).map_err(|error| unread(1, error))?;
+    pub fn read(path: &Path, content: impl Read, bytes: u64) -> Result<AccessLog, LiveError> {
+        let wrong = |error| LiveError::file(path, error);
+        let mut lines = AccessLines::open(content, Extent::Kept).map_err(wrong)?;
         let lines_max =
             bytes.saturating_mul(HELD_PER_BYTE).saturating_add(HELD_MAX) / size_of::<Line>() as u64;
         let (mut log, mut first) = (AccessLog::default(), None);
-        loop {
-            let number = lines.number() as u64 + 1;
-            let Some(text) = lines.next_line().map_err(|error| unread(number, error))? else {
-                break;
-            };
-            if text.trim_ascii().is_empty() {
-                continue;
-            }
-            match line(text) {
+        while let Some(one) = lines.next_transfer().map_err(wrong)? {
+            match line(one) {
                 Ok(_) if log.lines == lines_max => {
                     let problem = "the lines up to here take too much memory for this file";
-                    return Err(wrong(number, problem.to_string(), "use a part of it"));
+                    return Err(wrong(FileError::new(one.line, problem, "use a part of it")));
                 }
                 Ok((port, line)) => {
                     log.waiting.entry(port).or_default().push(line);
                     log.lines += 1;
                 }
                 Err(lacks) => {
-                    first.get_or_insert((number, lacks));
+                    first.get_or_insert((one.line, lacks));
                     log.passed_over += 1;
                 }
             }
         }
+        log.passed_over += lines.passed_over().iter().map(|over| over.lines as u64).sum::<u64>();
         if log.lines > 0 {
             return Ok(log);
         }
         let (number, lacks) = first.unwrap_or((1, "it is empty"));
-        Err(wrong(number, lacks.to_string(), "write JSON lines as docs/observe.md shows"))
+        Err(wrong(FileError::new(number, lacks, "write JSON lines as docs/observe.md shows")))
     }
 
     /// Number of lines read.
@@ -135,36 +97,14 @@ impl AccessLog {
     }
 }
 
-/// Parses a line; returns it with the client's port, or the problem.
-fn line(text: &[u8]) -> Result<(u16, Line), &'static str> {
-    let begin = text.iter().position(|byte| *byte == b'{').ok_or("it is not a JSON object")?;
-    let fields: Map<String, Value> =
-        serde_json::from_slice(&text[begin..]).map_err(|_| "it is not a JSON object")?;
-    let find = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
-    let number = |names: &[&str]| match find(names)? {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    };
-    let client = find(&CLIENT).and_then(Value::as_str).and_then(|text| text.parse().ok());
-    let client: IpAddr = client.ok_or("it has no address of the client")?;
-    let port = number(&PORT).filter(|port| (1.0..=65_535.0).contains(port));
-    let unix_ms = number(&TIME).map(|seconds| (seconds * 1e3) as u64).or_else(|| {
-        // UTC is written as Z or +00:00.
-        let text = find(&TIME)?.as_str()?.trim_end_matches("+00:00");
-        let text = text.trim_end_matches('Z');
-        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-        let part: f64 = format!("0.{part}").parse().ok()?;
-        Some(unix_s(whole)? * 1000 + (part * 1e3) as u64)
-    });
-    let seconds = number(&SECONDS).or_else(|| number(&MILLISECONDS).map(|ms| ms / 1e3));
-    let line = Line {
-        client: client.to_canonical(),
-        unix_ms: unix_ms.ok_or("it has no time")?,
-        bytes: number(&BYTES).filter(|bytes| *bytes > 0.0).ok_or("it has no size")? as u64,
-        seconds: seconds.filter(|seconds| *seconds > 0.0),
-    };
-    Ok((port.ok_or("it has no port of the client")? as u16, line))
+/// Returns a line with the client's port, or what it lacks.
+fn line(one: &Transfer) -> Result<(u16, Line), &'static str> {
+    let client = one.client.ok_or("it has no address of the client")?;
+    let port = one.port.ok_or("it has no port of the client")?;
+    let Some(Moment::Instant(at_ns)) = one.at else { return Err("it has no time") };
+    let unix_ms = u64::try_from(at_ns / 1_000_000).map_err(|_| "it has no time")?;
+    let seconds = one.duration_ns.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64 / 1e9);
+    Ok((port, Line { client, unix_ms, bytes: one.bytes, seconds }))
 }
 
 #[cfg(test)]
@@ -211,8 +151,8 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_joined_is_refused() {
         for (text, part) in [
-            ("", "it is empty"),
-            ("192.0.2.7 - - [x] \"GET /\" 200 5\n", "line 1: it is not a JSON object"),
+            ("", "there is no line in it"),
+            ("192.0.2.7 - - [x] \"GET /\" 200 5\n", "line 1: it has no port"),
             ("\n{\"client\":\"192.0.2.7\",\"time\":1,\"bytes\":7}\n", "line 2: it has no port"),
             ("{\"client\":\"192.0.2.7\",\"port\":1,\"time\":\"x\",\"bytes\":7}\n", "no time"),
         ] {

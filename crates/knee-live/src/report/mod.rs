@@ -6,9 +6,9 @@ mod log;
 mod period;
 mod providers;
 
-pub(crate) use gather::{Gathered, heat_bin};
+pub(crate) use gather::{Gathered, heat_bin, size_name};
 pub use log::AccessLog;
-pub use period::Period;
+pub use period::{Period, unix_s};
 pub use providers::Providers;
 
 use crate::files::{CONNECTIONS, ENDING, MINUTES, OPEN};

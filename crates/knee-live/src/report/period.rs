@@ -68,7 +68,7 @@ pub(crate) fn short(unix_s: u64) -> String {
 
 /// Parses a date, `2026-11-24`, or a UTC time, `2026-11-24T06:00`, with optional seconds and `Z`.
 /// Returns seconds since 1970.
-pub(crate) fn unix_s(text: &str) -> Option<u64> {
+pub fn unix_s(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let [year, month, day] = numbers::<3>(date, '-')?;
