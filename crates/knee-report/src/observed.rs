@@ -1,10 +1,10 @@
 //! The page of a host's own connections, and its tables, which the terminal shows too.
 
-mod course;
-mod heat;
+pub(crate) mod course;
+pub(crate) mod heat;
 mod open;
-mod spreads;
-mod tables;
+pub(crate) mod spreads;
+pub(crate) mod tables;
 
 pub use open::{OpenPoint, open_body, open_live};
 pub use tables::observed_tables;
@@ -22,7 +22,7 @@ const TEMPLATE: &str = include_str!("../assets/observed.html");
 const LIVE: &str = include_str!("../assets/observed-live.html");
 const BODY: &str = include_str!("../assets/observed-body.html");
 /// A table with its title and its note.
-const TABLE: &str = include_str!("../assets/observed-table.html");
+pub(crate) const TABLE: &str = include_str!("../assets/observed-table.html");
 const STYLE: &str = include_str!("../assets/report.css");
 const OWN_STYLE: &str = include_str!("../assets/observed.css");
 
@@ -37,12 +37,18 @@ const NO_TREATMENT: &str = "This is not an experiment. Two periods differ in cli
                             time of day, not only in the change between them. An experiment \
                             switches back and forth: knee steer rehearse.";
 
+const COUNTED: heat::Counted = heat::Counted {
+    what: "connections",
+    sizes: "acknowledged",
+    which: " with a row of their own, by weight",
+};
+
 /// A picture with its heading.
 #[derive(Serialize)]
-struct Picture {
-    title: String,
-    note: String,
-    drawing: Value,
+pub(crate) struct Picture {
+    pub title: String,
+    pub note: String,
+    pub drawing: Value,
 }
 
 /// Returns the page of a host's own connections as an HTML document. `command` is the command that
@@ -108,14 +114,14 @@ pub fn observed_body(report: &ObservedReport) -> Result<String, ReportError> {
         says, valid, facts, tables,
         spreads => spreads::pictures(report),
         course => course::picture(report),
-        heat => heat::picture(report),
-        hours => heat::hours(report),
+        heat => heat::picture(&report.heat, COUNTED),
+        hours => heat::hours(&report.heat, COUNTED.what),
     };
     Ok(template.render(context)?)
 }
 
 /// Gives bytes the four digits that they have on pages.
-fn on_page(mut table: Table) -> Table {
+pub(crate) fn on_page(mut table: Table) -> Table {
     for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
         let count = cell.numbers.iter().find(|number| number.unit == "bytes");
         let shown = count.map(|number| bytes(Some(number.value)));

@@ -9,6 +9,7 @@ mod evaluate;
 mod export;
 mod fit;
 mod grounds;
+mod logs;
 mod model;
 mod observed;
 mod output;
@@ -31,6 +32,7 @@ pub use export::{Export, Exported};
 pub use fit::Fit;
 pub use grounds::left_out;
 use grounds::{all_grounds, grounds};
+pub use logs::OfLogs;
 pub use model::Model;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
@@ -130,7 +132,7 @@ pub enum Command {
     /// Write a run in the format of another tool: qlog, CSV
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = export::HELP)]
     Export(Export),
-    /// Rewrite report.html from the records
+    /// Rewrite report.html from the records; report on access logs
     #[command(arg_required_else_help = true, after_help = REPORT)]
     Report(Report),
     /// Draw a figure of a run to a file, for papers: SVG, PDF or PNG
@@ -495,22 +497,28 @@ Examples:
   knee report knee-out/first
   knee report knee-out/observed --period 2026-11-24T18:00/2026-11-24T22:00
   knee report knee-out/observed --controllers cubic,bbr --providers networks.csv
+  knee report access.log access.log.*.gz
+  knee report cdn/*.gz --since 2026-11-24T18:00 --group office=192.0.2.0/24
 
-For a folder of knee observe, the figures are printed too: docs/observe.md.";
+For a folder of knee observe, the figures are printed too: docs/observe.md. Of access logs, throughput,
+completion times, and what may be the server's part of them: docs/logs.md.";
 
 /// `knee report`.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Directory of a run (finished or interrupted), of repeats, of `knee reproduce`,
-    /// `knee sweep`, `knee rank`, `knee evaluate` or `knee observe`
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub directory: PathBuf,
+    /// `knee sweep`, `knee rank`, `knee evaluate` or `knee observe`; or access logs, in any of
+    /// the formats of docs/logs.md, compressed by gzip or not
+    #[arg(value_name = "DIR|LOG", value_hint = ValueHint::AnyPath, required = true)]
+    pub paths: Vec<PathBuf>,
     /// Print the report as Markdown, for a pull request, instead of writing the
     /// page
     #[arg(long)]
     pub markdown: bool,
     #[command(flatten)]
     pub observed: OfObserved,
+    #[command(flatten)]
+    pub logs: OfLogs,
 }
 
 const CHECK: &str = "\
@@ -652,6 +660,8 @@ pub enum Described {
     Evaluation,
     /// What knee report --format json prints for a folder of knee observe
     Observed,
+    /// What knee report --format json prints for access logs
+    Logs,
     /// grounds.json of knee evaluate --on sim,kernel
     Grounds,
     /// A policy for knee steer

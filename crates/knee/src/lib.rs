@@ -38,6 +38,7 @@ mod init;
 mod interrupt;
 mod laboratory;
 mod list;
+mod logs;
 mod model;
 mod observe;
 mod observed;

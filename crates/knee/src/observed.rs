@@ -7,7 +7,7 @@ use crate::print::Print;
 use knee_lab::Error;
 use knee_lab::command::quoted;
 use knee_lab::directory::REPORT;
-use knee_live::{AccessLog, ReportSettings};
+use knee_live::{AccessLog, Providers, ReportSettings};
 use knee_present::Document;
 use knee_record::{ObservedReport, write_text};
 use knee_report::{observed_page, observed_says, observed_tables};
@@ -39,10 +39,7 @@ fn settings(arguments: &OfObserved) -> Result<ReportSettings, Failure> {
         controllers: arguments.controllers.clone().map(|two| two.0),
         ..ReportSettings::default()
     };
-    if let Some(path) = &arguments.providers {
-        let table = networks(path).map_err(|[what, advice]| Failure::Usage(what, advice))?;
-        settings.providers = Some(table);
-    }
+    settings.providers = arguments.providers.as_deref().map(providers).transpose()?;
     if let Some(path) = &arguments.log {
         let file =
             knee_scenario::open_file(path).map_err(|error| not_read(path, error.to_string()))?;
@@ -50,6 +47,11 @@ fn settings(arguments: &OfObserved) -> Result<ReportSettings, Failure> {
         settings.log = Some(AccessLog::read(path, BufReader::new(file), bytes)?);
     }
     Ok(settings)
+}
+
+/// Reads a table of networks.
+pub fn providers(path: &Path) -> Result<Providers, Failure> {
+    networks(path).map_err(|[what, advice]| Failure::Usage(what, advice))
 }
 
 /// The command that recreates the page.

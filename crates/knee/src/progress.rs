@@ -3,10 +3,12 @@
 
 use crate::screen;
 
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use knee_lab::{Handle, Pace, Progress};
 use serde_json::{Value, json};
-use std::io::{IsTerminal, stderr};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, stderr};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
@@ -106,6 +108,42 @@ fn watch(runs: &Handle, ended: &Receiver<()>) {
     }
     if let Some((_, bar)) = bar {
         bar.finish_and_clear();
+    }
+}
+
+/// Reads a file behind a bar of how much of it is read, which is drawn on a terminal after two seconds.
+pub fn reading(file: File, path: &Path) -> impl Read {
+    let length = file.metadata().map_or(0, |about| about.len());
+    let bar = ProgressBar::hidden().with_style(
+        ProgressStyle::with_template("{bar:32} {percent:>3} % of {msg} · {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar.set_length(length);
+    bar.set_message(path.display().to_string());
+    Reading { file, bar, is_shown: false }
+}
+
+struct Reading {
+    file: File,
+    bar: ProgressBar,
+    is_shown: bool,
+}
+
+impl Read for Reading {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.bar.inc(read as u64);
+        if !self.is_shown && self.bar.elapsed() > PATIENCE {
+            self.is_shown = true;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        Ok(read)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

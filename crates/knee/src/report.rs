@@ -3,8 +3,8 @@
 use crate::arguments::Report;
 use crate::failure::{Ending, Failure};
 use crate::{
-    answers, claims, compare, evaluate, grounds, observed, rank, repeats, reproduce, run, screen,
-    sweep,
+    answers, claims, compare, evaluate, grounds, logs, observed, rank, repeats, reproduce, run,
+    screen, sweep,
 };
 use knee_lab::directory::REPORT;
 use knee_lab::{Saved, StudyRecords, rewrite_page, saved, saved_answers};
@@ -14,7 +14,14 @@ use std::path::Path;
 
 /// Rewrites the page of a directory, whatever its contents.
 pub fn report(arguments: &Report) -> Result<Ending, Failure> {
-    let directory = &arguments.directory;
+    let directory = match &arguments.paths[..] {
+        [directory] if !directory.is_file() => directory,
+        _ => return logs::report(arguments),
+    };
+    if let Some(option) = arguments.logs.given() {
+        let what = format!("{option} is for access logs, and {} is a folder", directory.display());
+        return Err(Failure::Usage(what, "remove it".to_string()));
+    }
     if knee_live::holds_observed(directory) {
         return observed::report(directory, &arguments.observed, arguments.markdown);
     }

@@ -16,6 +16,7 @@ pub fn schema(arguments: &Schema) -> Result<Ending, Failure> {
         Described::Origin => return printed(&schemars::schema_for!(knee_lab::Origin)),
         Described::Rank => return printed(&schemars::schema_for!(knee_record::RankSummary)),
         Described::Observed => return printed(&schemars::schema_for!(knee_record::ObservedReport)),
+        Described::Logs => return printed(&schemars::schema_for!(knee_record::LogReport)),
         Described::Policy => return printed(&schemars::schema_for!(knee_policy::PolicyFile)),
         Described::Evaluation => return printed(&schemars::schema_for!(knee_record::Evaluation)),
         Described::Grounds => {

@@ -36,7 +36,7 @@ const DAY_S: u64 = 86_400;
 const GAP_S: f64 = 0.5;
 
 /// A panel: its title, class, value, and the formatter of the value.
-pub(super) type Panel<P> = (&'static str, &'static str, fn(&P) -> f64, fn(f64) -> String);
+pub(crate) type Panel<P> = (&'static str, &'static str, fn(&P) -> f64, fn(f64) -> String);
 
 const PANELS: [Panel<ObservedPoint>; 3] = [
     ("acknowledged, Mbit/s", "curve c0", mbit_per_s, |mbit| rate(Some(mbit * 1e6))),
@@ -71,7 +71,7 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
     let shade = |point: &ObservedPoint| {
         is_lossy(point).then(|| format!("{} reports lost", count(point.lost_reports)))
     };
-    let drawing = panels(label, points, &PANELS, span, shade)?;
+    let drawing = panels(label, points, &PANELS, span, shade, None)?;
     let lost = if points.iter().any(is_lossy) { " Red: reports were lost." } else { "" };
     Some(Picture {
         title: "Over time".to_string(),
@@ -85,13 +85,15 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
 }
 
 /// Draws values of steps below each other over one time axis; `None` if there are fewer than two.
-/// `span` is the begin and the end of a step, seconds since 1970 (UTC); `shade` says why it is shaded.
-pub(super) fn panels<P>(
+/// `span` is the begin and the end of a step, seconds since 1970 (UTC); `shade` says why it is shaded;
+/// `moment` is marked. A step whose value is not finite has none.
+pub(crate) fn panels<P>(
     label: &str,
     points: &[P],
     panels: &[Panel<P>],
     span: impl Fn(&P) -> [f64; 2],
     shade: impl Fn(&P) -> Option<String>,
+    moment: Option<f64>,
 ) -> Option<Drawing> {
     let (first, last) = points.first().zip(points.last()).filter(|_| points.len() > 1)?;
     let (from, to) = (span(first)[0], span(last)[1]);
@@ -106,6 +108,7 @@ pub(super) fn panels<P>(
     }
     for (at, (title, class, value, show)) in panels.iter().enumerate() {
         let top = (GAP + PANEL) * at as f64 + GAP;
+        let has_value = |point: &&P| value(point).is_finite();
         let most = points.iter().map(value).fold(0.0, f64::max);
         let axis = Axis::from_zero(1.08 * most, top + PANEL, top);
         drawing.levels(&axis, LEFT, RIGHT, title);
@@ -115,10 +118,10 @@ pub(super) fn panels<P>(
         };
         let follows = |one: &P, next: &P| span(next)[0] - span(one)[1] < GAP_S;
         for run in points.chunk_by(follows) {
-            drawing.line(*class, &run.iter().map(place).collect::<Vec<_>>());
+            drawing.line(*class, &run.iter().filter(has_value).map(place).collect::<Vec<_>>());
         }
         // Invisible dots, which the pointer finds.
-        for point in points {
+        for point in points.iter().filter(has_value) {
             let (x, y) = place(point);
             let [from, to] = span(point);
             let at = clock(from as u64, to - from < MINUTE_S as f64);
@@ -126,6 +129,13 @@ pub(super) fn panels<P>(
         }
     }
     marks(&mut drawing, &time, [from as u64, to as u64], bottom);
+    if let Some(moment) = moment.filter(|moment| (from..=to).contains(moment)) {
+        let x = time.at(moment);
+        drawing.line("moment", &[(x, GAP - 14.0), (x, bottom)]);
+        let (anchor, x) =
+            if x > 0.5 * (LEFT + RIGHT) { ("end", x - 5.0) } else { ("start", x + 5.0) };
+        drawing.words("", anchor, (x, GAP - 6.0), clock(moment as u64, false));
+    }
     Some(drawing)
 }
 
@@ -144,7 +154,7 @@ fn marks(drawing: &mut Drawing, time: &Axis, [from, to]: [u64; 2], bottom: f64) 
 }
 
 /// Formats a time: `2026-11-24 18:05`, or with seconds.
-fn clock(unix_s: u64, seconds: bool) -> String {
+pub(crate) fn clock(unix_s: u64, seconds: bool) -> String {
     let length = if seconds { 19 } else { 16 };
     rfc3339(unix_s).replace('T', " ").get(..length).unwrap_or_default().to_string()
 }

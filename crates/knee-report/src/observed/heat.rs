@@ -1,9 +1,10 @@
-//! Connections by size and time: one map of all, and one for each hour of the day.
+//! Connections or transfers by size and time: one map of all, and one for each hour of the day, or for
+//! each of two sets.
 
 use super::Picture;
 use crate::drawing::{Axis, Drawing, WIDTH};
 use knee_present::words::{bytes, count, time_us};
-use knee_record::{OBSERVED_BINS, ObservedReport, Unit};
+use knee_record::{OBSERVED_BINS, ObservedBin, Unit};
 use minijinja::Value;
 use std::collections::BTreeMap;
 
@@ -25,22 +26,34 @@ struct Frame {
     times: Axis,
 }
 
-/// Draws the picture, or returns `None` if no connection has a row and a time.
-pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
-    let bins = bins(report, None, 1);
+/// Words of a map.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted {
+    /// What is counted, such as connections.
+    pub what: &'static str,
+    /// Title of the axis of sizes.
+    pub sizes: &'static str,
+    /// What follows their number.
+    pub which: &'static str,
+}
+
+/// Draws the picture, or returns `None` if nothing has a size and a time.
+pub(crate) fn picture(heat: &[ObservedBin], counted: Counted) -> Option<Picture> {
+    let Counted { what, sizes, which } = counted;
+    let bins = bins(heat, None, 1);
     let frame = Frame::around(&bins)?;
     let all: u64 = bins.values().sum();
     let most = bins.values().max().copied().unwrap_or(1);
-    let mut drawing = Drawing::new(BOTTOM + 42.0, "connections by size and time");
+    let mut drawing = Drawing::new(BOTTOM + 42.0, &format!("{what} by size and time"));
     frame.fill(&mut drawing, &bins, most, 1, true);
     drawing.levels(&frame.times, LEFT, RIGHT, "time");
-    drawing.axis(&frame.sizes, TOP, BOTTOM, "acknowledged");
+    drawing.axis(&frame.sizes, TOP, BOTTOM, sizes);
     frame.equal_throughput(&mut drawing, true);
     Some(Picture {
         title: "Size and time".to_string(),
         note: format!(
-            "{} connections with a row of their own, by weight. Darker means more connections, on \
-             a logarithmic scale from one to {}. Dashed: equal throughput.",
+            "{} {what}{which}. Darker means more {what}, on a logarithmic scale from one to {}. \
+             Dashed: equal throughput.",
             count(all),
             count(most)
         ),
@@ -50,25 +63,43 @@ pub(super) fn picture(report: &ObservedReport) -> Option<Picture> {
 
 /// Returns a map for each hour with connections, all with the axes of the large map and the same
 /// shades. Empty if there is only one such hour.
-pub(super) fn hours(report: &ObservedReport) -> Vec<Picture> {
-    let Some(frame) = Frame::around(&bins(report, None, 1)) else { return Vec::new() };
-    let maps: Vec<(u32, Bins)> = (0..24)
-        .map(|hour| (hour, bins(report, Some(hour), COARSE)))
-        .filter(|(_, bins)| !bins.is_empty())
-        .collect();
+pub(crate) fn hours(heat: &[ObservedBin], what: &str) -> Vec<Picture> {
+    let map = |hour: u32| {
+        let title = format!("{hour:02} to {:02}", (hour + 1) % 24);
+        let label = format!("{what} from {title} UTC");
+        (title, label, bins(heat, Some(hour), COARSE))
+    };
+    maps(heat, (0..24).map(map))
+}
+
+/// Returns a map for each of several sets, all with the axes of the map of all and the same shades.
+pub(crate) fn sets(
+    heat: &[ObservedBin],
+    sets: &[(&str, &[ObservedBin])],
+    what: &str,
+) -> Vec<Picture> {
+    let map = |(name, set): &(&str, &[ObservedBin])| {
+        (name.to_string(), format!("{what} {name}"), bins(set, None, COARSE))
+    };
+    maps(heat, sets.iter().map(map))
+}
+
+/// Draws maps, each with its title and its label; none if fewer than two have something.
+fn maps(all: &[ObservedBin], maps: impl Iterator<Item = (String, String, Bins)>) -> Vec<Picture> {
+    let Some(frame) = Frame::around(&bins(all, None, 1)) else { return Vec::new() };
+    let maps: Vec<(String, String, Bins)> = maps.filter(|(_, _, bins)| !bins.is_empty()).collect();
     if maps.len() < 2 {
         return Vec::new();
     }
-    let most = maps.iter().flat_map(|(_, bins)| bins.values()).max().copied().unwrap_or(1);
-    let picture = |(hour, bins): &(u32, Bins)| {
-        let title = format!("{hour:02} to {:02}", (hour + 1) % 24);
-        let mut drawing = Drawing::new(BOTTOM + 8.0, &format!("connections from {title} UTC"));
+    let most = maps.iter().flat_map(|(_, _, bins)| bins.values()).max().copied().unwrap_or(1);
+    let picture = |(title, label, bins): &(String, String, Bins)| {
+        let mut drawing = Drawing::new(BOTTOM + 8.0, label);
         frame.fill(&mut drawing, bins, most, COARSE, false);
         let corners = [(LEFT, TOP), (LEFT, BOTTOM), (RIGHT, BOTTOM), (RIGHT, TOP), (LEFT, TOP)];
         drawing.line("", &corners);
         frame.equal_throughput(&mut drawing, false);
         Picture {
-            title,
+            title: title.clone(),
             note: count(bins.values().sum()),
             drawing: Value::from_safe_string(drawing.inline()),
         }
@@ -77,9 +108,9 @@ pub(super) fn hours(report: &ObservedReport) -> Vec<Picture> {
 }
 
 /// Returns the bins of one hour, or of all; `coarse` bins in each direction are merged.
-fn bins(report: &ObservedReport, hour: Option<u32>, coarse: i32) -> Bins {
+fn bins(heat: &[ObservedBin], hour: Option<u32>, coarse: i32) -> Bins {
     let mut bins = Bins::new();
-    for bin in report.heat.iter().filter(|bin| hour.is_none_or(|hour| bin.hour == hour)) {
+    for bin in heat.iter().filter(|bin| hour.is_none_or(|hour| bin.hour == hour)) {
         let at = [bin.size_bin, bin.time_bin].map(|at| at.div_euclid(coarse) * coarse);
         *bins.entry((at[0], at[1])).or_default() += bin.connections;
     }
@@ -166,7 +197,6 @@ fn shade(connections: u64, most: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knee_record::ObservedBin;
 
     #[test]
     fn the_palest_is_one_and_the_darkest_the_most() {
@@ -184,9 +214,8 @@ mod tests {
             connections,
         };
         let heat = vec![bin(3, 40, -9, 2), bin(3, 41, -10, 3), bin(5, 40, -9, 7)];
-        let report = ObservedReport { heat, ..ObservedReport::default() };
-        assert_eq!(bins(&report, None, 1), Bins::from([((40, -9), 9), ((41, -10), 3)]));
-        assert_eq!(bins(&report, Some(3), 2), Bins::from([((40, -10), 5)]));
-        assert_eq!(hours(&report).len(), 2);
+        assert_eq!(bins(&heat, None, 1), Bins::from([((40, -9), 9), ((41, -10), 3)]));
+        assert_eq!(bins(&heat, Some(3), 2), Bins::from([((40, -10), 5)]));
+        assert_eq!(hours(&heat, "connections").len(), 2);
     }
 }

@@ -65,7 +65,7 @@ pub fn open_body(
     environment.add_template("open.html", BODY)?;
     let template = environment.get_template("open.html")?;
     let label = "sent, retransmitted and dropped over time";
-    let drawing = panels(label, course, &PANELS, |point| point.span_s, |_| None);
+    let drawing = panels(label, course, &PANELS, |point| point.span_s, |_| None, None);
     let course = drawing.map(|drawing| Picture {
         title: "Over time".to_string(),
         note: "All open connections together (UTC).".to_string(),

@@ -17,7 +17,15 @@ const COLOURS: usize = 8;
 const GROUPS_MAX: usize = 24;
 
 /// A row of a picture.
-type Row<'r> = (&'r ObservedCell, ObservedSpread);
+pub(crate) struct Row {
+    /// Its name, beside the line.
+    pub name: String,
+    /// Its name in full.
+    pub told: String,
+    /// Number of its colour.
+    pub colour: usize,
+    pub spread: ObservedSpread,
+}
 
 /// Returns the pictures of throughput and time, first for all connections, then by group.
 pub(super) fn pictures(report: &ObservedReport) -> Vec<Picture> {
@@ -31,31 +39,32 @@ pub(super) fn pictures(report: &ObservedReport) -> Vec<Picture> {
         };
         let rows = |is_large: bool, get: fn(&ObservedCell) -> Option<ObservedSpread>| {
             let mine = cells.iter().filter(move |cell| large(cell) == is_large);
-            mine.filter_map(move |cell| Some((cell, get(cell)?))).take(GROUPS_MAX).collect()
+            let row = |cell: &ObservedCell| {
+                let colour = names.iter().position(|name| *name == cell.controller).unwrap_or(0);
+                Some(Row { name: shortened(cell), told: label(cell), colour, spread: get(cell)? })
+            };
+            mine.filter_map(row).take(GROUPS_MAX).collect()
         };
-        let throughput: Vec<Row<'_>> = rows(true, |cell| cell.throughput_bps);
-        let time: Vec<Row<'_>> = rows(false, |cell| cell.busy_us);
-        pictures.extend(picture(
-            format!("Throughput, 3 MB and more{of}"),
-            &throughput,
-            &names,
-            |bps| rate(Some(bps)),
-        ));
-        pictures.extend(picture(format!("Time, below 3 MB{of}"), &time, &names, |us| {
-            time_us(Some(us))
-        }));
+        let throughput: Vec<Row> = rows(true, |cell| cell.throughput_bps);
+        let time: Vec<Row> = rows(false, |cell| cell.busy_us);
+        let what = "connections";
+        let title = format!("Throughput, 3 MB and more{of}");
+        pictures.extend(picture(title, &throughput, what, |bps| rate(Some(bps))));
+        let title = format!("Time, below 3 MB{of}");
+        pictures.extend(picture(title, &time, what, |us| time_us(Some(us))));
     }
     pictures
 }
 
-fn picture(
+/// Draws a row for each spread of `what`; `None` if there are none.
+pub(crate) fn picture(
     title: String,
-    rows: &[Row<'_>],
-    names: &[&str],
+    rows: &[Row],
+    what: &str,
     show: fn(f64) -> String,
 ) -> Option<Picture> {
-    let low = rows.iter().map(|(_, spread)| spread.p5).reduce(f64::min)?;
-    let high = rows.iter().map(|(_, spread)| spread.p95).reduce(f64::max)?;
+    let low = rows.iter().map(|row| row.spread.p5).reduce(f64::min)?;
+    let high = rows.iter().map(|row| row.spread.p95).reduce(f64::max)?;
     let decade = |value: f64, up: fn(f64) -> f64| 10f64.powf(up(value.log10() + 1e-9));
     let axis = Axis {
         low: decade(low, f64::floor),
@@ -68,25 +77,24 @@ fn picture(
     let bottom = TOP + ROW * rows.len() as f64;
     let mut drawing = Drawing::new(bottom + 42.0, &title);
     drawing.axis(&axis, TOP, bottom, "");
-    for (at, (cell, spread)) in rows.iter().enumerate() {
+    for (at, Row { name, told, colour, spread }) in rows.iter().enumerate() {
         let y = TOP + ROW * (at as f64 + 0.5);
-        let colour = names.iter().position(|name| *name == cell.controller).unwrap_or(0) % COLOURS;
+        let colour = colour % COLOURS;
         drawing
             .line(format!("curve c{colour}"), &[(axis.at(spread.p5), y), (axis.at(spread.p95), y)]);
         let told = format!(
-            "{}: median {} (5 % {}, 95 % {}), {} connections",
-            label(cell),
+            "{told}: median {} (5 % {}, 95 % {}), {} {what}",
             show(spread.p50),
             show(spread.p5),
             show(spread.p95),
             count(spread.count)
         );
         drawing.dot(format!("k{colour}"), axis.at(spread.p50), y, told);
-        drawing.words("", "end", (LEFT - 12.0, y + 4.0), shortened(cell));
+        drawing.words("", "end", (LEFT - 12.0, y + 4.0), name.as_str());
     }
     Some(Picture {
         title,
-        note: "Dot: median; line: from the 5th to the 95th percentile of connections.".to_string(),
+        note: format!("Dot: median; line: from the 5th to the 95th percentile of {what}."),
         drawing: Value::from_safe_string(drawing.inline()),
     })
 }

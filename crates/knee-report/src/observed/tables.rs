@@ -13,27 +13,27 @@ const ROWS_MAX: usize = 200;
 const PROVIDERS_MAX: usize = 40;
 
 /// A count; in groups of three digits.
-fn counted(number: u64) -> Cell {
+pub(crate) fn counted(number: u64) -> Cell {
     Cell::count(number).reading(count(number))
 }
 
 /// A rate in bit/s.
-fn rate(bps: Option<f64>) -> Cell {
+pub(crate) fn rate(bps: Option<f64>) -> Cell {
     Cell::figure(Unit::BitsPerSecond, bps)
 }
 
 /// A number of bytes.
-fn bytes(number: u64) -> Cell {
+pub(crate) fn bytes(number: u64) -> Cell {
     Cell::figure(Unit::Bytes, Some(number as f64))
 }
 
 /// A fraction.
-fn part(fraction: Option<f64>) -> Cell {
+pub(crate) fn part(fraction: Option<f64>) -> Cell {
     Cell::figure(Unit::Fraction, fraction).reading(percent(fraction))
 }
 
 /// A ratio of two values.
-fn ratio(ratio: Option<f64>) -> Cell {
+pub(crate) fn ratio(ratio: Option<f64>) -> Cell {
     ratio.map_or_else(|| NONE.into(), |ratio| Cell::shown(format!("{ratio:.2}"), ratio))
 }
 

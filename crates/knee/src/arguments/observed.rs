@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 const HEADING: &str = "Options for a folder of knee observe";
+const BOTH: &str = "Options for a folder of knee observe, and for access logs";
 
 /// What the report covers.
 #[derive(Debug, Args)]
@@ -19,24 +20,32 @@ pub struct OfObserved {
     #[arg(long, value_name = "A,B")]
     pub controllers: Option<Two>,
     /// Table of networks, comma-separated: prefix,asn,name
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = BOTH)]
     pub providers: Option<PathBuf>,
-    /// Access log of a proxy on that host, JSON lines with the clients' ports
+    /// Access log of a proxy on that host, with the clients' ports
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = BOTH)]
     pub print: Print,
 }
 
 impl OfObserved {
     /// The first option that differs from its default, if any.
     pub fn given(&self) -> Option<&'static str> {
+        let both = [
+            ("--providers", self.providers.is_some()),
+            ("--format", self.print.format() != Format::Text),
+        ];
+        let both = both.iter().find(|(_, given)| *given).map(|(option, _)| *option);
+        self.only_for_observed().or(both)
+    }
+
+    /// The first option that access logs have no use for, if any.
+    pub fn only_for_observed(&self) -> Option<&'static str> {
         let options = [
             ("--period", !self.period.is_empty()),
             ("--controllers", self.controllers.is_some()),
-            ("--providers", self.providers.is_some()),
             ("--log", self.log.is_some()),
-            ("--format", self.print.format() != Format::Text),
         ];
         options.iter().find(|(_, given)| *given).map(|(option, _)| *option)
     }

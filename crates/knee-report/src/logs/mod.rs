@@ -1,0 +1,297 @@
+//! The page of access logs, and its tables, which the terminal shows too.
+
+mod pictures;
+mod tables;
+
+pub use tables::log_tables;
+
+use crate::ReportError;
+use crate::observed::{TABLE, observed_style, on_page};
+use crate::page::environment;
+use knee_present::Table;
+use knee_present::words::{count, percent, rate, time_us};
+use knee_record::{LogBeside, LogCell, LogFile, LogReport, ObservedSpread, rfc3339};
+use minijinja::Value;
+
+const TEMPLATE: &str = include_str!("../../assets/logs.html");
+/// Files that are listed individually.
+const FILES_SHOWN: usize = 6;
+
+/// Returns the page of access logs as an HTML document. `command` is the command that recreates it.
+///
+/// # Errors
+/// [`ReportError`] if a template of this crate is invalid.
+pub fn log_page(report: &LogReport, command: &str) -> Result<String, ReportError> {
+    let mut environment = environment();
+    environment.add_template("table.html", TABLE)?;
+    environment.add_template("logs.html", TEMPLATE)?;
+    let tables: Vec<Table> = log_tables(report).into_iter().map(on_page).collect();
+    let mut says = log_says(report).into_iter();
+    let context = minijinja::context! {
+        answer => says.next(),
+        says => says.collect::<Vec<_>>(),
+        facts => log_facts(report),
+        tables,
+        spreads => pictures::spreads(report),
+        course => pictures::course(report),
+        heat => pictures::heat(report),
+        sides => pictures::sides(report),
+        hours => pictures::hours(report),
+        command,
+        style => Value::from_safe_string(observed_style()),
+        version => env!("CARGO_PKG_VERSION"),
+    };
+    Ok(environment.get_template("logs.html")?.render(context)?)
+}
+
+/// Returns the sentences above the figures: the answer first, then what may be the server's or a
+/// client's in it.
+pub fn log_says(report: &LogReport) -> Vec<String> {
+    let mut says: Vec<String> = report.beside.iter().filter_map(beside_says).collect();
+    says.push(all_say(report));
+    if report.all.time_us.is_none() {
+        says.push(format!(
+            "No duration is logged, so the logs say what was sent, but not how fast.{} Log it too: \
+             docs/logs.md has a line for each server.",
+            match report.without_unit {
+                0 => String::new(),
+                _ => " There is one without a unit: name its column duration_s, duration_ms or \
+                      duration_us."
+                    .to_string(),
+            }
+        ));
+        return says;
+    }
+    says.push(server_says(report));
+    says.push(reader_says(report));
+    says.extend(resolution_says(report));
+    says
+}
+
+/// Compares two sets by their medians.
+fn beside_says(beside: &LogBeside) -> Option<String> {
+    let [one, other] = &beside.names;
+    let over = |pair: &[LogCell; 2], get: fn(&LogCell) -> Option<ObservedSpread>| {
+        Some((get(&pair[1])?.p50, get(&pair[1])?.p50 / get(&pair[0])?.p50))
+    };
+    let all = || beside.pairs.iter().filter(|pair| pair[0].name.is_empty());
+    let mut parts = Vec::new();
+    for pair in all() {
+        let class = &pair[0].class;
+        if tables::is_large(class) {
+            if let Some((now, ratio)) = over(pair, |cell| cell.throughput_bps) {
+                let change = changed(ratio, ["more", "less"]);
+                parts.push(format!("{class}: {} ({change})", rate(Some(now))));
+            }
+        } else if let Some((now, ratio)) = over(pair, |cell| cell.time_us) {
+            let change = changed(ratio, ["longer", "shorter"]);
+            parts.push(format!("{class}: {} ({change})", time_us(Some(now))));
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let what = match beside.of_moment {
+        true => format!("Medians {other} the moment, against {one}"),
+        false => format!("Medians over {other}, against {one}"),
+    };
+    let warning = match beside.of_moment {
+        true => "clients, load and time of day differ too",
+        false => "clients and what they fetch differ too",
+    };
+    Some(format!("{what}: {}. This is not an experiment: {warning}.", parts.join("; ")))
+}
+
+fn changed(ratio: f64, [more, less]: [&str; 2]) -> String {
+    let off = ratio - 1.0;
+    // The medians of two sketches differ by up to 4.4 % if the values are equal.
+    match off.abs() < 0.045 {
+        true => "about the same".to_string(),
+        false if off > 1.0 => format!("{ratio:.1} times"),
+        false if off > 0.0 => format!("{} {more}", percent(Some(off))),
+        false => format!("{} {less}", percent(Some(-off))),
+    }
+}
+
+fn all_say(report: &LogReport) -> String {
+    let mut words = format!("{} transfers", count(report.all.transfers));
+    if let Some(spread) = report.large.throughput_bps {
+        words +=
+            &format!("; half of those of 3 MB and more had {} or more", rate(Some(spread.p50)));
+    }
+    if let Some(spread) = report.small.time_us {
+        words += &format!("; half of those below 3 MB took {} or less", time_us(Some(spread.p50)));
+    }
+    words + "."
+}
+
+/// Says which part of the durations may be the server's.
+fn server_says(report: &LogReport) -> String {
+    let kernel = "A server's log ends when the last byte is handed to the kernel, so what fits into \
+                  its send buffer looks faster than it was.";
+    let parts = [(&report.large, "3 MB and more"), (&report.small, "below 3 MB")];
+    let known = parts.iter().filter_map(|(cell, size)| {
+        Some(format!("{} of those {size}", percent(Some(cell.server_ratio?))))
+    });
+    let known: Vec<String> = known.collect();
+    match known.is_empty() {
+        true => format!(
+            "The logs do not tell when the first byte was sent, so any part of a duration may be the \
+             server's. {kernel}"
+        ),
+        false => format!(
+            "Of the time of transfers, up to {} may be the server's: it passed before the first byte, or \
+             waiting for a server behind it. {kernel}",
+            known.join(" and ")
+        ),
+    }
+}
+
+/// Says which part may be that of clients who read slowly.
+fn reader_says(report: &LogReport) -> String {
+    match report.large.delivery_ratio {
+        Some(ratio) => format!(
+            "Half of those of 3 MB and more had {} of the rate at which the transport delivered, or less: \
+             the rest of the time they waited for the server or for a client that read slowly.",
+            percent(Some(ratio.p50))
+        ),
+        None => "A client that reads slowly makes a duration longer too, which these logs cannot \
+                 tell; knee observe on the host can."
+            .to_string(),
+    }
+}
+
+fn resolution_says(report: &LogReport) -> Option<String> {
+    let step = match report.resolution_s? {
+        step if step >= 1.0 => "whole seconds",
+        _ => "whole milliseconds",
+    };
+    let short = match report.too_short {
+        0 => String::new(),
+        number => format!("; {} transfers took less and have no time here", count(number)),
+    };
+    (step == "whole seconds" || report.too_short > 0)
+        .then(|| format!("Durations are {step}{short}."))
+}
+
+/// Returns what was read, from when to when, and what was left out.
+pub fn log_facts(report: &LogReport) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let (Some(from), Some(to)) = (report.from_unix_s, report.to_unix_s) {
+        let time = |unix_s: i64| rfc3339(unix_s.unsigned_abs()).replace('T', " ").replace('Z', "");
+        facts.push(match report.dated {
+            true => format!("{} to {} UTC", time(from), time(to)),
+            false => format!("{} s, without a date", count((to - from).unsigned_abs())),
+        });
+    }
+    facts.extend(report.logs.iter().take(FILES_SHOWN).map(file_says));
+    let more = report.logs.len().saturating_sub(FILES_SHOWN);
+    if more > 0 {
+        facts.push(format!("{more} more logs"));
+    }
+    for (number, what) in
+        [(report.without_time, "without a time"), (report.without_duration, "without a duration")]
+    {
+        if number > 0 && number < report.all.transfers {
+            facts.push(format!("{} transfers {what}", count(number)));
+        }
+    }
+    facts
+}
+
+fn file_says(log: &LogFile) -> String {
+    let LogFile { name, format, transfers, passed_over } = log;
+    let mut words = format!("{name}: {format}, {} transfers", count(*transfers));
+    let over: Vec<String> = passed_over
+        .iter()
+        .map(|over| format!("{} {} (first: line {})", count(over.lines), over.reason, over.first))
+        .collect();
+    if !over.is_empty() {
+        words += &format!("; passed over: {}", over.join(", "));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(p50: f64) -> Option<ObservedSpread> {
+        Some(ObservedSpread { count: 7, p5: p50 / 3.0, p50, p95: p50 * 2.5 })
+    }
+
+    fn cell(class: &str, scale: f64) -> LogCell {
+        LogCell {
+            class: class.to_string(),
+            transfers: 1234,
+            throughput_bps: spread(1e7 * scale),
+            time_us: spread(1e5 * scale),
+            ..LogCell::default()
+        }
+    }
+
+    fn report() -> LogReport {
+        LogReport {
+            all: cell("", 1.0),
+            large: cell("3 MB and more", 1.0),
+            small: cell("below 3 MB", 1.0),
+            ..LogReport::default()
+        }
+    }
+
+    /// The first sentence is the answer; then what may be the server's, and a slow client's.
+    #[test]
+    fn the_answer_comes_first_and_then_what_may_be_others() {
+        let said = log_says(&report());
+        assert_eq!(
+            said[0],
+            "1\u{202f}234 transfers; half of those of 3 MB and more had 10 Mbit/s or more; half of \
+             those below 3 MB took 100 ms or less."
+        );
+        let said = said.join(" ");
+        assert!(said.contains("any part of a duration may be the server's"), "{said}");
+        assert!(said.contains("which these logs cannot tell; knee observe"), "{said}");
+        let mut known = report();
+        known.large.server_ratio = Some(0.25);
+        known.small.server_ratio = Some(0.5);
+        known.large.delivery_ratio = spread(0.8);
+        (known.resolution_s, known.too_short) = (Some(1e-3), 3);
+        let said = log_says(&known).join(" ");
+        for part in [
+            "up to 25 % of those 3 MB and more and 50 % of those below 3 MB may be the server's",
+            "had 80 % of the rate at which the transport delivered, or less",
+            "Durations are whole milliseconds; 3 transfers took less and have no time here.",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_said_with_its_size_and_its_limits() {
+        let pair = |class: &str, scale| [cell(class, 1.0), cell(class, scale)];
+        let beside = LogBeside {
+            names: ["before", "after"].map(str::to_string),
+            of_moment: true,
+            pairs: vec![pair("3 MB and more", 1.5), pair("below 3 MB", 0.8)],
+            heats: Vec::new(),
+        };
+        let said = log_says(&LogReport { beside: vec![beside.clone()], ..report() });
+        assert_eq!(
+            said[0],
+            "Medians after the moment, against before: 3 MB and more: 15 Mbit/s (50 % more); below 3 \
+             MB: 80 ms (20 % shorter). This is not an experiment: clients, load and time of day \
+             differ too."
+        );
+        let same = LogBeside { pairs: vec![pair("3 MB and more", 1.04)], ..beside };
+        let said = log_says(&LogReport { beside: vec![same], ..report() });
+        assert!(said[0].contains("(about the same)"), "{}", said[0]);
+    }
+
+    #[test]
+    fn a_log_without_durations_is_said_to_be_one() {
+        let all = LogCell { transfers: 2, ..LogCell::default() };
+        let said = log_says(&LogReport { all, without_unit: 1, ..LogReport::default() }).join(" ");
+        assert!(said.starts_with("2 transfers. No duration is logged"), "{said}");
+        assert!(said.contains("without a unit: name its column duration_s"), "{said}");
+    }
+}
