@@ -55,7 +55,7 @@ pub use evaluation::{
     evaluation_says, evaluation_seeds, evaluation_size, evaluation_values, evaluation_word,
     evaluation_worst,
 };
-pub use logs::{log_facts, log_page, log_says, log_tables};
+pub use logs::{log_facts, log_page, log_says, log_screen, log_tables};
 pub use observed::{
     OpenPoint, observed_body, observed_live, observed_page, observed_says, observed_style,
     observed_tables, observed_warning, open_body, open_live,

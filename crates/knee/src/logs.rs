@@ -11,7 +11,7 @@ use knee_lab::directory::REPORT;
 use knee_live::{Groups, LogReader, LogSettings};
 use knee_present::Document;
 use knee_record::{LogReport, MANIFEST, write_text};
-use knee_report::{log_facts, log_page, log_says, log_tables};
+use knee_report::{log_facts, log_page, log_says, log_screen, log_tables};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -92,10 +92,8 @@ fn document(report: &LogReport, everything: bool) -> Document {
     let says = log_says(report).into_iter();
     let mut document = says.fold(Document::default(), Document::said);
     document = document.said(log_facts(report).join(" · "));
-    for table in log_tables(report) {
-        if table.name == "prefixes" && !everything {
-            continue;
-        }
+    let tables = if everything { log_tables(report) } else { log_screen(report) };
+    for table in tables {
         document = document.words(format!("\n{}\n", table.title)).table(table);
     }
     document

@@ -134,6 +134,9 @@ impl<R: Read> Values<R> {
         read.map_err(|error| unknown(number, &error.problem))?;
         row.line = number;
         let (line, count) = (row.line, row.len());
+        if count == 1 && row.field(0).contains(char::is_whitespace) && !is_number(row.field(0)) {
+            return Err(unknown(line, &format!("\"{}\"", row.written())));
+        }
         let is_named = count > 1 || !is_number(row.field(0));
         let columns = match is_named {
             true => {

@@ -384,6 +384,7 @@ fn other_files_are_named() {
         ),
         (&packed(b"bytes\n5\n")[..15], "line 1: it is no whole gzip file"),
         (b"[{\"bytes\":5}]", "line 1: it is a list in JSON"),
+        (b"ESTAB 0 0 192.0.2.1:443\n", "line 1: it is in no format that is known here (\"ESTAB 0"),
         (b"\x7fELF\x02\x01", "line 1: it is a program"),
         (b"{\"a\":1}\n", "line 1: none of the keys a is a size"),
         (b"#Version: 1.0\n5 6\n", "line 2: no line \"#Fields: "),

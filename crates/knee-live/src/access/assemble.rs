@@ -211,6 +211,6 @@ fn told(cell: &Cell, name: &str, class: &str) -> LogCell {
 }
 
 fn spread(sketch: &Sketch) -> Option<ObservedSpread> {
-    let at = |part| sketch.percentile(part);
+    let at = |part| sketch.interpolated(part);
     Some(ObservedSpread { count: sketch.count(), p5: at(0.05)?, p50: at(0.5)?, p95: at(0.95)? })
 }

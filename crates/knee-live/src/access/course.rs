@@ -84,8 +84,8 @@ impl Course {
             unix_s: key * step_s,
             transfers: step.transfers,
             bytes: step.bytes,
-            throughput_bps: step.throughput_bps.percentile(0.5),
-            time_us: step.time_us.percentile(0.5),
+            throughput_bps: step.throughput_bps.interpolated(0.5),
+            time_us: step.time_us.interpolated(0.5),
         });
         LogCourse { step_s: step_s.unsigned_abs(), points: points.collect() }
     }

@@ -3,9 +3,10 @@
 mod pictures;
 mod tables;
 
-pub use tables::log_tables;
+pub use tables::{log_screen, log_tables};
 
 use crate::ReportError;
+use crate::observed::course::clock;
 use crate::observed::{TABLE, observed_style, on_page};
 use crate::page::environment;
 use knee_present::Table;
@@ -47,7 +48,8 @@ pub fn log_page(report: &LogReport, command: &str) -> Result<String, ReportError
 /// Returns the sentences above the figures: the answer first, then what may be the server's or a
 /// client's in it.
 pub fn log_says(report: &LogReport) -> Vec<String> {
-    let mut says: Vec<String> = report.beside.iter().filter_map(beside_says).collect();
+    let beside = report.beside.iter().filter_map(|beside| beside_says(beside, report.since_unix_s));
+    let mut says: Vec<String> = beside.collect();
     says.push(all_say(report));
     if report.all.time_us.is_none() {
         says.push(format!(
@@ -69,42 +71,46 @@ pub fn log_says(report: &LogReport) -> Vec<String> {
 }
 
 /// Compares two sets by their medians.
-fn beside_says(beside: &LogBeside) -> Option<String> {
+fn beside_says(beside: &LogBeside, since_unix_s: Option<i64>) -> Option<String> {
     let [one, other] = &beside.names;
     let over = |pair: &[LogCell; 2], get: fn(&LogCell) -> Option<ObservedSpread>| {
-        Some((get(&pair[1])?.p50, get(&pair[1])?.p50 / get(&pair[0])?.p50))
+        let [first, second] = [get(&pair[0])?.p50, get(&pair[1])?.p50];
+        Some((second, second / first))
     };
-    let all = || beside.pairs.iter().filter(|pair| pair[0].name.is_empty());
     let mut parts = Vec::new();
-    for pair in all() {
+    for pair in beside.pairs.iter().filter(|pair| pair[0].name.is_empty()) {
         let class = &pair[0].class;
         if tables::is_large(class) {
             if let Some((now, ratio)) = over(pair, |cell| cell.throughput_bps) {
                 let change = changed(ratio, ["more", "less"]);
-                parts.push(format!("{class}: {} ({change})", rate(Some(now))));
+                parts.push(format!("those of {class} had {}, {change}", rate(Some(now))));
             }
         } else if let Some((now, ratio)) = over(pair, |cell| cell.time_us) {
             let change = changed(ratio, ["longer", "shorter"]);
-            parts.push(format!("{class}: {} ({change})", time_us(Some(now))));
+            parts.push(format!("those of {class} took {}, {change}", time_us(Some(now))));
         }
     }
     if parts.is_empty() {
         return None;
     }
-    let what = match beside.of_moment {
-        true => format!("Medians {other} the moment, against {one}"),
-        false => format!("Medians over {other}, against {one}"),
-    };
-    let warning = match beside.of_moment {
-        true => "clients, load and time of day differ too",
-        false => "clients and what they fetch differ too",
-    };
-    Some(format!("{what}: {}. This is not an experiment: {warning}.", parts.join("; ")))
+    let parts =
+        parts.join("; ").replace("those of below", "those below").replace("of under", "under");
+    Some(match since_unix_s.filter(|_| beside.of_moment) {
+        Some(at) => format!(
+            "Transfers from {} on, in the median and against before: {parts}. This is not an experiment: \
+             clients, load and time of day differ too.",
+            clock(at.unsigned_abs(), false)
+        ),
+        None => format!(
+            "Transfers over {other}, in the median and against {one}: {parts}. This is not an \
+             experiment: clients and what they fetch differ too."
+        ),
+    })
 }
 
 fn changed(ratio: f64, [more, less]: [&str; 2]) -> String {
     let off = ratio - 1.0;
-    // The medians of two sketches differ by up to 4.4 % if the values are equal.
+    // A median is up to 4.4 % off.
     match off.abs() < 0.045 {
         true => "about the same".to_string(),
         false if off > 1.0 => format!("{ratio:.1} times"),
@@ -114,7 +120,7 @@ fn changed(ratio: f64, [more, less]: [&str; 2]) -> String {
 }
 
 fn all_say(report: &LogReport) -> String {
-    let mut words = format!("{} transfers", count(report.all.transfers));
+    let mut words = transfers(report.all.transfers);
     if let Some(spread) = report.large.throughput_bps {
         words +=
             &format!("; half of those of 3 MB and more had {} or more", rate(Some(spread.p50)));
@@ -168,7 +174,7 @@ fn resolution_says(report: &LogReport) -> Option<String> {
     };
     let short = match report.too_short {
         0 => String::new(),
-        number => format!("; {} transfers took less and have no time here", count(number)),
+        number => format!("; {} took less and have no time here", transfers(number)),
     };
     (step == "whole seconds" || report.too_short > 0)
         .then(|| format!("Durations are {step}{short}."))
@@ -193,15 +199,19 @@ pub fn log_facts(report: &LogReport) -> Vec<String> {
         [(report.without_time, "without a time"), (report.without_duration, "without a duration")]
     {
         if number > 0 && number < report.all.transfers {
-            facts.push(format!("{} transfers {what}", count(number)));
+            facts.push(format!("{} {what}", transfers(number)));
         }
     }
     facts
 }
 
+fn transfers(number: u64) -> String {
+    format!("{} transfer{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 fn file_says(log: &LogFile) -> String {
-    let LogFile { name, format, transfers, passed_over } = log;
-    let mut words = format!("{name}: {format}, {} transfers", count(*transfers));
+    let LogFile { name, format, passed_over, .. } = log;
+    let mut words = format!("{name}: {format}, {}", transfers(log.transfers));
     let over: Vec<String> = passed_over
         .iter()
         .map(|over| format!("{} {} (first: line {})", count(over.lines), over.reason, over.first))
@@ -275,16 +285,18 @@ mod tests {
             pairs: vec![pair("3 MB and more", 1.5), pair("below 3 MB", 0.8)],
             heats: Vec::new(),
         };
-        let said = log_says(&LogReport { beside: vec![beside.clone()], ..report() });
+        // `date -u -d '2026-03-12 10:00' +%s`.
+        let since_unix_s = Some(1_773_309_600);
+        let said = log_says(&LogReport { beside: vec![beside.clone()], since_unix_s, ..report() });
         assert_eq!(
             said[0],
-            "Medians after the moment, against before: 3 MB and more: 15 Mbit/s (50 % more); below 3 \
-             MB: 80 ms (20 % shorter). This is not an experiment: clients, load and time of day \
-             differ too."
+            "Transfers from 2026-03-12 10:00 on, in the median and against before: those of 3 MB and \
+             more had 15 Mbit/s, 50 % more; those below 3 MB took 80 ms, 20 % shorter. This is not an \
+             experiment: clients, load and time of day differ too."
         );
         let same = LogBeside { pairs: vec![pair("3 MB and more", 1.04)], ..beside };
         let said = log_says(&LogReport { beside: vec![same], ..report() });
-        assert!(said[0].contains("(about the same)"), "{}", said[0]);
+        assert!(said[0].contains("had 10.4 Mbit/s, about the same."), "{}", said[0]);
     }
 
     #[test]

@@ -12,6 +12,19 @@ pub(super) fn is_large(class: &str) -> bool {
     matches!(class, "3 MB and more" | "3 to 30 MB" | "30 MB and more")
 }
 
+/// Returns the tables for one screen: what the question is about, and otherwise the overview.
+pub fn log_screen(report: &LogReport) -> Vec<Table> {
+    let of_moment = report.beside.iter().any(|beside| beside.of_moment);
+    let is_shown = |table: &Table| match table.name.as_str() {
+        "prefixes" => false,
+        // The comparisons have these rows.
+        "protocols" => report.beside.is_empty(),
+        "groups" | "providers" => !of_moment,
+        _ => true,
+    };
+    log_tables(report).into_iter().filter(is_shown).collect()
+}
+
 /// Returns all tables for which a report has data.
 pub fn log_tables(report: &LogReport) -> Vec<Table> {
     let mut tables: Vec<Table> = report.beside.iter().map(beside).collect();
@@ -93,7 +106,7 @@ impl Optional {
 }
 
 const MEASURES: &str = "Throughput (bytes over duration) from 3 MB on, duration below. Percentiles \
-                        are at most 2.2 % off; counts are exact.";
+                        are at most 4.4 % off, usually far less; counts are exact.";
 
 fn classes(report: &LogReport) -> Table {
     let rows = report.classes.iter().rev();
@@ -137,7 +150,7 @@ fn beside(beside: &LogBeside) -> Table {
         number(other.clone()),
         number(format!("median {one}")),
         number(format!("median {other}")),
-        number("second over first"),
+        number("ratio"),
         number(format!("slow end {one}")),
         number(format!("slow end {other}")),
     ];
@@ -175,8 +188,8 @@ fn beside(beside: &LogBeside) -> Table {
         .called(name)
         .titled(format!("{} against {one}", capitalized(other)))
         .noted(format!(
-            "Throughput from 3 MB on, duration below; slow end: its 5th or 95th percentile. This is not \
-             an experiment. {what}. An experiment switches back and forth: knee steer rehearse."
+            "Throughput from 3 MB on, duration below; ratio: {other} over {one}; slow end: the 5th or 95th \
+             percentile. This is not an experiment. {what}. An experiment switches back and forth: knee steer rehearse."
         ))
         .with_rows(rows)
 }

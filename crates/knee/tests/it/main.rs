@@ -21,6 +21,7 @@ mod host;
 mod hosts;
 mod inputs;
 mod interrupt;
+mod logs;
 mod model;
 mod net;
 mod numbers;
