@@ -86,6 +86,8 @@ fn reverse(
             reading.problem(delay.span, message, "remove one of the two");
             None
         }
+        // What a wrong `like` would have given is not said to be missing.
+        (Optional::Absent, Optional::Absent) if file.like != Optional::Absent => None,
         (Optional::Absent, Optional::Absent) => {
             let message = format!("path \"{}\" has no reverse direction", name.value);
             let help = "add reverse_delay = \"30 ms\", or reverse = [\"name of a link\"]";

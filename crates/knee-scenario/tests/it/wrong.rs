@@ -187,6 +187,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "loss = { table = \"good.csv\", time = \"t s\", value = \"r %\", scale = 99 }",
     ),
     ("like an unknown path", "forward = [\"bottleneck\"]", "like = \"le\""),
+    (
+        "like an unknown path, and nothing else",
+        "forward = [\"bottleneck\"]\nreverse_delay = \"30 ms\"",
+        "like = \"le\"",
+    ),
     ("like a number", "forward = [\"bottleneck\"]", "like = 5"),
     (
         "like a path, with a wrong key",
