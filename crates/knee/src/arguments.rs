@@ -500,8 +500,8 @@ Examples:
   knee report access.log access.log.*.gz
   knee report cdn/*.gz --since 2026-11-24T18:00 --group office=192.0.2.0/24
 
-For a folder of knee observe, the figures are printed too: docs/observe.md. Of access logs, throughput,
-completion times, and what may be the server's part of them: docs/logs.md.";
+For a folder of knee observe, the figures are printed too: docs/observe.md. For access
+logs, too, with throughput, completion times, and the server's part: docs/logs.md.";
 
 /// `knee report`.
 #[derive(Debug, Args)]

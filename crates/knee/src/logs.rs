@@ -8,7 +8,7 @@ use crate::progress::reading;
 use knee_lab::Error;
 use knee_lab::command::quoted;
 use knee_lab::directory::REPORT;
-use knee_live::{Groups, LogReader, LogSettings};
+use knee_live::{Groups, LiveError, LogReader, LogSettings};
 use knee_present::Document;
 use knee_record::{LogReport, MANIFEST, write_text};
 use knee_report::{log_facts, log_page, log_says, log_screen, log_tables};
@@ -63,9 +63,21 @@ fn read(arguments: &Report) -> Result<LogReport, Failure> {
             let what = format!("cannot read {}: {error}", path.display());
             Failure::Usage(what, "write the names of access logs, or of one folder".to_string())
         })?;
-        reader.read(path, reading(file, path))?;
+        reader.read(path, reading(file, path)).map_err(|error| no_log(error, &arguments.paths))?;
     }
     Ok(reader.report())
+}
+
+/// Says of a single file of another kind what else the command takes.
+fn no_log(error: LiveError, paths: &[PathBuf]) -> Failure {
+    match error {
+        LiveError::Table { path, line: 1, problem, advice } if paths.len() == 1 => {
+            let what = format!("{} is no access log: {problem}", path.display());
+            let advice = format!("{advice}; or write the name of a folder with records of Knee");
+            Failure::Usage(what, advice)
+        }
+        error => error.into(),
+    }
 }
 
 /// The command that recreates the page.

@@ -15,7 +15,7 @@ use std::path::Path;
 /// Rewrites the page of a directory, whatever its contents.
 pub fn report(arguments: &Report) -> Result<Ending, Failure> {
     let directory = match &arguments.paths[..] {
-        [directory] if !directory.is_file() => directory,
+        [directory] if directory.is_dir() || !directory.exists() => directory,
         _ => return logs::report(arguments),
     };
     if let Some(option) = arguments.logs.given() {

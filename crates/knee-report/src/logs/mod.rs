@@ -113,7 +113,7 @@ fn changed(ratio: f64, [more, less]: [&str; 2]) -> String {
     // A median is up to 4.4 % off.
     match off.abs() < 0.045 {
         true => "about the same".to_string(),
-        false if off > 1.0 => format!("{ratio:.1} times"),
+        false if off > 0.95 => format!("{ratio:.1} times"),
         false if off > 0.0 => format!("{} {more}", percent(Some(off))),
         false => format!("{} {less}", percent(Some(-off))),
     }

@@ -90,9 +90,12 @@ fn what_is_no_log_is_named() {
     write("utf16", &[0xff, 0xfe, b'a', 0]);
     fs::create_dir(at.join("dir")).expect("created");
     for (line, said) in [
-        ("report empty", "empty, line 1: there is no line in it"),
-        ("report words", "words, line 1: it is in no format that is known here"),
-        ("report iperf3.json", "iperf3.json, line 1: none of the keys intervals, start is a size"),
+        ("report empty", "empty is no access log: there is no line in it"),
+        ("report words", "words is no access log: it is in no format that is known here"),
+        (
+            "report iperf3.json",
+            "iperf3.json is no access log: none of the keys intervals, start is a size",
+        ),
         ("report utf16", "it is text in UTF-16; save it as UTF-8"),
         ("report a.log none.log", "cannot read none.log"),
         ("report a.log dir", "cannot read dir: it is a folder"),
