@@ -17,7 +17,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = ["start-traffic.md", "start-controller.md", "start-links.md", "inputs.md", "traces.md", "advise.md", "steer.md",
-         "policy.md", "fit.md"]
+         "policy.md", "fit.md", "logs.md"]
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

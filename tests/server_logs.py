@@ -103,7 +103,7 @@ def wait_for(port, process):
 
 def nginx(folder, port, origin):
     # The format of the page.
-    block = re.search(r"```nginx\n(.*?)```", PAGE.read_text(), re.S).group(1)
+    block = re.search(r"```nginx \S+\n(.*?)```", PAGE.read_text(), re.S).group(1)
     (folder / "nginx.conf").write_text(
         f"daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.err; events {{}}\n"
         f"http {{ {block} access_log {folder}/nginx.log knee; client_body_temp_path {folder}/b;\n"

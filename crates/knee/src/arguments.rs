@@ -9,11 +9,11 @@ mod evaluate;
 mod export;
 mod fit;
 mod grounds;
-mod logs;
 mod model;
 mod observed;
 mod output;
 mod rank;
+mod report;
 mod serve;
 mod shell;
 mod steer;
@@ -32,11 +32,11 @@ pub use export::{Export, Exported};
 pub use fit::Fit;
 pub use grounds::left_out;
 use grounds::{all_grounds, grounds};
-pub use logs::OfLogs;
 pub use model::Model;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
 pub use rank::Rank;
+pub use report::Report;
 pub use serve::Serve;
 pub use shell::{At, Shell as ShellArguments};
 pub use steer::{
@@ -133,7 +133,7 @@ pub enum Command {
     #[command(arg_required_else_help = true, disable_help_subcommand = true, after_help = export::HELP)]
     Export(Export),
     /// Rewrite report.html from the records; report on access logs
-    #[command(arg_required_else_help = true, after_help = REPORT)]
+    #[command(arg_required_else_help = true, after_help = report::HELP)]
     Report(Report),
     /// Draw a figure of a run to a file, for papers: SVG, PDF or PNG
     #[command(arg_required_else_help = true, after_help = crate::plot::EXAMPLES)]
@@ -490,35 +490,6 @@ pub struct Rerun {
     pub output: Output,
     #[command(flatten)]
     pub print: Print,
-}
-
-const REPORT: &str = "\
-Examples:
-  knee report knee-out/first
-  knee report knee-out/observed --period 2026-11-24T18:00/2026-11-24T22:00
-  knee report knee-out/observed --controllers cubic,bbr --providers networks.csv
-  knee report access.log access.log.*.gz
-  knee report cdn/*.gz --since 2026-11-24T18:00 --group office=192.0.2.0/24
-
-For a folder of knee observe, the figures are printed too: docs/observe.md. For access
-logs, too, with throughput, completion times, and the server's part: docs/logs.md.";
-
-/// `knee report`.
-#[derive(Debug, Args)]
-pub struct Report {
-    /// Directory of a run (finished or interrupted), of repeats, of `knee reproduce`,
-    /// `knee sweep`, `knee rank`, `knee evaluate` or `knee observe`; or access logs, in any of
-    /// the formats of docs/logs.md, compressed by gzip or not
-    #[arg(value_name = "DIR|LOG", value_hint = ValueHint::AnyPath, required = true)]
-    pub paths: Vec<PathBuf>,
-    /// Print the report as Markdown, for a pull request, instead of writing the
-    /// page
-    #[arg(long)]
-    pub markdown: bool,
-    #[command(flatten)]
-    pub observed: OfObserved,
-    #[command(flatten)]
-    pub logs: OfLogs,
 }
 
 const CHECK: &str = "\

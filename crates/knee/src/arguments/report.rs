@@ -1,5 +1,6 @@
-//! Options of `knee report` for access logs.
+//! Options of `knee report`.
 
+use super::OfObserved;
 use clap::{Args, ValueHint};
 use knee_live::{Group, unix_s};
 use std::fmt;
@@ -8,7 +9,36 @@ use std::str::FromStr;
 
 const HEADING: &str = "Options for access logs";
 
-/// What the report covers.
+pub const HELP: &str = "\
+Examples:
+  knee report knee-out/first
+  knee report knee-out/observed --period 2026-11-24T18:00/2026-11-24T22:00
+  knee report knee-out/observed --controllers cubic,bbr --providers networks.csv
+  knee report access.log access.log.*.gz
+  knee report cdn/*.gz --since 2026-11-24T18:00 --group office=192.0.2.0/24
+
+For a folder of knee observe, the figures are printed too: docs/observe.md. For access
+logs, too, with throughput, completion times, and the server's part: docs/logs.md.";
+
+/// `knee report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// Directory of a run (finished or interrupted), of repeats, of `knee reproduce`,
+    /// `knee sweep`, `knee rank`, `knee evaluate` or `knee observe`; or access logs, in any of
+    /// the formats of docs/logs.md, compressed by gzip or not
+    #[arg(value_name = "DIR|LOG", value_hint = ValueHint::AnyPath, required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Print the report as Markdown, for a pull request, instead of writing the
+    /// page
+    #[arg(long)]
+    pub markdown: bool,
+    #[command(flatten)]
+    pub observed: OfObserved,
+    #[command(flatten)]
+    pub logs: OfLogs,
+}
+
+/// What the report on access logs covers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub struct OfLogs {
