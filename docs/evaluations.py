@@ -6,7 +6,8 @@
 Runs `knee evaluate NAME --quick` for each controller and preset, and writes
 docs/evaluations.md. With --check it writes nothing, and fails if the page would change; with
 --only as well, if the column or the section of one of these controllers would.
---reports keeps the report of each as DIR/NAME.html, for `docs/book.py --evaluations DIR`.
+--reports keeps the page of each as DIR/NAME.html, for `docs/book.py --evaluations DIR`, and its
+report in the order of RFC 9743 as DIR/NAME.md.
 KNEE is the program, by default the one in the path.
 """
 import argparse
@@ -113,9 +114,15 @@ def evaluate(knee, names, jobs, reports):
     with tempfile.TemporaryDirectory() as scratch:
         for name in names:
             out = str(Path(scratch) / name)
+            report = f"{out}.md"
             words = ["evaluate", name, "--quick", "--format", "json", "--out", out, *jobs]
-            found[name] = json.loads(run(knee, *words))
+            # It exits with 1 if a criterion fails.
+            done = subprocess.run([knee, *words, "--report", report], stdout=subprocess.PIPE)
+            if done.returncode not in (0, 1):
+                sys.exit(f"knee {' '.join(words)} ended with {done.returncode}")
+            found[name] = json.loads(done.stdout)
             if reports:
+                shutil.copy(report, reports)
                 shutil.copy(Path(out) / "report.html", reports / f"{name}.html")
     return found
 
