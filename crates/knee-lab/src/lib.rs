@@ -71,8 +71,8 @@ pub use given::Given;
 #[cfg(feature = "hosts")]
 pub use ground::Hosts;
 pub use ground::{
-    Ended, Ground, GroundError, Grounds, HOSTS, Judged, KERNEL, Output, Pace, Refusal, SIMULATOR,
-    Simulator, UnknownGround,
+    Ended, Ground, GroundError, Grounds, HOSTS, Judged, KERNEL, Output, PROGRAMS, Pace, Refusal,
+    SIMULATOR, Simulator, UnknownGround,
 };
 #[cfg(feature = "kernel")]
 pub use ground::{Kernel, Programs, shell};

@@ -1,12 +1,14 @@
 //! Names of grounds, for `--on`.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use knee_lab::{Grounds, HOSTS};
+use knee_lab::{Grounds, HOSTS, KERNEL, PROGRAMS};
 
-/// Grounds that this build lacks, each with the feature that it needs: of those that scenarios and
-/// studies can name, all but `programs` are features of the same name.
+/// Grounds that this build lacks, each with the feature that it needs: those that scenarios and
+/// studies can name are features of the same name, except programs.
 pub fn left_out(known: &Grounds) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = knee_scenario::ground_names().map(|name| (name, name)).chain([(HOSTS, "bond")]);
+    let feature = |name| if name == PROGRAMS { KERNEL } else { name };
+    let named = knee_scenario::ground_names().map(move |name| (name, feature(name)));
+    let all = named.chain([(HOSTS, "bond")]);
     all.filter(|(name, _)| known.get(name).is_err())
 }
 
