@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn sections_stand_in_the_order_of_the_rfc() {
         let mut numbers = ["safecc", "7.10", "7.2", "5.2.1", "5.1.5", "7.9"];
-        numbers.sort_by_key(|number| order(number));
+        numbers.sort_by_key(|number| evaluation_order(number));
         assert_eq!(numbers, ["5.1.5", "5.2.1", "7.2", "7.9", "7.10", "safecc"]);
     }
 }
