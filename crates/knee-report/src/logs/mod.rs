@@ -15,6 +15,8 @@ use knee_record::{LogBeside, LogCell, LogFile, LogReport, ObservedSpread, rfc333
 use minijinja::Value;
 
 const TEMPLATE: &str = include_str!("../../assets/logs.html");
+/// Fewer transfers are not compared in a sentence: their median is chance.
+const COMPARED_MIN: u64 = 30;
 /// Files that are listed individually.
 const FILES_SHOWN: usize = 6;
 
@@ -74,8 +76,9 @@ pub fn log_says(report: &LogReport) -> Vec<String> {
 fn beside_says(beside: &LogBeside, since_unix_s: Option<i64>) -> Option<String> {
     let [one, other] = &beside.names;
     let over = |pair: &[LogCell; 2], get: fn(&LogCell) -> Option<ObservedSpread>| {
-        let [first, second] = [get(&pair[0])?.p50, get(&pair[1])?.p50];
-        Some((second, second / first))
+        let [first, second] = [get(&pair[0])?, get(&pair[1])?];
+        let enough = first.count.min(second.count) >= COMPARED_MIN;
+        enough.then(|| (second.p50, second.p50 / first.p50))
     };
     let mut parts = Vec::new();
     for pair in beside.pairs.iter().filter(|pair| pair[0].name.is_empty()) {
@@ -91,7 +94,11 @@ fn beside_says(beside: &LogBeside, since_unix_s: Option<i64>) -> Option<String> 
         }
     }
     if parts.is_empty() {
-        return None;
+        let too_few = format!(
+            "Fewer than {COMPARED_MIN} transfers of a size with a duration are {one} or {other}: too few to \
+             compare."
+        );
+        return beside.of_moment.then_some(too_few);
     }
     let parts =
         parts.join("; ").replace("those of below", "those below").replace("of under", "under");
@@ -227,7 +234,7 @@ mod tests {
     use super::*;
 
     fn spread(p50: f64) -> Option<ObservedSpread> {
-        Some(ObservedSpread { count: 7, p5: p50 / 3.0, p50, p95: p50 * 2.5 })
+        Some(ObservedSpread { count: 70, p5: p50 / 3.0, p50, p95: p50 * 2.5 })
     }
 
     fn cell(class: &str, scale: f64) -> LogCell {
@@ -297,6 +304,22 @@ mod tests {
         let same = LogBeside { pairs: vec![pair("3 MB and more", 1.04)], ..beside };
         let said = log_says(&LogReport { beside: vec![same], ..report() });
         assert!(said[0].contains("had 10.4 Mbit/s, about the same."), "{}", said[0]);
+    }
+
+    /// The medians of a few transfers are chance, and said to be too few.
+    #[test]
+    fn a_few_transfers_are_not_compared() {
+        let few = |scale| {
+            let mut cell = cell("below 3 MB", scale);
+            cell.time_us = spread(1e5).map(|spread| ObservedSpread { count: 29, ..spread });
+            cell
+        };
+        let names = ["before", "after"].map(str::to_string);
+        let pairs = vec![[few(1.0), cell("below 3 MB", 2.0)]];
+        let beside = LogBeside { names, of_moment: true, pairs, heats: Vec::new() };
+        let said = log_says(&LogReport { beside: vec![beside], ..report() });
+        let first = "Fewer than 30 transfers of a size with a duration are before or after: too few to compare.";
+        assert_eq!(said[0], first);
     }
 
     #[test]
