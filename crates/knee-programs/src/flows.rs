@@ -51,7 +51,8 @@ pub struct RunningFlow<'s> {
     /// Why it failed.
     failed: Option<String>,
     stage: Stage,
-    remarks: Vec<String>,
+    /// What else is to be said of its programs, with the verdict because of it.
+    remarks: Vec<(Verdict, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,8 +366,10 @@ impl<'s> RunningFlow<'s> {
         let lasted =
             self.ended.unwrap_or_default().saturating_sub(self.started.unwrap_or_default());
         let lacked = process.lacked_processor(Duration::from_nanos(lasted.as_nanos()));
-        let remarks = process.remarks().into_iter().chain(lacked);
-        self.remarks.extend(remarks.map(|what| format!("{} {what}", role(end))));
+        let remarks = process.remarks().into_iter().map(|what| (Verdict::Valid, what));
+        let remarks = remarks.chain(lacked.map(|what| (Verdict::Degraded, what)));
+        self.remarks
+            .extend(remarks.map(|(verdict, what)| (verdict, format!("{} {what}", role(end)))));
     }
 
     fn read_load(&mut self) {
@@ -402,10 +405,7 @@ impl<'s> RunningFlow<'s> {
             }
             _ => {}
         }
-        findings.extend(self.remarks.iter().map(|what| {
-            let is_lack = what.contains("lacked the processor");
-            finding(if is_lack { Verdict::Degraded } else { Verdict::Valid }, what)
-        }));
+        findings.extend(self.remarks.iter().map(|(verdict, what)| finding(*verdict, what)));
         findings
     }
 }
