@@ -105,8 +105,12 @@ pub struct LogCell {
     pub bytes: u64,
     /// Bytes over duration of each transfer, bit/s.
     pub throughput_bps: Option<ObservedSpread>,
+    /// Interval of 95 % of its median, as if transfers were independent of each other.
+    pub throughput_median_bps: Option<[f64; 2]>,
     /// Duration of each transfer.
     pub time_us: Option<ObservedSpread>,
+    /// Interval of 95 % of its median, as if transfers were independent of each other.
+    pub time_median_us: Option<[f64; 2]>,
     /// Share of the durations that may be the server's: until the first byte, or its wait for a
     /// server behind it. Sum over sum, of the transfers of which it is logged; null if it is of none.
     pub server_ratio: Option<f64>,

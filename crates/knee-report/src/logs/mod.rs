@@ -75,21 +75,29 @@ pub fn log_says(report: &LogReport) -> Vec<String> {
 /// Compares two sets by their medians.
 fn beside_says(beside: &LogBeside, since_unix_s: Option<i64>) -> Option<String> {
     let [one, other] = &beside.names;
-    let over = |pair: &[LogCell; 2], get: fn(&LogCell) -> Option<ObservedSpread>| {
+    type Of<T> = fn(&LogCell) -> Option<T>;
+    let over = |pair: &[LogCell; 2], get: Of<ObservedSpread>, median: Of<[f64; 2]>| {
         let [first, second] = [get(&pair[0])?, get(&pair[1])?];
         let enough = first.count.min(second.count) >= COMPARED_MIN;
-        enough.then(|| (second.p50, second.p50 / first.p50))
+        let [[low, high], [other_low, other_high]] = [median(&pair[0])?, median(&pair[1])?];
+        let shown = high < other_low || other_high < low;
+        enough.then_some((first.p50, second.p50, shown))
     };
     let mut parts = Vec::new();
     for pair in beside.pairs.iter().filter(|pair| pair[0].name.is_empty()) {
         let class = &pair[0].class;
         if tables::is_large(class) {
-            if let Some((now, ratio)) = over(pair, |cell| cell.throughput_bps) {
-                let change = changed(ratio, ["more", "less"]);
+            let found = over(pair, |cell| cell.throughput_bps, |cell| cell.throughput_median_bps);
+            if let Some((first, now, shown)) = found {
+                let change = changed(now / first, shown, ["more", "less"]);
+                let change = change.unwrap_or_else(|| by_chance(&rate(Some(first))));
                 parts.push(format!("those of {class} had {}, {change}", rate(Some(now))));
             }
-        } else if let Some((now, ratio)) = over(pair, |cell| cell.time_us) {
-            let change = changed(ratio, ["longer", "shorter"]);
+        } else if let Some((first, now, shown)) =
+            over(pair, |cell| cell.time_us, |cell| cell.time_median_us)
+        {
+            let change = changed(now / first, shown, ["longer", "shorter"]);
+            let change = change.unwrap_or_else(|| by_chance(&time_us(Some(first))));
             parts.push(format!("those of {class} took {}, {change}", time_us(Some(now))));
         }
     }
@@ -115,15 +123,21 @@ fn beside_says(beside: &LogBeside, since_unix_s: Option<i64>) -> Option<String> 
     })
 }
 
-fn changed(ratio: f64, [more, less]: [&str; 2]) -> String {
+/// Says how medians differ; `None` if chance may explain it.
+fn changed(ratio: f64, shown: bool, [more, less]: [&str; 2]) -> Option<String> {
     let off = ratio - 1.0;
     // A median is up to 4.4 % off.
     match off.abs() < 0.045 {
-        true => "about the same".to_string(),
-        false if off > 0.95 => format!("{ratio:.1} times"),
-        false if off > 0.0 => format!("{} {more}", percent(Some(off))),
-        false => format!("{} {less}", percent(Some(-off))),
+        true => Some("about the same".to_string()),
+        false if !shown => None,
+        false if off > 0.95 => Some(format!("{ratio:.1} times")),
+        false if off > 0.0 => Some(format!("{} {more}", percent(Some(off)))),
+        false => Some(format!("{} {less}", percent(Some(-off)))),
     }
+}
+
+fn by_chance(first: &str) -> String {
+    format!("against {first}, which chance may explain")
 }
 
 fn all_say(report: &LogReport) -> String {
@@ -242,7 +256,9 @@ mod tests {
             class: class.to_string(),
             transfers: 1234,
             throughput_bps: spread(1e7 * scale),
+            throughput_median_bps: Some([0.95, 1.05].map(|end| 1e7 * scale * end)),
             time_us: spread(1e5 * scale),
+            time_median_us: Some([0.95, 1.05].map(|end| 1e5 * scale * end)),
             ..LogCell::default()
         }
     }
@@ -301,9 +317,15 @@ mod tests {
              more had 15 Mbit/s, 50 % more; those below 3 MB took 80 ms, 20 % shorter. This is not an \
              experiment: clients, load and time of day differ too."
         );
-        let same = LogBeside { pairs: vec![pair("3 MB and more", 1.04)], ..beside };
-        let said = log_says(&LogReport { beside: vec![same], ..report() });
-        assert!(said[0].contains("had 10.4 Mbit/s, about the same."), "{}", said[0]);
+        // Within what a median is known to, and within the intervals of the two medians.
+        for (scale, words) in [
+            (1.04, "had 10.4 Mbit/s, about the same."),
+            (1.09, "had 10.9 Mbit/s, against 10 Mbit/s, which chance may explain."),
+        ] {
+            let close = LogBeside { pairs: vec![pair("3 MB and more", scale)], ..beside.clone() };
+            let said = log_says(&LogReport { beside: vec![close], ..report() });
+            assert!(said[0].contains(words), "{}", said[0]);
+        }
     }
 
     /// The medians of a few transfers are chance, and said to be too few.
