@@ -88,9 +88,10 @@ fn appended(mut rest: &str, draft: &mut Draft) {
             rest = after;
             continue;
         }
-        let end = rest.find([' ', '"']).unwrap_or(rest.len());
+        let end = word_end(rest);
         let (word, after) = rest.split_at(end);
         rest = after;
+        let word = word.trim_end_matches(',');
         if let Some((name, value)) = word.split_once('=') {
             let value = match after.strip_prefix('"').filter(|_| value.is_empty()).and_then(quoted)
             {
@@ -104,9 +105,10 @@ fn appended(mut rest: &str, draft: &mut Draft) {
             {
                 draft.take(field, value);
             }
-        } else if is_seconds(word) || word == "-" && seconds.len() == 1 {
+        } else if are_seconds(word) || word == "-" && seconds.len() == 1 {
             let span = seconds.next();
-            if let (Some(span), Ok(value)) = (span, word.parse::<f64>()) {
+            let sum = listed(word).filter_map(|part| part.parse::<f64>().ok());
+            if let (Some(span), Some(value)) = (span, sum.reduce(|sum, part| sum + part)) {
                 draft.span(span, 1e9 * value);
             }
         } else if let Some(nanos) = with_unit(word) {
@@ -115,6 +117,37 @@ fn appended(mut rest: &str, draft: &mut Draft) {
             return;
         }
     }
+}
+
+/// Returns where a word ends, or a list of numbers that begins with it: nginx writes `, ` between what
+/// several servers took, and ` : ` at a redirect within it (ngx_http_upstream_module).
+fn word_end(text: &str) -> usize {
+    let end_of = |text: &str| text.find([' ', '"']).unwrap_or(text.len());
+    let mut end = end_of(text);
+    loop {
+        let rest = &text[end..];
+        let gap = match text[..end].ends_with(',') && rest.starts_with(' ') {
+            true => 1,
+            false if rest.starts_with(" : ") => 3,
+            false => return end,
+        };
+        let next = &rest[gap..][..end_of(&rest[gap..])];
+        let number = next.trim_end_matches(',');
+        if number != "-" && number.parse::<f64>().is_err() {
+            return end;
+        }
+        end += gap + next.len();
+    }
+}
+
+/// The parts of a list.
+fn listed(word: &str) -> impl Iterator<Item = &str> {
+    word.split([',', ' ', ':']).filter(|part| !part.is_empty())
+}
+
+/// Returns whether a word, or each part of a list, is a number with exactly three decimals.
+fn are_seconds(word: &str) -> bool {
+    listed(word).any(is_seconds) && listed(word).all(|part| is_seconds(part) || part == "-")
 }
 
 /// Returns whether a word is a number with exactly three decimals.

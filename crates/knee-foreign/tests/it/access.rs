@@ -247,6 +247,22 @@ fn text_of_servers_is_read() {
             with(r#"rt=0.125 uct="0.000" uht="0.020" urt="0.100" tcpinfo_rtt=38000 cc=bbr"#),
             5300, at_ms(0), Some(125 * MS), Some(20 * MS), Some(38 * MS), Http2,
         ),
+        // Several servers behind it, and a redirect within it, without quotes.
+        (
+            "Combined Log Format",
+            with("request_time=0.125 uht=0.004 : 0.012, 0.004 rtt=x"),
+            5300, at_ms(0), Some(125 * MS), Some(20 * MS), none, Http2,
+        ),
+        (
+            "Combined Log Format",
+            with("0.125 0.008, 0.012 \"-\""),
+            5300, at_ms(0), Some(125 * MS), Some(20 * MS), none, Http2,
+        ),
+        (
+            "Combined Log Format",
+            with("request_time=0.125, \"a\" upstream_header_time=0.020, -"),
+            5300, at_ms(0), Some(125 * MS), Some(20 * MS), none, Http2,
+        ),
         // varnishncsa with D=%D ttfb=%{Varnish:time_firstbyte}x.
         (
             "Combined Log Format",
