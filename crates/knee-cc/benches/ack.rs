@@ -2,7 +2,7 @@
 //! and RemyCC. Run with `cargo bench -p knee-cc`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use knee_cc::{Connection, Controller, Event, Init, Sample, Selection, controllers};
+use knee_cc::{Connection, Controller, Event, Init, Sample, Selection, Value, controllers};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -19,7 +19,7 @@ struct Drive {
 }
 
 impl Drive {
-    fn new(name: &str) -> Drive {
+    fn new(selection: &Selection) -> Drive {
         let init = Init {
             mss: MSS as u32,
             mtu: 1500,
@@ -37,7 +37,7 @@ impl Drive {
             paced: true,
             ..Connection::default()
         };
-        let mut controller = knee_cc::build(&Selection::named(name), init).expect("it exists");
+        let mut controller = knee_cc::build(selection, init).expect("it exists");
         controller.on_event(Event::Established, &connection);
         Drive { controller, connection, number: 0 }
     }
@@ -75,11 +75,26 @@ impl Drive {
 fn acks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ack");
     for entry in controllers() {
-        let mut drive = Drive::new(entry.name);
+        let mut drive = Drive::new(&Selection::named(entry.name));
         group.bench_function(entry.name, |bencher| bencher.iter(|| drive.ack()));
     }
     group.finish();
 }
 
-criterion_group!(benches, acks);
+/// Slow starts of Reno. All but `hystart`, which this ACK train ends, stay in slow start.
+fn slow_starts(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("slow start");
+    let text = |text: &str| Value::Text(text.to_owned());
+    for start in ["standard", "hystart", "hystart++", "search", "rapid-start", "careful-resume"] {
+        let mut selection = Selection::named("reno").with("slow_start", text(start));
+        if start == "careful-resume" {
+            selection = selection.with("saved_window", text("345 packets"));
+        }
+        let mut drive = Drive::new(&selection);
+        group.bench_function(start, |bencher| bencher.iter(|| drive.ack()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, acks, slow_starts);
 criterion_main!(benches);

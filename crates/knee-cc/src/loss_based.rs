@@ -16,6 +16,7 @@
 //! prevents growth of an unused window.
 
 use crate::pacing::{EXACTLY, FASTER, SendQuantum, TWICE, rate_of_window, smooth_burst};
+use crate::slow_start::SlowStart;
 use crate::window::{Sizes, UNLIMITED, Window};
 use crate::{
     Connection, Controller, Decision, Ecn, Event, Init, Needs, Peer, Recovery, Sample, State,
@@ -40,6 +41,15 @@ pub(crate) trait Growth: Clone + Debug + Send + 'static {
     /// Whether segments are paced at exactly the window per round trip, in bursts
     /// of at most 250 us; otherwise pacing, if any, is a fifth faster, as in Linux.
     const SMOOTH: bool = false;
+    /// Returns the slow start, if the controller lets it be chosen; it observes and grows the window
+    /// from [`observe`](Self::observe) and [`grow`](Self::grow).
+    fn slow_start(&self) -> Option<&SlowStart> {
+        None
+    }
+    /// Returns the slow start to change.
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStart> {
+        None
+    }
     /// Receives all the connection's paths; `mss` is that of this path.
     fn peers(&mut self, _peers: &[Peer], _own: usize, _mss: u32) {}
     /// Processes a sample before the window grows by it.
@@ -170,12 +180,30 @@ impl<G: Growth> LossBased<G> {
     }
 
     /// RFC 6582 and RFC 3168: one reduction per window of data.
-    fn on_congestion(&mut self) {
+    fn on_congestion(&mut self, connection: &Connection) {
         if self.phase == Phase::Open {
-            self.reduce();
-            self.window.set(self.window.threshold);
+            let before = self.window;
+            let start = self.growth.slow_start_mut();
+            if start.is_some_and(|start| start.on_congestion(&mut self.window, connection)) {
+                self.before = before;
+                self.losses.on_loss();
+            } else {
+                self.reduce();
+                self.window.set(self.window.threshold);
+            }
         }
         self.phase = Phase::Reduced;
+    }
+
+    /// If slow start had reduced the window itself, the growth learns what the path holds as if it
+    /// had been the window of a usual reduction.
+    fn on_recovery_end(&mut self, connection: &Connection) {
+        self.phase = Phase::Open;
+        let start = self.growth.slow_start_mut();
+        let held = start.and_then(|start| start.on_recovery_end(&mut self.window, connection));
+        if let Some(segments) = held {
+            self.growth.reduced(&Window::new(segments));
+        }
     }
 
     /// RFC 5681, equation 4, and section 3.1: repeated timeouts for the same
@@ -185,6 +213,9 @@ impl<G: Growth> LossBased<G> {
             self.reduce();
         }
         self.phase = Phase::TimedOut;
+        if let Some(start) = self.growth.slow_start_mut() {
+            start.on_timeout(&mut self.window, connection);
+        }
         self.window.set((connection.in_flight / u64::from(self.mss)) as u32 + 1);
         self.growth.reset(connection);
     }
@@ -192,6 +223,9 @@ impl<G: Growth> LossBased<G> {
     /// Restores the window after a spurious loss, unless it is larger by now.
     fn on_spurious(&mut self) {
         self.losses.undo();
+        if let Some(start) = self.growth.slow_start_mut() {
+            start.on_undo();
+        }
         self.window.segments = self.window.segments.max(self.before.segments);
         self.window.threshold = self.window.threshold.max(self.before.threshold);
         self.phase = Phase::Open;
@@ -245,7 +279,8 @@ impl<G: Growth> LossBased<G> {
         let segments = u64::from(self.window.segments).max(outstanding);
         let doubling = self.window.segments < self.window.threshold / 2;
         let steady = if G::SMOOTH { EXACTLY } else { FASTER };
-        let percent = if doubling { TWICE } else { steady };
+        let usual = if doubling { TWICE } else { steady };
+        let percent = self.growth.slow_start().and_then(SlowStart::pacing).unwrap_or(usual);
         let rate = rate_of_window(segments, percent, self.mss, connection.srtt);
         let bytes_per_second = rate.map_or(0, |r| r.as_bytes_per_second());
         let quantum = if G::SMOOTH {
@@ -287,10 +322,14 @@ impl<G: Growth> Controller for LossBased<G> {
 
     fn on_event(&mut self, event: Event, connection: &Connection) -> Decision {
         match event {
-            Event::Established => {}
+            Event::Established => {
+                if let Some(start) = self.growth.slow_start_mut() {
+                    start.on_established(&mut self.window, connection);
+                }
+            }
             Event::SentAfterIdle => self.on_idle(connection),
-            Event::RecoveryStart | Event::CongestionEcho => self.on_congestion(),
-            Event::RecoveryEnd => self.phase = Phase::Open,
+            Event::RecoveryStart | Event::CongestionEcho => self.on_congestion(connection),
+            Event::RecoveryEnd => self.on_recovery_end(connection),
             Event::Timeout => self.on_timeout(connection),
             Event::SpuriousRecovery => self.on_spurious(),
             Event::Penalised => self.on_penalty(),
@@ -303,9 +342,10 @@ impl<G: Growth> Controller for LossBased<G> {
     }
 
     fn state(&self) -> State {
+        let own = self.growth.slow_start().and_then(SlowStart::phase);
         let phase = match self.phase {
-            Phase::Reduced => "recovery",
-            _ if self.window.in_slow_start() => "slow_start",
+            Phase::Reduced => own.unwrap_or("recovery"),
+            _ if self.window.in_slow_start() => own.unwrap_or("slow_start"),
             _ => "congestion_avoidance",
         };
         let threshold = u64::from(self.window.threshold) * u64::from(self.mss);
@@ -318,9 +358,10 @@ impl<G: Growth> Controller for LossBased<G> {
     }
 
     fn needs(&self) -> Needs {
+        let recovers = self.growth.slow_start().is_some_and(SlowStart::recovers);
         Needs {
-            pacing: G::SMOOTH,
-            proportional_rate_reduction: true,
+            pacing: G::SMOOTH || recovers,
+            proportional_rate_reduction: !recovers,
             coupled: G::COUPLED,
             accurate_ecn: G::MARKS.is_some(),
             ..Needs::default()

@@ -376,12 +376,12 @@ impl Settings {
         }
     }
 
-    /// Returns a [`Kind::Window`] in packets; `None` if it is still in BDP, which has to be
-    /// converted where the path is known.
+    /// Returns a [`Kind::Window`] in packets; `None` if it is not set, or still in BDP, which has to
+    /// be converted where the path is known.
     pub fn packets(&self, name: &str) -> Option<u64> {
         match self.get(name) {
             Setting::Window(BufferSize::Packets(packets)) => Some(*packets),
-            Setting::Window(_) => None,
+            Setting::Window(_) | Setting::Unset => None,
             other => unreachable!("{name} is declared as {other:?}"),
         }
     }

@@ -1,100 +1,12 @@
 //! Reno and CUBIC compared with the formulas of RFC 5681, RFC 6298 and RFC
 //! 9438, on a path that never queues: each round acknowledges one window.
 use crate::pipe::MSS;
-use knee_cc::{Connection, Controller, Event, Recovery, Sample, Selection, Value, build};
+use crate::wire::Wire;
+use knee_cc::{Event, Recovery, Sample, Selection, Value};
 use knee_units::Time;
 
-/// A controller and the connection that it controls.
-struct Wire {
-    controller: Box<dyn Controller>,
-    connection: Connection,
-    rtt: Time,
-}
-
-impl Wire {
-    fn new(selection: &Selection, rtt_ms: u64) -> Wire {
-        let rtt = Time::from_millis(rtt_ms);
-        let connection = Connection {
-            now: Time::from_secs(1),
-            mss: MSS as u32,
-            mtu: crate::pipe::MTU as u32,
-            srtt: rtt,
-            min_rtt: rtt,
-            window_limited: true,
-            ..Connection::default()
-        };
-        let mut controller = build(selection, crate::pipe::init(1)).unwrap();
-        controller.on_event(Event::Established, &connection);
-        Wire { controller, connection, rtt }
-    }
-
-    fn named(name: &str, rtt_ms: u64) -> Wire {
-        Wire::new(&Selection::named(name), rtt_ms)
-    }
-
-    fn window(&self) -> f64 {
-        self.controller.decision().window as f64 / MSS as f64
-    }
-
-    fn threshold(&self) -> f64 {
-        self.controller.state().slow_start_threshold.unwrap() as f64 / MSS as f64
-    }
-
-    fn ack(&mut self, segments: u64) {
-        let bytes = segments * MSS;
-        self.connection.acknowledged += bytes;
-        self.connection.delivered += bytes;
-        self.connection.sent = self.connection.acknowledged + self.connection.in_flight;
-        let sample = Sample { newly_acked: bytes, rtt: Some(self.rtt), ..Sample::default() };
-        self.controller.on_ack(&sample, &self.connection);
-    }
-
-    /// One round trip: acknowledgements for one window, evenly spaced.
-    fn round(&mut self) {
-        let segments = self.window() as u64;
-        self.connection.in_flight = segments * MSS;
-        let gap = self.rtt / segments;
-        for _ in 0..segments {
-            self.connection.now += gap;
-            self.ack(1);
-        }
-    }
-
-    /// A loss with recovery one round later, without growth.
-    fn lose(&mut self) {
-        self.connection.recovery = Recovery::Recovery;
-        self.controller.on_event(Event::RecoveryStart, &self.connection);
-        let reduced = self.window();
-        self.connection.now += self.rtt;
-        self.ack(1);
-        assert_eq!(self.window(), reduced, "the window grew in recovery");
-        self.connection.recovery = Recovery::Open;
-        self.controller.on_event(Event::RecoveryEnd, &self.connection);
-    }
-
-    /// Grows to `segments` in slow start; for CUBIC, HyStart must be off.
-    fn slow_start_to(&mut self, segments: u64) {
-        self.connection.in_flight = segments * MSS;
-        while self.window() < segments as f64 {
-            self.connection.now += Time::from_micros(100);
-            self.ack(1);
-        }
-    }
-}
-
 fn without_hystart() -> Selection {
-    Selection::named("cubic").with("hystart", Value::Switch(false))
-}
-
-#[test]
-fn slow_start_doubles_each_round() {
-    for selection in [Selection::named("reno"), without_hystart()] {
-        let mut wire = Wire::new(&selection, 100);
-        for expected in [20.0, 40.0, 80.0, 160.0] {
-            wire.round();
-            assert_eq!(wire.window(), expected, "{selection:?}");
-        }
-    }
+    Selection::named("cubic").with("slow_start", Value::Text("standard".to_owned()))
 }
 
 /// RFC 5681, section 3.1: one segment per round trip, halved on loss.
@@ -304,28 +216,6 @@ fn pacing_rate_follows_the_window() {
     assert!((rate(&wire) / expected - 1.0).abs() < 0.001, "{}", rate(&wire));
 }
 
-/// HyStart leaves slow start near the BDP; without it the window keeps doubling
-/// until there is a loss.
-#[test]
-fn hystart_ends_slow_start_near_the_bdp() {
-    let path = crate::pipe::Path { buffer: 2000, ..crate::pipe::Path::new(20_000_000, 60) };
-    let mut net = crate::pipe::Net::new(path);
-    net.add(crate::pipe::controller("cubic", 1), Time::ZERO, Time::MAX);
-    let mut left_at = None;
-    net.run(Time::from_secs(2), |seen| {
-        left_at = left_at.or(seen.state.slow_start_threshold);
-    });
-    let threshold = left_at.expect("HyStart found the pipe full") as f64;
-    let bdp = path.bdp();
-    assert!((0.4..1.8).contains(&(threshold / bdp)), "{:.2} BDP", threshold / bdp);
-
-    let mut net = crate::pipe::Net::new(path);
-    net.add(build(&without_hystart(), crate::pipe::init(1)).unwrap(), Time::ZERO, Time::MAX);
-    let mut queue_rtt = Time::ZERO;
-    net.run(Time::from_secs(2), |seen| queue_rtt = queue_rtt.max(seen.rtt));
-    assert!(queue_rtt > path.rtt * 5, "{queue_rtt:?}");
-}
-
 /// The path's MTU halves: the window is unchanged in bytes and counted in
 /// segments of the new size.
 #[test]
@@ -364,89 +254,4 @@ fn a_new_segment_size_keeps_what_a_loss_left_in_bytes() {
         let undone = wire.controller.on_event(Event::SpuriousRecovery, &wire.connection);
         assert!(undone.window.abs_diff(before) < 2 * MSS, "{name}: {} of {before}", undone.window);
     }
-}
-
-/// RFC 9406, with RTTs set here: an RTT increase of an eighth starts
-/// conservative slow start at a quarter of the pace, and congestion avoidance
-/// follows five rounds later.
-#[test]
-fn hystart_plus_plus_slows_down_before_it_ends_slow_start() {
-    for name in ["reno", "cubic"] {
-        let selection = Selection::named(name).with("hystart_plus_plus", Value::Switch(true));
-        let mut wire = Wire::new(&selection, 100);
-        wire.connection.paced = true;
-        for expected in [20.0, 40.0] {
-            wire.round();
-            assert_eq!(wire.window(), expected, "{name}");
-        }
-        // An increase by 100 / 8 = 12.5 ms counts, 12 ms does not.
-        wire.rtt = Time::from_millis(112);
-        wire.round();
-        assert_eq!(wire.window(), 80.0, "{name}");
-        wire.rtt = Time::from_millis(126);
-        let mut windows = Vec::new();
-        while wire.controller.state().slow_start_threshold.is_none() {
-            wire.round();
-            windows.push(wire.window());
-            assert!(windows.len() < 10, "{name} never ends: {windows:?}");
-        }
-        // A few samples of the first round pass at the full pace.
-        let first = windows[0];
-        assert!((100.0..112.0).contains(&first), "{name}: {windows:?}");
-        for pair in windows[..4].windows(2) {
-            assert!((1.23..1.27).contains(&(pair[1] / pair[0])), "{name}: {windows:?}");
-        }
-        assert!(windows.len() <= 6, "{name}: {windows:?}");
-    }
-}
-
-/// RFC 9406, section 4.2: a smaller RTT in the conservative phase shows that
-/// the increase was temporary.
-#[test]
-fn hystart_plus_plus_goes_on_after_a_spike() {
-    let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(true));
-    let mut wire = Wire::new(&selection, 100);
-    wire.connection.paced = true;
-    wire.round();
-    wire.rtt = Time::from_millis(130);
-    wire.round();
-    let slow = wire.window();
-    assert!(slow < 32.0, "{slow}");
-    wire.rtt = Time::from_millis(100);
-    wire.round();
-    let before = wire.window();
-    wire.round();
-    assert_eq!(wire.window(), 2.0 * before);
-    assert_eq!(wire.controller.state().slow_start_threshold, None);
-}
-
-/// RFC 9406, section 4.2: without pacing at most L = 8 segments per acknowledgement.
-#[test]
-fn hystart_plus_plus_limits_the_step_without_pacing() {
-    for (paced, expected) in [(false, 18.0), (true, 40.0)] {
-        let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(true));
-        let mut wire = Wire::new(&selection, 100);
-        wire.connection.paced = paced;
-        wire.ack(30);
-        assert_eq!(wire.window(), expected);
-    }
-}
-
-/// The purpose (RFC 9406, section 1): fewer losses at the end of slow start without
-/// delivering less. Five rounds at a quarter of the pace still triple the window.
-#[test]
-fn hystart_plus_plus_loses_less_in_slow_start() {
-    let path = crate::pipe::Path { buffer: 500, ..crate::pipe::Path::new(20_000_000, 60) };
-    let run = |on: bool| {
-        let selection = Selection::named("reno").with("hystart_plus_plus", Value::Switch(on));
-        let mut net = crate::pipe::Net::new(path);
-        net.add(build(&selection, crate::pipe::init(1)).unwrap(), Time::ZERO, Time::MAX);
-        let mut last = None;
-        net.run(Time::from_secs(3), |seen| last = Some(*seen));
-        last.unwrap()
-    };
-    let (with, without) = (run(true), run(false));
-    assert!(without.lost > 500 * MSS, "{}", without.lost);
-    assert!(with.lost < without.lost / 3, "{} of {}", with.lost, without.lost);
-    assert!(with.delivered >= without.delivered, "{} of {}", with.delivered, without.delivered);
 }

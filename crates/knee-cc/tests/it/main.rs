@@ -21,6 +21,8 @@ mod random;
 mod registry;
 mod remycc;
 mod short_paths;
+mod slow_start;
 mod timeout;
 mod vegas;
 mod vivace;
+mod wire;

@@ -4,7 +4,7 @@ use knee_cc::{Connection, Event, Kind, Peer, Recovery, Sample, Selection, Value,
 use knee_units::Time;
 use proptest::prelude::*;
 
-/// Every controller, preset and switch except the constant window.
+/// Every controller, preset, switch and word except the constant window.
 fn selections() -> Vec<Selection> {
     let mut all = Vec::new();
     for entry in knee_cc::controllers().iter().filter(|entry| entry.name != "fixed") {
@@ -15,10 +15,14 @@ fn selections() -> Vec<Selection> {
             all.push(Selection::named(entry.name).with(switch.name, other));
         }
         for parameter in entry.parameters {
-            let Kind::SwitchOrWord(words) = parameter.kind else { continue };
-            for word in words {
-                let value = Value::Text((*word).to_owned());
-                all.push(Selection::named(entry.name).with(parameter.name, value));
+            let (Kind::SwitchOrWord(words) | Kind::Word(words)) = parameter.kind else { continue };
+            for word in words.iter().filter(|word| **word != parameter.default) {
+                let text = |text: &str| Value::Text(text.to_owned());
+                let mut selection = Selection::named(entry.name).with(parameter.name, text(word));
+                if *word == "careful-resume" {
+                    selection = selection.with("saved_window", text("300 packets"));
+                }
+                all.push(selection);
             }
         }
     }

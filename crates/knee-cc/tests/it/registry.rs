@@ -18,7 +18,11 @@ fn every_controller_and_preset_builds_with_its_defaults() {
     for entry in controllers() {
         names.push(entry.name);
         names.extend(entry.presets.iter().map(|p| p.name));
-        assert!(entry.parameters.iter().all(|p| !p.summary.is_empty() && !p.default.is_empty()));
+        for parameter in entry.parameters {
+            assert!(!parameter.summary.is_empty(), "{}", parameter.name);
+            let saved = ["saved_window", "saved_rtt"].contains(&parameter.name);
+            assert_eq!(parameter.default.is_empty(), saved, "{}", parameter.name);
+        }
     }
     assert_eq!(
         names,

@@ -5,7 +5,7 @@
 //! `KNEE_SCENARIOS=100000 cargo test --release -p knee-sim --test it invariants::`
 //! checks more of them; a failure names its seed, and `KNEE_SEED=<seed>` runs that
 //! one alone. `KNEE_SCENARIOS=10000 cargo test -p knee-sim --test it
-//! every_controller` runs each controller, preset and switch in that many.
+//! every_controller` runs each controller, preset, switch and word in that many.
 
 use crate::random::{each_seed, read};
 use knee_cc::{Kind, RecoveryPeriod, Selection, Value};
@@ -101,7 +101,7 @@ fn receivers_that_lie_leave_them_be() {
     });
 }
 
-/// Returns each controller, each preset, and each switch inverted.
+/// Returns each controller, each preset, each switch inverted, and each word.
 fn every_controller() -> Vec<Selection> {
     let mut all = Vec::new();
     // A constant window responds to nothing.
@@ -113,10 +113,14 @@ fn every_controller() -> Vec<Selection> {
             all.push(Selection::named(entry.name).with(parameter.name, other));
         }
         for parameter in entry.parameters {
-            let Kind::SwitchOrWord(words) = parameter.kind else { continue };
-            for word in words {
-                let value = Value::Text((*word).to_owned());
-                all.push(Selection::named(entry.name).with(parameter.name, value));
+            let (Kind::SwitchOrWord(words) | Kind::Word(words)) = parameter.kind else { continue };
+            for word in words.iter().filter(|word| **word != parameter.default) {
+                let text = |text: &str| Value::Text(text.to_owned());
+                let mut selection = Selection::named(entry.name).with(parameter.name, text(word));
+                if *word == "careful-resume" {
+                    selection = selection.with("saved_window", text("300 packets"));
+                }
+                all.push(selection);
             }
         }
     }

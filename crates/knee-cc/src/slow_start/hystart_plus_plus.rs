@@ -13,15 +13,7 @@
 
 use crate::window::{UNLIMITED, Window};
 use crate::{Connection, Sample};
-use knee_registry::{Kind, Parameter};
 use knee_units::Time;
-
-pub(crate) const PARAMETER: Parameter = Parameter {
-    name: "hystart_plus_plus",
-    kind: Kind::Switch,
-    default: "false",
-    summary: "leave slow start by the rounds' smallest RTTs, in two steps (RFC 9406)",
-};
 
 /// MIN_RTT_THRESH and MAX_RTT_THRESH.
 const SMALLEST_INCREASE: Time = Time::from_millis(4);
@@ -112,12 +104,7 @@ impl HyStartPlusPlus {
     }
 
     /// Grows the window up to its threshold; returns the rest.
-    pub(crate) fn slow_start(
-        &mut self,
-        window: &mut Window,
-        acked: u32,
-        connection: &Connection,
-    ) -> u32 {
+    pub(crate) fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection) -> u32 {
         if window.threshold != UNLIMITED {
             return window.slow_start(acked);
         }
@@ -128,5 +115,10 @@ impl HyStartPlusPlus {
             self.credit = saved % SLOWER;
         }
         window.slow_start(step)
+    }
+
+    /// Returns the name of the phase, if it differs from slow start.
+    pub(crate) fn phase(&self) -> Option<&'static str> {
+        self.conservative.map(|_| "conservative_slow_start")
     }
 }

@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438), with HyStart as in Linux, or HyStart++ (RFC 9406).
+//! CUBIC (RFC 9438), with HyStart as in Linux or another slow start.
 //!
 //! After a reduction the window follows a cubic function of time, not of
 //! round trips: steep far below the last maximum `w_max`, flat around it,
@@ -18,14 +18,11 @@
 //! Linux; only the cube and its root use floating point, where Linux
 //! approximates them to 0.2 %.
 
-mod hystart;
-
-use crate::hystart_plus_plus::{self, HyStartPlusPlus};
 use crate::loss_based::{Growth, LossBased};
 use crate::registry::{Build, Entry};
+use crate::slow_start::{self, SlowStart};
 use crate::window::{Sizes, Window};
 use crate::{Connection, Controller, Init, Sample};
-use hystart::HyStart;
 use knee_registry::{Kind, Parameter, Settings};
 use knee_units::Time;
 
@@ -35,7 +32,7 @@ pub(crate) const ENTRY: Entry = Entry {
     source: "RFC 9438; HyStart: Ha and Rhee 2011, as in Linux",
     parameters: PARAMETERS,
     presets: &[],
-    build: Build::BuiltIn(build),
+    build: Build::Checked(slow_start::check, build),
 };
 
 const PARAMETERS: &[Parameter] = &[
@@ -63,23 +60,16 @@ const PARAMETERS: &[Parameter] = &[
         default: "true",
         summary: "grow at least as Reno would",
     },
-    Parameter {
-        name: "hystart",
-        kind: Kind::Switch,
-        default: "true",
-        summary: "leave slow start before the first loss, by ACK trains and delay",
-    },
-    Parameter {
-        name: "hystart_low_window",
-        kind: Kind::Count { min: 2, max: 100_000 },
-        default: "16",
-        summary: "segments below which HyStart does not look",
-    },
-    hystart_plus_plus::PARAMETER,
+    START[0],
+    START[1],
+    START[2],
+    START[3],
 ];
 
+const START: [Parameter; 4] = slow_start::parameters("hystart");
+
 fn build(settings: &Settings, init: Init) -> Box<dyn Controller> {
-    Box::new(LossBased::new(Cubic::new(settings), &init))
+    Box::new(LossBased::new(Cubic::new(settings, &init), &init))
 }
 
 /// Longest time before the function is recomputed while the window is unchanged
@@ -129,16 +119,12 @@ struct Cubic {
     /// Estimate of Reno's window.
     reno: u32,
     min_rtt: Time,
-    hystart: HyStart,
-    /// Replaces HyStart if set.
-    hystart_plus_plus: Option<HyStartPlusPlus>,
+    start: SlowStart,
 }
 
 impl Cubic {
-    fn new(settings: &Settings) -> Cubic {
+    fn new(settings: &Settings, init: &Init) -> Cubic {
         let beta = settings.number("beta");
-        let plus_plus = settings.switch(hystart_plus_plus::PARAMETER.name);
-        let hystart = settings.switch("hystart") && !plus_plus;
         Cubic {
             c: settings.number("c"),
             beta,
@@ -153,8 +139,7 @@ impl Cubic {
             acked_in_epoch: 0,
             reno: 0,
             min_rtt: Time::ZERO,
-            hystart: HyStart::new(hystart, settings.count("hystart_low_window")),
-            hystart_plus_plus: plus_plus.then(HyStartPlusPlus::new),
+            start: SlowStart::new(settings, beta, init),
         }
     }
 
@@ -224,33 +209,29 @@ fn cubic_window(c: f64, x: f64, origin: u32) -> u32 {
 }
 
 impl Growth for Cubic {
+    fn slow_start(&self) -> Option<&SlowStart> {
+        Some(&self.start)
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStart> {
+        Some(&mut self.start)
+    }
+
     fn observe(&mut self, window: &mut Window, sample: &Sample, connection: &Connection) {
-        if let Some(hystart) = &mut self.hystart_plus_plus {
-            hystart.observe(window, sample, connection);
-        }
-        let Some(rtt) = sample.rtt else { return };
         let now = connection.now;
-        if self.epoch.is_some_and(|e| now.saturating_sub(e.start) < RTT_SETTLES) {
-            return;
-        }
+        let settled = self.epoch.is_none_or(|e| now.saturating_sub(e.start) >= RTT_SETTLES);
+        self.start.observe(window, sample, connection, settled);
+        let Some(rtt) = sample.rtt else { return };
         let rtt = rtt.max(Time::from_micros(1));
-        if self.min_rtt == Time::ZERO || rtt < self.min_rtt {
+        if settled && (self.min_rtt == Time::ZERO || rtt < self.min_rtt) {
             self.min_rtt = rtt;
-        }
-        if window.in_slow_start()
-            && self.hystart.pipe_is_full(window, rtt, self.min_rtt, connection)
-        {
-            window.threshold = window.segments;
         }
     }
 
     fn grow(&mut self, window: &mut Window, acked: u32, connection: &Connection) {
         let mut rest = acked;
         if window.in_slow_start() {
-            rest = match &mut self.hystart_plus_plus {
-                Some(hystart) => hystart.slow_start(window, acked, connection),
-                None => window.slow_start(acked),
-            };
+            rest = self.start.grow(window, acked, connection);
         }
         if rest > 0 {
             self.update(window.segments, rest, connection.now);
@@ -272,7 +253,7 @@ impl Growth for Cubic {
 
     /// Resets the whole curve on a timeout, as Linux does; RFC 9438, section
     /// 4.8, would keep `w_max`.
-    fn reset(&mut self, connection: &Connection) {
+    fn reset(&mut self, _connection: &Connection) {
         self.per_segment = 0;
         self.last_max = 0;
         self.last_window = 0;
@@ -281,7 +262,6 @@ impl Growth for Cubic {
         self.acked_in_epoch = 0;
         self.reno = 0;
         self.min_rtt = Time::ZERO;
-        self.hystart.restart(connection);
     }
 
     fn on_mtu(&mut self, sizes: Sizes) {

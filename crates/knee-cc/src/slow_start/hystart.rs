@@ -30,10 +30,11 @@ const BURST_CUSHION: u64 = 4 * 65_536;
 const LARGEST_CUSHION: Time = Time::from_millis(1);
 
 #[derive(Clone, Debug)]
-pub(super) struct HyStart {
-    enabled: bool,
+pub(crate) struct HyStart {
     low_window: u32,
     found: bool,
+    /// Smallest RTT since the start, or since the last timeout; zero before the first sample.
+    min_rtt: Time,
     round_start: Time,
     /// Last acknowledgement that continued the train.
     train_end: Time,
@@ -44,11 +45,11 @@ pub(super) struct HyStart {
 }
 
 impl HyStart {
-    pub(super) fn new(enabled: bool, low_window: u32) -> HyStart {
+    pub(crate) fn new(low_window: u32) -> HyStart {
         HyStart {
-            enabled,
             low_window,
             found: false,
+            min_rtt: Time::ZERO,
             round_start: Time::ZERO,
             train_end: Time::ZERO,
             round_end: 0,
@@ -58,8 +59,9 @@ impl HyStart {
     }
 
     /// Begins again, after a timeout.
-    pub(super) fn restart(&mut self, connection: &Connection) {
+    pub(crate) fn restart(&mut self, connection: &Connection) {
         self.found = false;
+        self.min_rtt = Time::ZERO;
         self.begin_round(connection);
     }
 
@@ -71,18 +73,20 @@ impl HyStart {
         self.samples = 0;
     }
 
-    /// Processes an acknowledgement in slow start; returns true once, when the
-    /// pipe is found full.
-    pub(super) fn pipe_is_full(
-        &mut self,
-        window: &Window,
-        rtt: Time,
-        min_rtt: Time,
-        connection: &Connection,
-    ) -> bool {
-        if !self.enabled || self.found {
-            return false;
+    /// Processes an RTT sample; sets the threshold when the pipe is found full.
+    #[inline]
+    pub(crate) fn observe(&mut self, window: &mut Window, rtt: Time, connection: &Connection) {
+        let rtt = rtt.max(Time::from_micros(1));
+        if self.min_rtt == Time::ZERO || rtt < self.min_rtt {
+            self.min_rtt = rtt;
         }
+        if window.in_slow_start() && !self.found && self.pipe_is_full(window, rtt, connection) {
+            self.found = true;
+            window.threshold = window.segments;
+        }
+    }
+
+    fn pipe_is_full(&mut self, window: &Window, rtt: Time, connection: &Connection) -> bool {
         // Below `low_window` too: rounds have to begin where flights do.
         if connection.acknowledged > self.round_end {
             self.begin_round(connection);
@@ -90,33 +94,32 @@ impl HyStart {
         if window.segments < self.low_window {
             return false;
         }
-        let train = self.train_is_long(min_rtt, window, connection);
-        let delay = self.delay_has_grown(rtt, min_rtt);
-        self.found = train || delay;
-        self.found
+        let train = self.train_is_long(window, connection);
+        let delay = self.delay_has_grown(rtt);
+        train || delay
     }
 
-    fn train_is_long(&mut self, min_rtt: Time, window: &Window, connection: &Connection) -> bool {
+    fn train_is_long(&mut self, window: &Window, connection: &Connection) -> bool {
         let now = connection.now;
         if now.saturating_sub(self.train_end) > TRAIN_GAP {
             return false;
         }
         self.train_end = now;
-        let mut limit = min_rtt + cushion(window, connection);
+        let mut limit = self.min_rtt + cushion(window, connection);
         if !connection.paced {
             limit = limit / 2;
         }
         now.saturating_sub(self.round_start) > limit
     }
 
-    fn delay_has_grown(&mut self, rtt: Time, min_rtt: Time) -> bool {
+    fn delay_has_grown(&mut self, rtt: Time) -> bool {
         self.round_rtt = self.round_rtt.min(rtt);
         if self.samples < SAMPLES {
             self.samples += 1;
             return false;
         }
-        let increase = (min_rtt / 8).clamp(SMALLEST_INCREASE, LARGEST_INCREASE);
-        self.round_rtt > min_rtt + increase
+        let increase = (self.min_rtt / 8).clamp(SMALLEST_INCREASE, LARGEST_INCREASE);
+        self.round_rtt > self.min_rtt + increase
     }
 }
 
