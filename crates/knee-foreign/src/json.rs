@@ -88,10 +88,14 @@ pub(crate) fn series(
     {
         return netem_trace::series(bytes, quantity);
     }
-    let problem = format!("this is JSON with the keys {}, which is not known", keys.join(", "));
     Err(FileError::new(
         1,
-        problem,
+        unknown(&keys),
         "write the name of a table with columns, or of a file of iperf3 -J, irtt or netem-trace",
     ))
+}
+
+/// What is said of a document with keys that no reader knows.
+pub(crate) fn unknown(keys: &[String]) -> String {
+    format!("this is JSON with the keys {}, which is not known", keys.join(", "))
 }

@@ -1,5 +1,5 @@
 //! Readers of files that other programs wrote: tables of a path's rate, delay or loss over time, what
-//! tools measured on it, and access logs.
+//! tools measured on it, access logs, pages as browsers loaded them, and manifests of videos.
 //!
 //! A format is recognised by content, never by the file's name. Lines that are damaged are passed
 //! over and counted. An error names the line, what is wrong there, and what to write instead.
@@ -16,9 +16,11 @@ mod instant;
 mod iperf;
 mod irtt;
 mod json;
+mod loose;
 mod measured;
 mod ndt7;
 mod netem_trace;
+mod page;
 mod ping;
 mod quantity;
 mod rows;
@@ -26,12 +28,15 @@ mod series;
 mod size;
 mod ss;
 mod unpack;
+mod video;
 
 pub use access::{AccessLines, DayClock, Either, Extent, Moment, Protocol, Transfer};
 pub use columns::{Columns, Gap};
 pub use error::{FileError, shorten};
 pub use measured::{Bulk, Datagrams, Interval, Measured, Measurement, Probes, read_measurement};
+pub use page::{LoadedObject, LoadedPage, Origin, is_loaded_page, read_loaded_page};
 pub use quantity::Quantity;
 pub use rows::{Row, Rows, rows};
 pub use series::{PassedOver, STEPS_MAX, Series, read_series};
 pub use size::whole_bytes;
+pub use video::{Manifest, Quality, join_manifests, read_manifest};

@@ -3,7 +3,6 @@
 
 use crate::error::FileError;
 use crate::{flent, iperf, irtt, json, ndt7, ping, ss, unpack};
-use knee_units::{GZIP, foreign_format};
 
 /// What a file contains.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,17 +91,7 @@ pub(crate) const ROWS_MAX: usize = 4_000_000;
 /// # Errors
 /// The line, what is wrong there, and what to write instead.
 pub fn read_measurement(bytes: &[u8]) -> Result<Measurement, FileError> {
-    let start = unpack::start(bytes);
-    let packed = foreign_format(bytes).filter(|format| *format != GZIP);
-    if let Some(format) = packed.or_else(|| foreign_format(&start)) {
-        return Err(FileError::new(1, format!("it is {}", format.name), format.advice));
-    }
-    if start.is_empty() {
-        return Err(FileError::new(1, "it is empty", "record it again"));
-    }
-    if start.contains(&0) {
-        return Err(FileError::new(1, "it contains NUL bytes", "write the name of a text file"));
-    }
+    let start = unpack::text_start(bytes)?;
     if start.first() == Some(&b'{') {
         let json::Keys(keys) = json::keys(bytes)?;
         let has = |name: &str| keys.iter().any(|key| key == name);
@@ -111,10 +100,7 @@ pub fn read_measurement(bytes: &[u8]) -> Result<Measurement, FileError> {
             () if has("round_trips") => irtt::measurement(bytes),
             () if has("x_values") && has("results") => flent::measurement(bytes),
             () if has("Download") || has("Upload") || has("UUID") => ndt7::measurement(bytes),
-            () => {
-                let problem = format!("this is JSON with the keys {}", keys.join(", "));
-                Err(FileError::new(1, format!("{problem}, which is not known"), KNOWN))
-            }
+            () => Err(FileError::new(1, json::unknown(&keys), KNOWN)),
         };
     }
     if ping::is_ping(&start) {

@@ -37,3 +37,22 @@ pub(crate) fn start(bytes: &[u8]) -> Vec<u8> {
     let text = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&start);
     text.trim_ascii_start().to_vec()
 }
+
+/// Returns the first bytes of a text, as [`start`] does.
+///
+/// # Errors
+/// If the file is none: compressed otherwise than by gzip, in another encoding, empty or binary.
+pub(crate) fn text_start(bytes: &[u8]) -> Result<Vec<u8>, FileError> {
+    let start = start(bytes);
+    let packed = foreign_format(bytes).filter(|format| *format != GZIP);
+    if let Some(format) = packed.or_else(|| foreign_format(&start)) {
+        return Err(FileError::new(1, format!("it is {}", format.name), format.advice));
+    }
+    if start.is_empty() {
+        return Err(FileError::new(1, "it is empty", "record it again"));
+    }
+    if start.contains(&0) {
+        return Err(FileError::new(1, "it contains NUL bytes", "write the name of a text file"));
+    }
+    Ok(start)
+}

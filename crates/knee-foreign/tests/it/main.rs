@@ -3,5 +3,7 @@
 mod access;
 mod datasets;
 mod measured;
+mod pages;
 mod tables;
+mod videos;
 mod wrong;
