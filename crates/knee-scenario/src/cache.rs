@@ -1,8 +1,9 @@
 //! Files that were read, and what they contain: each read and parsed once.
 
 use crate::tree::{self, Node, SyntaxError};
+use knee_foreign::Manifest;
 use knee_link::Trace;
-use knee_workload::{AccessLog, PageObject};
+use knee_workload::{AccessLog, PageFile};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,7 +24,8 @@ pub struct FileCache {
     pub(crate) classes: Once<(Arc<[u8]>, Option<PathBuf>)>,
     pub(crate) traces: Once<Trace>,
     pub(crate) losses: Once<Arc<[bool]>>,
-    pub(crate) pages: Once<Vec<PageObject>>,
+    pub(crate) pages: Once<PageFile>,
+    pub(crate) manifests: Once<Manifest>,
     pub(crate) logs: Once<AccessLog>,
 }
 

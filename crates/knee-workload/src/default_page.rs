@@ -44,12 +44,13 @@ const LATE_IMAGES: [u64; 5] = [56_042, 1_217, 10_829, 80_328, 1_878];
 /// Returns the objects of the default page, the HTML first. The top of this file gives the sources
 /// of its figures.
 pub fn default_page() -> Vec<PageObject> {
-    let mut objects = vec![PageObject { name: "index.html".into(), bytes: HTML, after: vec![] }];
+    let html = PageObject { name: "index.html".into(), bytes: HTML, ..PageObject::default() };
+    let mut objects = vec![html];
     let mut add = |kind: &str, from: usize, sizes: &[u64], after: &[usize]| {
         let first = objects.len();
         objects.extend(sizes.iter().enumerate().map(|(index, &bytes)| {
             let name = format!("{kind}-{}", from + index);
-            PageObject { name, bytes, after: after.to_vec() }
+            PageObject { name, bytes, after: after.to_vec(), ..PageObject::default() }
         }));
         (first..objects.len()).collect::<Vec<_>>()
     };

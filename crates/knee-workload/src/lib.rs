@@ -25,15 +25,17 @@ mod workload;
 
 pub use access_log::{AccessLog, LogChoice, NotChosen, log_format, read_access_log};
 pub use bursts::Bursts;
-pub use dash::{Dash, Rule};
+pub use dash::{Dash, Rule, Segments};
 pub use default_page::default_page;
 pub use dependencies::{Cycle, check_dependencies};
 pub use ladders::{ladder_beyond_one_link, ladder_measured, ladder_of_study};
 pub use mix::{Arrivals, Mix, Recorded};
 pub use page::{Http, Page, PageObject};
-pub use page_file::read_page;
+pub use page_file::{PageFile, read_page};
 pub use sizes::Sizes;
 pub use workload::{Properties, Workload, build};
+
+pub use knee_foreign::Protocol;
 
 /// Why an access log cannot be used.
 pub type AccessLogError = knee_foreign::FileError;

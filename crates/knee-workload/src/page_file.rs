@@ -2,22 +2,70 @@
 
 use crate::dependencies::check_dependencies;
 use crate::{PageFileError, PageObject};
-use knee_foreign::whole_bytes;
+use knee_foreign::{LoadedPage, Protocol, is_loaded_page, read_loaded_page, whole_bytes};
 use std::collections::BTreeMap;
+
+/// A page from a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PageFile {
+    /// Its objects.
+    pub objects: Vec<PageObject>,
+    /// Protocol that each origin had, as far as the file says.
+    pub origins: Vec<Protocol>,
+    /// What was read; empty for a list of objects.
+    pub read_as: String,
+}
 
 const COLUMNS: [&str; 3] = ["name", "bytes", "after"];
 const EXAMPLE: &str = "begin with the line name,bytes,after and write a line for each object, \
-                       such as logo.png,5300,index.html style.css";
+                       such as logo.png,5300,index.html style.css; or write the name of a HAR";
 
-/// Reads the objects of a page from comma-separated values with the columns `name,bytes,after`. The
-/// last one contains the names of the objects that must have arrived before this one is discovered,
-/// separated by spaces; it is empty for objects that are requested at once.
+/// Reads a page: what a browser recorded (HAR 1.2, or a trace of DevTools' performance panel), or
+/// comma-separated values with the columns `name,bytes,after`. The last one contains the names of the
+/// objects that must have arrived before this one is discovered, separated by spaces; it is empty for
+/// objects that are requested at once.
 ///
 /// # Errors
 ///
 /// The first invalid line, with what to write instead; also a cycle of objects that wait for each
 /// other, with the line of one of them.
-pub fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
+pub fn read_page(bytes: &[u8]) -> Result<PageFile, PageFileError> {
+    if is_loaded_page(bytes) {
+        return read_loaded_page(bytes).map(loaded);
+    }
+    if let Some(format) = knee_units::foreign_format(bytes) {
+        return Err(PageFileError::new(1, format!("it is {}", format.name), format.advice));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| {
+        PageFileError::new(1, "it is not valid UTF-8", "write the name of a text file")
+    })?;
+    if text.trim_start_matches('\u{feff}').trim_start().starts_with(['<', '#']) {
+        let problem = "it is XML or a playlist, not the objects of a page";
+        return Err(PageFileError::new(1, problem, EXAMPLE));
+    }
+    let objects = listed(text)?;
+    Ok(PageFile { objects, origins: vec![Protocol::Unknown], read_as: String::new() })
+}
+
+/// Returns a page as it was recorded.
+fn loaded(page: LoadedPage) -> PageFile {
+    let read_as = page.to_string();
+    let object = |one: knee_foreign::LoadedObject| PageObject {
+        name: one.name,
+        bytes: one.bytes,
+        after: one.after.into_iter().collect(),
+        delay: one.delay,
+        origin: one.origin,
+    };
+    PageFile {
+        objects: page.objects.into_iter().map(object).collect(),
+        origins: page.origins.into_iter().map(|origin| origin.protocol).collect(),
+        read_as,
+    }
+}
+
+/// Reads a list of objects.
+fn listed(text: &str) -> Result<Vec<PageObject>, PageFileError> {
     let mut lines = knee_foreign::rows(text)?;
     let mut line = knee_foreign::Row::default();
     let first = lines.next(&mut line)?;
@@ -110,7 +158,7 @@ fn object(row: &Row, places: &BTreeMap<&str, usize>) -> Result<PageObject, PageF
         })
     };
     let after = row.after.split_whitespace().map(place).collect::<Result<_, _>>()?;
-    Ok(PageObject { name: row.name.clone(), bytes: row.bytes, after })
+    Ok(PageObject { name: row.name.clone(), bytes: row.bytes, after, ..PageObject::default() })
 }
 
 /// Returns at most 30 characters of a text.

@@ -15,6 +15,8 @@ const TRACE: &str = "trace of a browser";
 /// A trace does not say how large a redirection was: a status line and some headers.
 const REDIRECTION_BYTES: u64 = 500;
 const FRAMES_MAX: usize = 1000;
+/// Longest time between a request and its event.
+const EARLY_NS_MAX: i128 = 60_000_000_000;
 
 #[derive(Debug, Deserialize)]
 struct Trace {
@@ -51,6 +53,8 @@ struct Data {
     from_service_worker: Loose,
     encoded_data_length: Loose,
     did_fail: Loose,
+    /// Seconds, on the clock of the events.
+    finish_time: Loose,
     timing: Node<Timing>,
     is_main_frame: Loose,
 }
@@ -67,10 +71,11 @@ struct Frame {
     url: Loose,
 }
 
-/// Milliseconds since the request began; -1 is unknown.
+/// Milliseconds since `request_time`, which is in seconds, on the clock of the events; -1 is unknown.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Timing {
+    request_time: Loose,
     connect_start: Loose,
     connect_end: Loose,
     ssl_start: Loose,
@@ -143,6 +148,11 @@ fn finished(request: Request) -> Result<Fetch, &'static str> {
     Ok(fetch)
 }
 
+/// Seconds on the clock of the events as nanoseconds.
+fn clock_ns(seconds: &Loose) -> Option<i128> {
+    seconds.amount().filter(|seconds| *seconds > 0.0 && *seconds < 1e12).map(|s| (s * 1e9) as i128)
+}
+
 impl Requests {
     fn note(&mut self, event: Event) -> Result<(), String> {
         let Some(name) = event.name.text() else { return Ok(()) };
@@ -170,7 +180,10 @@ impl Requests {
             "ResourceFinish" => {
                 request.finished = true;
                 request.failed |= data.did_fail.is_set();
-                request.fetch.ended_ns = at_ns.max(request.fetch.begun_ns);
+                // The event follows once the page's thread has time for it.
+                let ended_ns = clock_ns(&data.finish_time).filter(|ended| *ended < at_ns);
+                let ended_ns = ended_ns.unwrap_or(at_ns);
+                request.fetch.ended_ns = ended_ns.max(request.fetch.begun_ns);
                 let bytes = data.encoded_data_length.amount().filter(|bytes| *bytes < 1e15);
                 request.fetch.bytes = bytes.unwrap_or(0.0) as u64;
             }
@@ -223,6 +236,11 @@ impl Request {
         self.fetch.protocol = data.protocol.text().map_or(Protocol::Unknown, Protocol::named);
         self.came += data.encoded_data_length.amount().unwrap_or(0.0);
         let Some(timing) = data.timing.map() else { return };
+        // The browser asks for a document before there is a page that could say so.
+        if let Some(sent_ns) = clock_ns(&timing.request_time) {
+            let begun_ns = self.fetch.begun_ns;
+            self.fetch.begun_ns = begun_ns.min(sent_ns.max(begun_ns - EARLY_NS_MAX));
+        }
         let between = |begin: &Loose, end: &Loose| {
             Some(end.amount()? - begin.amount()?).filter(|span| *span >= 0.0)
         };

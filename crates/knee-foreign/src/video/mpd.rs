@@ -383,7 +383,8 @@ impl Document {
         let next = self.periods.get(place + 1).and_then(|next| next.start);
         let last = place + 1 == self.periods.len();
         let end = next.or(self.duration.filter(|_| last)).filter(|end| *end > start);
-        period.duration.or(end.map(|end| end.saturating_sub(start)))
+        let length = period.duration.or(end.map(|end| end.saturating_sub(start)));
+        length.filter(|length| *length > Time::ZERO)
     }
 }
 

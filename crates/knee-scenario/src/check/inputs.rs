@@ -1,14 +1,17 @@
-//! Input files of a scenario: traces, loss records, pages and access logs.
+//! Input files of a scenario: traces, loss records, pages, manifests of videos and access logs.
 
 use crate::model::InputFile;
 use crate::read::At;
 use crate::ready;
 use crate::source::{Reading, beside, file_name};
-use knee_foreign::{Columns, FileError, Quantity, Series, read_series};
+use knee_foreign::{
+    Columns, FileError, Manifest, Quantity, Series, is_loaded_page, join_manifests, read_manifest,
+    read_series,
+};
 use knee_link::Trace;
 use knee_registry::SelectionError;
 use knee_units::foreign_format;
-use knee_workload::{AccessLog, LogChoice, Mix, PageObject};
+use knee_workload::{AccessLog, LogChoice, Mix, PageFile};
 use std::sync::Arc;
 
 /// Folder of a resolved scenario's input files, beside the scenario. A folder of their own keeps
@@ -100,16 +103,55 @@ impl<'f> Inputs<'f> {
         read.map_err(|error| broken("loss record", written, &error, reading)).ok()
     }
 
-    /// Reads the objects of a page.
+    /// Reads a page.
     pub(crate) fn page(
         &mut self,
         written: &At<String>,
         reading: &mut Reading<'_>,
-    ) -> Option<Vec<PageObject>> {
-        let (_, text) = self.text(written, "page", reading)?;
-        let read = || knee_workload::read_page(&text).map_err(|error| error.to_string());
+    ) -> Option<PageFile> {
+        let bytes = self.bytes(written, "page", reading)?;
+        let read = || knee_workload::read_page(&bytes).map_err(|error| error.to_string());
         let read = reading.cache.pages.get(&self.key(written), read);
-        read.map_err(|error| broken("page", written, &error, reading)).ok()
+        let told = |error: String| match is_loaded_page(&bytes) {
+            true => unusable("page", written, &error, "", reading),
+            false => broken("page", written, &error, reading),
+        };
+        let page = read.map_err(told).ok()?;
+        let name = self.add(&written.value, bytes);
+        self.say(&name, &page.read_as);
+        Some(page)
+    }
+
+    /// Reads the manifest of a video: of several files all together.
+    pub(crate) fn manifest(
+        &mut self,
+        written: &[&At<String>],
+        reading: &mut Reading<'_>,
+    ) -> Option<Manifest> {
+        let mut read = Vec::new();
+        for written in written {
+            let bytes = self.bytes(written, "manifest", reading)?;
+            let one = || read_manifest(&bytes).map_err(|error| error.to_string());
+            let one = reading.cache.manifests.get(&self.key(written), one);
+            let told = |error: String| unusable("manifest", written, &error, "", reading);
+            let one = one.map_err(told).ok()?;
+            let name = self.add(&written.value, bytes);
+            self.say(&name, &one.to_string());
+            read.push(one);
+        }
+        let first = written.first()?;
+        let joined = join_manifests(read).map_err(|error| {
+            let message = format!("manifest \"{}\": {}", first.value, error.problem);
+            reading.problem(first.span, message, error.advice);
+        });
+        joined.ok()
+    }
+
+    /// Says what was read from a file.
+    fn say(&mut self, name: &str, read_as: &str) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.name == name) {
+            file.read_as = read_as.to_owned();
+        }
     }
 
     /// Reads a text file that a parameter names.
@@ -246,12 +288,17 @@ impl<'f> Inputs<'f> {
     }
 }
 
-/// Reports a broken file, once however often it is named. `error` states what is wrong, then what to
-/// write.
+/// Reports a file in which something is wrong. `error` states what, then what to write.
 fn broken(what: &str, written: &At<String>, error: &str, reading: &mut Reading<'_>) {
+    unusable(what, written, error, "in that file, ", reading);
+}
+
+/// Reports a file that cannot be used, once however often it is named. `error` states what is wrong,
+/// then, after `place`, what to do.
+fn unusable(what: &str, written: &At<String>, error: &str, place: &str, reading: &mut Reading<'_>) {
     let (problem, advice) = error.split_once("; ").unwrap_or((error, "correct the file"));
     let message = format!("{what} \"{}\" is invalid: {problem}", written.value);
     if !reading.has_told(&message) {
-        reading.problem(written.span, message, format!("in that file, {advice}"));
+        reading.problem(written.span, message, format!("{place}{advice}"));
     }
 }

@@ -4,7 +4,7 @@ use super::{Kind, Room};
 use crate::check::{Inputs, in_range};
 use crate::read::{Optional, table, words};
 use crate::source::Reading;
-use knee_workload::{Http, Page, Workload};
+use knee_workload::{Http, Page, Protocol, Workload};
 
 const CONNECTIONS_MAX: u64 = 1_000;
 
@@ -12,14 +12,15 @@ table! {
     /// A web page: objects, some of which are requested only after others have
     /// arrived.
     "a page" PageFile {
-        /// Name of a file of comma-separated values under the names
-        /// name,bytes,after, relative to the scenario's folder; after holds
-        /// names, separated by spaces. Default: a page of 53 objects and
-        /// 2.3 MB.
+        /// Name of a file, relative to the scenario's folder: a HAR, or a trace
+        /// of DevTools' performance panel; or comma-separated values under the
+        /// names name,bytes,after, where after holds names, separated by
+        /// spaces. Default: a page of 53 objects and 2.3 MB.
         objects: Optional<String>,
-        /// How the objects are fetched. Default: "1.1".
+        /// How the objects are fetched. Default: as the browser recorded it for
+        /// each origin, otherwise "1.1".
         http: Optional<HttpWord>,
-        /// HTTP/1.1: maximum number of connections. Default: 6.
+        /// HTTP/1.1: maximum number of connections to each origin. Default: 6.
         connections: Optional<u64>,
     }
 }
@@ -45,32 +46,41 @@ impl Kind for PageFile {
         inputs: &mut Inputs<'_>,
         reading: &mut Reading<'_>,
     ) -> Option<Workload> {
-        let http = http(self, reading);
-        let objects = match self.objects.at().cloned() {
+        let page = match self.objects.at().cloned() {
             Some(name) => {
-                let objects = inputs.page(&name, reading)?;
+                let page = inputs.page(&name, reading)?;
                 self.objects = Optional::new(inputs.resolved(&name.value));
-                objects
+                Some(page)
             }
-            None => knee_workload::default_page(),
+            None => None,
         };
-        Some(Workload::Page(Page { objects, http }))
+        let (objects, protocols) = match page {
+            Some(page) => (page.objects, page.origins),
+            None => (knee_workload::default_page(), vec![Protocol::Unknown]),
+        };
+        Some(Workload::Page(Page { objects, origins: origins(self, &protocols, reading) }))
     }
 }
 
-fn http(file: &mut PageFile, reading: &mut Reading<'_>) -> Http {
+/// Returns how the objects of each origin are fetched.
+fn origins(file: &mut PageFile, protocols: &[Protocol], reading: &mut Reading<'_>) -> Vec<Http> {
     in_range(&file.connections, "the number of connections", 1, CONNECTIONS_MAX, reading);
-    match file.http.fill(HttpWord::Version1) {
-        HttpWord::Version1 => {
-            let connections = file.connections.fill(6).min(CONNECTIONS_MAX);
-            Http::Version1 { connections: connections as u32 }
-        }
-        HttpWord::Multiplexed => {
-            if let Some(span) = file.connections.span() {
-                let message = "a multiplexed page has one connection";
-                reading.problem(span, message, "remove connections, or write http = \"1.1\"");
-            }
-            Http::Multiplexed
-        }
+    if protocols.iter().all(|protocol| *protocol == Protocol::Unknown) {
+        file.http.fill(HttpWord::Version1);
     }
+    let is_multiplexed = |protocol: &Protocol| match file.http.get() {
+        Some(word) => *word == HttpWord::Multiplexed,
+        None => matches!(protocol, Protocol::Http2 | Protocol::Http3),
+    };
+    let multiplexed: Vec<bool> = protocols.iter().map(is_multiplexed).collect();
+    if multiplexed.iter().all(|is| *is) {
+        if let Some(span) = file.connections.span() {
+            let message = "a multiplexed page has one connection to each origin";
+            reading.problem(span, message, "remove connections, or write http = \"1.1\"");
+        }
+        return vec![Http::Multiplexed; multiplexed.len()];
+    }
+    let connections = file.connections.fill(6).min(CONNECTIONS_MAX) as u32;
+    let http = |is| if is { Http::Multiplexed } else { Http::Version1 { connections } };
+    multiplexed.into_iter().map(http).collect()
 }

@@ -125,6 +125,7 @@ fn workload() -> impl Strategy<Value = String> {
     prop_oneof![
         whole(1..1 << 40, "B").prop_map(|size| format!("{{ file = {size} }}")),
         proptest::sample::select(pages.to_vec()).prop_map(|page| format!("{{ page = {page} }}")),
+        Just("{ dash = { manifest = \"film.mpd\" } }".to_string()),
         (quantity(1..9, "s"), rule).prop_map(|(segment, rule)| {
             format!("{{ dash = {{ segment = {segment}, rule = \"{rule}\", media = \"60 s\" }} }}")
         }),

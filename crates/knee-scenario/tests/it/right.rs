@@ -1,6 +1,6 @@
 //! Tests valid scenarios against numbers calculated by hand.
 
-use crate::common::{FILES, FULL, again, assert_resolves_to_itself, read, with_files};
+use crate::common::{FILES, FILM, FULL, again, assert_resolves_to_itself, read, with_files};
 use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, Pause, RateModel, Steps};
 use knee_scenario::{
     Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Program, Ready, Scenario,
@@ -8,7 +8,7 @@ use knee_scenario::{
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Packed, Rate, Time};
-use knee_workload::{Arrivals, Bursts, Dash, Http, Mix, Page, Rule, Sizes};
+use knee_workload::{Arrivals, Bursts, Dash, Http, Mix, Page, Rule, Segments, Sizes};
 use std::sync::Arc;
 
 const DUMBBELL: &str = r#"
@@ -271,11 +271,13 @@ fn every_key_of_paths_and_workloads_arrives() {
     assert_eq!(reading.multipath.as_ref().unwrap().scheduler.name, "minrtt");
     assert!(reading.multipath.as_ref().unwrap().reinjection);
     let Workload::Page(page) = &reading.workload else { panic!("a page") };
-    assert_eq!(page.http, Http::Version1 { connections: 2 });
+    assert_eq!(page.origins, [Http::Version1 { connections: 2 }]);
     assert_eq!(page.objects[2].after, [0, 1]);
     let dash = Dash {
         ladder_bps: vec![400_000, 1_300_000],
         segment: seconds(2),
+        // What is written goes before what the manifest says.
+        segments: None,
         media: seconds(30),
         buffer: seconds(12),
         rule: Rule::Bola,
@@ -403,12 +405,12 @@ fn workloads_have_defaults() {
     let Workload::Page(page) = workload("\"page\"") else { panic!("a page") };
     // The page described in the specification of workloads.
     assert_eq!(page.objects.len(), 53);
-    assert_eq!(page.http, Http::Version1 { connections: 6 });
+    assert_eq!(page.origins, [Http::Version1 { connections: 6 }]);
     let Workload::Dash(dash) = workload("\"dash\"") else { panic!("a video") };
     assert_eq!(dash.segment, Time::from_secs(4));
     assert_eq!(dash.ladder_bps.last(), Some(&4_500_000));
     assert_eq!(workload("{ page = { http = \"multiplexed\" } }"), {
-        Workload::Page(Page { http: Http::Multiplexed, ..page })
+        Workload::Page(Page { origins: vec![Http::Multiplexed], ..page })
     });
     let same = workload("{ mix = { arrival_interval = \"1 ms\", sizes = \"1 MB\" } }");
     let sizes = Sizes::Fixed(1_000_000);
@@ -421,6 +423,99 @@ fn workloads_have_defaults() {
             process: None
         })
     );
+}
+
+/// A page as a browser recorded it has the protocol of each origin; http, connections and an override
+/// go before that.
+#[test]
+fn a_page_that_a_browser_recorded_has_its_origins() {
+    let entry = |host: &str, version: &str| {
+        format!(
+            "{{\"startedDateTime\":\"2026-03-12T10:00:01Z\",\"time\":9,\"request\":{{\"url\":\"https://{host}/\"}},\
+             \"response\":{{\"httpVersion\":\"{version}\",\"bodySize\":700}}}}"
+        )
+    };
+    let entries =
+        [entry("a", "h2"), entry("b", "HTTP/1.1"), entry("c", "unknown"), entry("d", "h3")];
+    let har = format!("{{\"log\":{{\"entries\":[{}]}}}}", entries.join(","));
+    let files: &[(&str, &[u8])] = &[("p.har", har.as_bytes())];
+    let page = |settings: &str| {
+        let text =
+            format!("{TWO_LINKS}workload = {{ page = {{ objects = \"p.har\"{settings} }} }}");
+        let scenario = with_files(&text, files, &[]).unwrap();
+        assert_resolves_to_itself(&scenario);
+        let read_as = scenario.files[0].read_as.clone();
+        match scenario.flows[1].workload.clone() {
+            Workload::Page(page) => (page, read_as),
+            other => panic!("{other:?}"),
+        }
+    };
+    let browsers = |connections| Http::Version1 { connections };
+    let (recorded, read_as) = page("");
+    assert_eq!(
+        read_as,
+        "HAR, 4 objects of 4 origins (1 HTTP/1.1, 1 HTTP/2, 1 HTTP/3, 1 an unknown protocol), 2.8 kB"
+    );
+    let own = [Http::Multiplexed, browsers(6), browsers(6), Http::Multiplexed];
+    assert_eq!((recorded.origins, recorded.objects[2].origin), (own.to_vec(), 2));
+    let own = [Http::Multiplexed, browsers(3), browsers(3), Http::Multiplexed];
+    assert_eq!(page(", connections = 3").0.origins, own);
+    assert_eq!(page(", http = \"1.1\"").0.origins, [browsers(6); 4]);
+    assert_eq!(page(", http = \"multiplexed\"").0.origins, [Http::Multiplexed; 4]);
+}
+
+/// What a manifest says of a video, and what goes before it.
+#[test]
+fn a_manifest_has_ladder_segments_and_media() {
+    let part = |bytes: u32| format!("#EXT-X-BYTERANGE:{bytes}\n#EXTINF:3,\na.mp4\n");
+    let playlist = |bytes| format!("#EXTM3U\n{}{}#EXT-X-ENDLIST\n", part(bytes), part(2 * bytes));
+    let (low, high) = (playlist(150_000), playlist(300_000));
+    let variants = "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=600000\nlow.m3u8\n\
+                    #EXT-X-STREAM-INF:BANDWIDTH=1200000\nhigh.m3u8\n";
+    let files: &[(&str, &[u8])] = &[
+        ("film.mpd", FILM),
+        ("master.m3u8", variants.as_bytes()),
+        ("low.m3u8", low.as_bytes()),
+        ("high.m3u8", high.as_bytes()),
+    ];
+    let video = |settings: &str| {
+        let text = format!("{TWO_LINKS}workload = {{ dash = {{ {settings} }} }}");
+        let scenario = with_files(&text, files, &[]).unwrap();
+        assert_resolves_to_itself(&scenario);
+        match scenario.flows[1].workload.clone() {
+            Workload::Dash(dash) => dash,
+            other => panic!("{other:?}"),
+        }
+    };
+    let seconds = Time::from_secs;
+    let segments = |lengths: &[u64], bytes: &[&[u64]]| {
+        let lengths = lengths.iter().map(|length| seconds(*length)).collect();
+        Some(Arc::new(Segments { lengths, bytes: bytes.iter().map(|one| one.to_vec()).collect() }))
+    };
+    let film = video("manifest = \"film.mpd\"");
+    let expected = Dash {
+        ladder_bps: vec![700_000, 1_500_000, 3_000_000],
+        segment: seconds(4),
+        segments: segments(&[4, 4, 2], &[]),
+        media: seconds(10),
+        buffer: seconds(18),
+        rule: Rule::Dynamic,
+    };
+    assert_eq!(film, expected);
+    let shorter = video("manifest = \"film.mpd\", segment = \"2 s\", media = \"9 s\"");
+    let own = Dash { segment: seconds(2), segments: None, media: seconds(9), ..expected.clone() };
+    assert_eq!(shorter, own);
+    let ladder = video("manifest = \"film.mpd\", ladder = [\"1 Mbit/s\"]");
+    assert_eq!(ladder, Dash { ladder_bps: vec![1_000_000], ..expected });
+    let alone = video("manifest = \"master.m3u8\"");
+    assert_eq!((alone.ladder_bps, alone.segment), (vec![600_000, 1_200_000], seconds(4)));
+    assert_eq!((alone.segments, alone.media), (None, seconds(120)));
+    let whole = video("manifest = [\"master.m3u8\", \"high.m3u8\", \"low.m3u8\"]");
+    let sizes: [&[u64]; 2] = [&[150_000, 300_000], &[300_000, 600_000]];
+    assert_eq!((whole.segments, whole.media), (segments(&[3, 3], &sizes), seconds(6)));
+    let other =
+        video("manifest = [\"master.m3u8\", \"high.m3u8\", \"low.m3u8\"], ladder = \"study\"");
+    assert_eq!(other.segments, segments(&[3, 3], &[]), "sizes are those of the manifest's ladder");
 }
 
 #[test]
@@ -447,6 +542,7 @@ fn resolved_scenarios_read_back() {
         "drive.csv",
         "leo-handover.csv",
         "page.csv",
+        "film.mpd",
         "access.csv",
         "lte.down",
         "lost.txt",

@@ -1,6 +1,7 @@
 //! Invalid scenarios and studies, each with the complete report: place, what is wrong, what to
 //! write. Snapshots are reviewed before they are accepted.
 
+use crate::common::FILM;
 use knee_scenario::{Embedded, Errors, Override, Source, load_study, parse};
 use std::fmt::Write;
 
@@ -43,6 +44,16 @@ const FILES: &[(&str, &[u8])] = &[
     ("broken.csv", b"t,r\n0,x\n1,y\n2,3\n"),
     ("broken-page.csv", b"name,bytes,after\nindex,5000,\nlogo,5 kB,index\n"),
     ("circle.csv", b"name,bytes,after\nindex,500,\na,1,index b\nb,1,c\nc,1,a\n"),
+    ("half.har", b"{\"log\":{\"entries\":[{"),
+    ("net.json", b"{\"constants\":{},\"events\":[]}"),
+    ("film.mpd", FILM),
+    ("half.mpd", b"<MPD>\n<Period>"),
+    (
+        "slow.mpd",
+        b"<MPD><Period duration=\"PT200S\"><AdaptationSet><SegmentTemplate duration=\"100\"/>\
+      <Representation bandwidth=\"9000\"/></AdaptationSet></Period></MPD>",
+    ),
+    ("list.m3u8", b"#EXTM3U\n#EXTINF:4,\n1.ts\n"),
     ("broken-log.csv", b"time,bytes\n12:00,700\n12:01\n"),
 ];
 
@@ -655,6 +666,18 @@ const SEVERAL_CASES: &[(&str, &str, &str)] = &[
     ("page missing", "http = \"1.1\",", "objects = \"lost.csv\","),
     ("page with a broken line", "http = \"1.1\",", "objects = \"broken-page.csv\","),
     ("page whose objects wait for each other", "http = \"1.1\",", "objects = \"circle.csv\","),
+    ("half a HAR", "http = \"1.1\",", "objects = \"half.har\","),
+    ("JSON that is no page", "http = \"1.1\",", "objects = \"net.json\","),
+    ("a manifest as a page", "http = \"1.1\",", "objects = \"film.mpd\","),
+    ("manifest missing", "segment = \"4 s\"", "manifest = \"lost.mpd\""),
+    ("half a manifest", "segment = \"4 s\"", "manifest = \"half.mpd\""),
+    ("a page as a manifest", "segment = \"4 s\"", "manifest = \"circle.csv\""),
+    ("no manifest", "segment = \"4 s\"", "manifest = []"),
+    ("manifest a number", "segment = \"4 s\"", "manifest = 4"),
+    ("two manifests", "segment = \"4 s\"", "manifest = [\"film.mpd\", \"film.mpd\"]"),
+    ("a playlist without bitrates", "segment = \"4 s\"", "manifest = \"list.m3u8\""),
+    ("segments of minutes", "segment = \"4 s\"", "manifest = \"slow.mpd\""),
+    ("media beyond the manifest", "segment = \"4 s\"", "manifest = \"film.mpd\", media = \"11 s\""),
     ("unknown HTTP", "\"1.1\"", "\"2\""),
     ("connections of a multiplexed page", "\"1.1\"", "\"multiplexed\""),
     ("no connection", "connections = 6", "connections = 0"),

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Constants are the defaults of dash.js 5.1 (`Settings.js`); the rules follow its documentation of
-//! ABR and the papers cited at each. Segments have a constant bitrate: exactly bitrate times
-//! duration.
+//! ABR and the papers cited at each. Unless a manifest says otherwise, segments have a constant
+//! bitrate: exactly bitrate times duration.
 //!
 //! Left out: audio, the manifest and initialisation segments, replacing buffered segments by better
 //! ones (fast switching), abandoning a segment in progress, the rules about switch history and
@@ -26,6 +26,7 @@ pub(crate) use player::Player;
 
 use crate::Properties;
 use knee_units::Time;
+use std::sync::Arc;
 
 pub(crate) const PROPERTIES: Properties =
     Properties { pushes: false, single: false, transient: false, ends: true, bytes: None };
@@ -37,6 +38,8 @@ pub struct Dash {
     pub ladder_bps: Vec<u64>,
     /// Media time of a segment.
     pub segment: Time,
+    /// The segments one by one, if they are known: their lengths, and sizes.
+    pub segments: Option<Arc<Segments>>,
     /// Total media time.
     pub media: Time,
     /// Media that the player keeps in its buffer below the top quality before it pauses (dash.js:
@@ -45,6 +48,28 @@ pub struct Dash {
     pub buffer: Time,
     /// Rule by which it chooses.
     pub rule: Rule,
+}
+
+/// The segments of a video one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Media time of each.
+    pub lengths: Vec<Time>,
+    /// Size of each, bytes, by quality; empty: bitrate times length.
+    pub bytes: Vec<Vec<u64>>,
+}
+
+impl Segments {
+    /// Returns when each begins, and when the last one ends, in the media.
+    fn begins(&self) -> Vec<Time> {
+        let mut at = Time::ZERO;
+        let mut begins = vec![at];
+        begins.extend(self.lengths.iter().map(|length| {
+            at = at.saturating_add(*length);
+            at
+        }));
+        begins
+    }
 }
 
 /// How a player chooses the quality of the next segment.

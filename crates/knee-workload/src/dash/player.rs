@@ -17,6 +17,8 @@ const CONNECTION: u32 = 0;
 
 pub(crate) struct Player {
     dash: Dash,
+    /// When each segment begins in the media, and the last one ends, if they are known one by one.
+    begins: Vec<Time>,
     rules: Rules,
     buffer: Buffer,
     answers: Answers,
@@ -36,6 +38,7 @@ impl Player {
         assert!(dash.segment > Time::ZERO, "a segment has some length");
         let rules = Rules::new(&dash);
         Player {
+            begins: dash.segments.as_deref().map(super::Segments::begins).unwrap_or_default(),
             quality: rules.initial(),
             rules,
             dash,
@@ -51,8 +54,36 @@ impl Player {
 
     /// Returns the media time of a segment: the remainder for the last one, zero beyond it.
     fn length(&self, segment: usize) -> Time {
-        let begin = Time::from_nanos(self.dash.segment.as_nanos().saturating_mul(segment as u64));
-        self.dash.media.saturating_sub(begin).min(self.dash.segment)
+        let (begin, length) = match self.dash.segments.as_deref() {
+            None => {
+                let length = self.dash.segment;
+                (Time::from_nanos(length.as_nanos().saturating_mul(segment as u64)), length)
+            }
+            Some(segments) => match segments.lengths.get(segment) {
+                None => return Time::ZERO,
+                Some(length) => (self.begins[segment], *length),
+            },
+        };
+        self.dash.media.saturating_sub(begin).min(length)
+    }
+
+    /// Returns the bytes of a segment in a quality: as the manifest says, for the part of it that is
+    /// within the media.
+    fn bytes(&self, segment: usize) -> u64 {
+        let length = self.length(segment);
+        let known = self.dash.segments.as_deref().and_then(|segments| {
+            let bytes = *segments.bytes.get(self.quality)?.get(segment)?;
+            Some((bytes, *segments.lengths.get(segment)?))
+        });
+        match known {
+            None => size(self.dash.ladder_bps[self.quality], length),
+            Some((bytes, whole)) if length >= whole => bytes.max(1),
+            Some((bytes, whole)) => {
+                let part = u128::from(bytes) * u128::from(length.as_nanos());
+                let part = part.div_ceil(u128::from(whole.as_nanos().max(1)));
+                u64::try_from(part).unwrap_or(bytes).max(1)
+            }
+        }
     }
 
     fn all_is_asked_for(&self) -> bool {
@@ -87,7 +118,7 @@ impl Player {
     fn ask(&mut self, now: Time) -> Action {
         let segment = self.objects.len();
         let bitrate_bps = self.dash.ladder_bps[self.quality];
-        let bytes = size(bitrate_bps, self.length(segment));
+        let bytes = self.bytes(segment);
         self.answers.ask(segment, bytes);
         self.objects.push(Object {
             number: segment as u32,

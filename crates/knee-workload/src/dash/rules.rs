@@ -124,7 +124,8 @@ mod tests {
     fn rules(rule: Rule) -> Rules {
         let (segment, media) = (Time::from_secs(4), Time::from_secs(100));
         let ladder_bps = ladder_measured();
-        Rules::new(&Dash { ladder_bps, segment, media, buffer: Time::from_secs(18), rule })
+        let buffer = Time::from_secs(18);
+        Rules::new(&Dash { ladder_bps, segment, segments: None, media, buffer, rule })
     }
 
     /// A segment that arrived at 2 Mbit/s and left this much in the buffer.

@@ -3,15 +3,16 @@
 use crate::common::{Link, application};
 use knee_units::Time;
 use knee_workload::{
-    Application, Dash, Object, Rule, Workload, ladder_beyond_one_link, ladder_measured,
+    Application, Dash, Object, Rule, Segments, Workload, ladder_beyond_one_link, ladder_measured,
 };
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const RULES: [Rule; 3] = [Rule::Throughput, Rule::Bola, Rule::Dynamic];
 
 fn video(rule: Rule, ladder_bps: Vec<u64>) -> Dash {
     let (segment, media) = (Time::from_secs(4), Time::from_secs(120));
-    Dash { ladder_bps, segment, media, buffer: Time::from_secs(18), rule }
+    Dash { ladder_bps, segment, segments: None, media, buffer: Time::from_secs(18), rule }
 }
 
 /// A link of this many Mbit/s, of which 1448 of 1500 bytes are payload, with a round trip of 40 ms.
@@ -47,6 +48,21 @@ fn plays_what_dash_js_plays() {
             assert_eq!(stalled(player.objects()), Time::ZERO, "{rule:?} at {mbps} Mbit/s");
         }
     }
+}
+
+/// Segments of 2, 4 and 3 s, of which 8.5 s are played: the last is cut to 2.5 s. The sizes are those of
+/// the manifest, and of the part that is played; of a manifest without sizes bitrate times length.
+#[test]
+fn segments_are_those_of_the_manifest() {
+    let lengths = [2, 4, 3].map(Time::from_secs).to_vec();
+    let media = Time::from_millis(8500);
+    let sizes = |bytes: Vec<Vec<u64>>| -> Vec<u64> {
+        let segments = Some(Arc::new(Segments { lengths: lengths.clone(), bytes }));
+        let dash = Dash { segments, media, ..video(Rule::Throughput, vec![800_000, 900_000_000]) };
+        play(dash, &mut link(10)).objects().iter().map(|object| object.bytes).collect()
+    };
+    assert_eq!(sizes(vec![]), [200_000, 400_000, 250_000]);
+    assert_eq!(sizes(vec![vec![7000, 9000, 6000], vec![1, 1, 1]]), [7000, 9000, 5000]);
 }
 
 /// After headers (3.5 %) and a margin of a tenth, 10 Mbit/s carry 8.7 and 16 Mbit/s carry 13.9: the

@@ -4,11 +4,16 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use knee_units::Time;
 use knee_workload::{
-    AccessLog, AccessLogError, LogChoice, NotChosen, PageObject, check_dependencies, default_page,
-    read_access_log, read_page,
+    AccessLog, AccessLogError, LogChoice, NotChosen, PageFileError, PageObject, check_dependencies,
+    default_page, read_access_log,
 };
 use proptest::prelude::*;
 use std::io::Write;
+
+/// The objects of a page.
+fn read_page(text: &str) -> Result<Vec<PageObject>, PageFileError> {
+    knee_workload::read_page(text.as_bytes()).map(|page| page.objects)
+}
 
 fn read_sizes(text: &str) -> Result<Vec<u64>, AccessLogError> {
     read_access_log(text.as_bytes()).map(|log| sizes(&log))
@@ -372,6 +377,7 @@ fn pages_are_read() {
         name: name.into(),
         bytes,
         after: after.to_vec(),
+        ..PageObject::default()
     };
     let expected = [
         object("logo.png", 5300, &[1, 2]),
@@ -379,6 +385,34 @@ fn pages_are_read() {
         object("style.css", 20, &[1]),
     ];
     assert_eq!(read_page(text).expect("well-formed"), expected);
+}
+
+/// A page as a browser recorded it, with what a list of objects cannot say: origins, and the time that
+/// the browser took. Others than text are named.
+#[test]
+fn pages_that_browsers_recorded_are_read() {
+    let entry = |at: &str, url: &str| {
+        format!(
+            "{{\"startedDateTime\":\"2026-03-12T10:00:{at}Z\",\"time\":100,\"request\":{{\"url\":\"{url}\"}},\
+             \"response\":{{\"httpVersion\":\"h2\",\"bodySize\":700}}}}"
+        )
+    };
+    let entries =
+        [entry("01.000", "https://a.example/x.html"), entry("01.150", "https://b.example/y.js")];
+    let text = format!("{{\"log\":{{\"entries\":[{}]}}}}", entries.join(","));
+    let page = knee_workload::read_page(text.as_bytes()).expect("a page");
+    let object = |name: &str, after: &[usize], delay_ms, origin| PageObject {
+        name: name.into(),
+        bytes: 700,
+        after: after.to_vec(),
+        delay: Time::from_millis(delay_ms),
+        origin,
+    };
+    assert_eq!(page.objects, [object("x.html", &[], 0, 0), object("y.js", &[0], 50, 1)]);
+    assert_eq!(page.origins, [knee_workload::Protocol::Http2; 2]);
+    assert_eq!(page.read_as, "HAR, 2 objects of 2 origins (HTTP/2), 1.4 kB");
+    let utf16 = knee_workload::read_page(b"\xff\xfen\0").unwrap_err().to_string();
+    assert_eq!(utf16, "line 1: it is text in UTF-16; save it as UTF-8");
 }
 
 #[test]
@@ -395,11 +429,15 @@ fn the_default_page_reads_back() {
 #[test]
 fn mistakes_in_pages_are_named_with_their_line_and_remedy() {
     let example = "begin with the line name,bytes,after and write a line for each object, such \
-                   as logo.png,5300,index.html style.css";
+                   as logo.png,5300,index.html style.css; or write the name of a HAR";
     let cases = [
         ("", format!("line 1: there is no line in it; {example}")),
         ("a,1,\n", format!("line 1: \"a,1,\" is not name,bytes,after; {example}")),
         ("name,bytes,after\n", format!("line 1: no object follows; {example}")),
+        (
+            "\u{feff} <MPD/>",
+            format!("line 1: it is XML or a playlist, not the objects of a page; {example}"),
+        ),
         (
             "name,bytes,after\na,1\n",
             "line 2: 2 fields instead of name,bytes,after; write all three, with spaces between \
@@ -485,7 +523,7 @@ proptest! {
     #[test]
     fn cycles_are_cycles(after in prop::collection::vec(prop::collection::vec(0_usize..9, 0..3), 9)) {
         let object = |(place, after): (usize, &Vec<usize>)| PageObject {
-            name: place.to_string(), bytes: 1, after: after.clone(),
+            name: place.to_string(), bytes: 1, after: after.clone(), ..PageObject::default()
         };
         let objects: Vec<PageObject> = after.iter().enumerate().map(object).collect();
         // An object from which a walk of nine steps leads is on a cycle, or before one.

@@ -12,11 +12,11 @@ use proptest::prelude::*;
 const BROWSER: Http = Http::Version1 { connections: 6 };
 
 fn object(name: &str, bytes: u64, after: &[usize]) -> PageObject {
-    PageObject { name: name.into(), bytes, after: after.to_vec() }
+    PageObject { name: name.into(), bytes, after: after.to_vec(), ..PageObject::default() }
 }
 
 fn page(objects: &[PageObject], http: Http) -> Box<dyn Application> {
-    application(&Workload::Page(Page { objects: objects.to_vec(), http }))
+    application(&Workload::Page(Page { objects: objects.to_vec(), origins: vec![http] }))
 }
 
 /// A byte takes a microsecond, a request 100 ms.
@@ -81,6 +81,56 @@ fn a_fan_over_six_connections() {
     assert_eq!(requested, [101.0, 101.0, 101.0, 101.0, 101.0, 101.0, 211.0, 221.0, 231.0, 241.0]);
     let connections: Vec<u32> = objects.iter().map(|object| object.connection).collect();
     assert_eq!(connections, [0, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3]);
+}
+
+/// The root arrives at 101 ms. Of two leaves, one is requested 30 ms later, at 131, and arrives at 241;
+/// the other 150 ms later, at 251, and arrives at 361. A third waits for nothing but its own 200 ms, and
+/// arrives at 310.
+#[test]
+fn delays_pass_before_a_request() {
+    let late = |name: &str, after: &[usize], ms| PageObject {
+        delay: Time::from_millis(ms),
+        ..object(name, 10_000, after)
+    };
+    let objects = [
+        object("root", 1000, &[]),
+        late("soon", &[0], 30),
+        late("later", &[0], 150),
+        late("alone", &[], 200),
+    ];
+    for http in [BROWSER, Http::Multiplexed] {
+        let (time, loaded, _) = load(&objects, http);
+        let times = |time: fn(&Object) -> Time| loaded.iter().map(time).map(milliseconds).collect();
+        let requested: Vec<f64> = times(|object| object.requested);
+        assert_eq!(requested, [0.0, 131.0, 251.0, 200.0], "{http:?}");
+        let completed: Vec<f64> = times(|object| object.completed.expect("arrived"));
+        assert_eq!(completed, [101.0, 241.0, 361.0, 310.0], "{http:?}");
+        assert_eq!(time, Time::from_millis(361));
+    }
+    let mut stopped = page(&objects, BROWSER);
+    while stopped.poll(Time::ZERO).is_some() {}
+    stopped.stop(Time::ZERO);
+    assert_eq!(stopped.timer(), Time::MAX, "it requests nothing more");
+}
+
+/// Two objects of an origin with one connection go one after the other; that does not keep those of
+/// another origin, which has a connection of its own for all.
+#[test]
+fn each_origin_has_its_own_connections() {
+    let of = |name: &str, origin| PageObject { origin, ..object(name, 10_000, &[]) };
+    let objects = [of("a1", 0), of("a2", 0), of("b1", 1), of("b2", 1)];
+    let origins = vec![Http::Version1 { connections: 1 }, Http::Multiplexed];
+    let mut page = application(&Workload::Page(Page { objects: objects.to_vec(), origins }));
+    let mut link = link();
+    let time = link.run(&mut *page);
+    assert_eq!((link.opened, link.closed.len()), (2, 2));
+    let loaded = page.objects();
+    let connections: Vec<u32> = loaded.iter().map(|object| object.connection).collect();
+    assert_eq!(connections, [0, 0, 1, 1]);
+    // All but a2 are requested at once, and arrive one after another; a2 follows a1, at 110 ms.
+    let requested: Vec<f64> = loaded.iter().map(|object| milliseconds(object.requested)).collect();
+    assert_eq!(requested, [0.0, 110.0, 0.0, 0.0]);
+    assert_eq!(time, Time::from_millis(220));
 }
 
 #[test]

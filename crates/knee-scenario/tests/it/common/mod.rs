@@ -9,8 +9,14 @@ pub const FILES: &[(&str, &[u8])] = &[
     ("lost.txt", b"0010"),
     ("drive.csv", b"run,t,rate,rtt,loss\n1,0,8,40,0\n1,1,4,60,2\n1,3,6,50,1\n2,0,9,9,9\n"),
     ("page.csv", b"name,bytes,after\nindex,5000,\nstyle,2000,index\nlogo,300,index style\n"),
+    ("film.mpd", FILM),
     ("old/access.csv", b"time,bytes,class,client_rtt_ms\n12:00,700,page,\n12:01,90,api,50\n"),
 ];
+
+/// Three bitrates; two segments of 4 s and one of 2 s.
+pub const FILM: &[u8] = b"<MPD mediaPresentationDuration=\"PT10S\"><Period><AdaptationSet contentType=\"video\">
+    <SegmentTemplate duration=\"4\"/><Representation bandwidth=\"700000\"/><Representation bandwidth=\"3000000\"/>
+    <Representation bandwidth=\"1500000\"/></AdaptationSet></Period></MPD>";
 
 /// A scenario that uses every key.
 pub const FULL: &str = r##"
@@ -162,6 +168,7 @@ path = "one"
 cc = "cubic"
 
 [flow.workload.dash]
+manifest = "film.mpd"
 ladder = ["400 kbit/s", "1.3 Mbit/s"]
 segment = "2 s"
 media = "30 s"
