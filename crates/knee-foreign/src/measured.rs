@@ -2,6 +2,7 @@
 //! of their own, or packets of which each was answered.
 
 use crate::error::FileError;
+use crate::purpose::{Purpose, purpose};
 use crate::{flent, iperf, irtt, json, ndt7, ping, ss, unpack};
 
 /// What a file contains.
@@ -92,6 +93,9 @@ pub(crate) const ROWS_MAX: usize = 4_000_000;
 /// The line, what is wrong there, and what to write instead.
 pub fn read_measurement(bytes: &[u8]) -> Result<Measurement, FileError> {
     let start = unpack::text_start(bytes)?;
+    if let Some(Purpose { what, advice }) = purpose(bytes).filter(|one| !one.is_measured()) {
+        return Err(FileError::new(1, format!("it is {what}"), advice));
+    }
     if start.first() == Some(&b'{') {
         let json::Keys(keys) = json::keys(bytes)?;
         let has = |name: &str| keys.iter().any(|key| key == name);

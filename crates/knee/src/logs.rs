@@ -5,6 +5,7 @@ use crate::failure::{Ending, Failure};
 use crate::observed::providers;
 use crate::print::Print;
 use crate::progress::reading;
+use knee_foreign::{Purpose, purpose};
 use knee_lab::Error;
 use knee_lab::command::quoted;
 use knee_lab::directory::REPORT;
@@ -13,6 +14,7 @@ use knee_present::Document;
 use knee_record::{LogReport, MANIFEST, write_text};
 use knee_report::{log_facts, log_page, log_says, log_screen, log_tables};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Reads the logs, prints their report, and writes its page.
@@ -68,8 +70,25 @@ fn read(arguments: &Report) -> Result<LogReport, Failure> {
     Ok(reader.report())
 }
 
+/// Largest file that is looked at again.
+const OTHER_BYTES_MAX: u64 = 64 << 20;
+
+/// What a file is that is no access log.
+fn other_purpose(path: &Path) -> Option<Purpose> {
+    let mut bytes = Vec::new();
+    let file = knee_scenario::open_file(path).ok()?;
+    file.take(OTHER_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    purpose(&bytes)
+}
+
 /// Says of a single file of another kind what else the command takes.
 fn no_log(error: LiveError, paths: &[PathBuf]) -> Failure {
+    if let (LiveError::Table { path, .. }, [_]) = (&error, paths)
+        && let Some(Purpose { what, advice }) = other_purpose(path)
+    {
+        let what = format!("{} is no access log, but {what}", path.display());
+        return Failure::Usage(what, advice.replace("FILE", &path.to_string_lossy()));
+    }
     match error {
         LiveError::Table { path, line: 1, problem, advice } if paths.len() == 1 => {
             let what = format!("{} is no access log: {problem}", path.display());

@@ -264,3 +264,25 @@ fn half_files_are_read_or_refused() {
         }
     }
 }
+
+/// Files for something else are named, with what takes them.
+#[test]
+fn what_is_for_something_else_is_named() {
+    for (text, what, takes) in [
+        ("{\"log\":{\"entries\":[]}}", "a HAR", "page"),
+        ("{\"traceEvents\":[]}", "a trace of a browser", "page"),
+        ("{\"StaticBwConfig\":{}}", "a trace of netem-trace", "table"),
+        ("\u{feff}<?xml version=\"1.0\"?><MPD/>", "XML, such as the manifest of a video", "dash"),
+        ("#EXTM3U\n", "a playlist of HLS", "dash"),
+    ] {
+        let error = read_measurement(text.as_bytes()).unwrap_err();
+        assert_eq!(error.problem, format!("it is {what}"), "{text}");
+        assert!(error.advice.contains(takes), "{text}: {}", error.advice);
+    }
+    let of = |text: &str| knee_foreign::purpose(text.as_bytes()).map(|purpose| purpose.what);
+    assert_eq!(of("{\"start\":{},\"intervals\":[]}"), Some("a result of iperf3"));
+    assert_eq!(of("PING a (192.0.2.1) 56(84) bytes of data.\n"), Some("what ping printed"));
+    for text in ["", "a,b\n1,2\n", "{\"a\":1}", "{\"log\":", "\u{0}"] {
+        assert_eq!(of(text), None, "{text}");
+    }
+}

@@ -84,15 +84,21 @@ fn what_is_no_log_is_named() {
     write("empty", b"");
     write("words", b"what is this\n");
     write("iperf3.json", br#"{"start":{},"intervals":[]}"#);
+    write("page.har", br#"{"log":{"entries":[]}}"#);
+    write("film.mpd", b"<MPD>\n</MPD>\n");
+    write("ping.txt", b"PING a (192.0.2.1) 56(84) bytes of data.\n");
     write("utf16", &[0xff, 0xfe, b'a', 0]);
     fs::create_dir(at.join("dir")).expect("created");
     for (line, said) in [
         ("report empty", "empty is no access log: there is no line in it"),
         ("report words", "words is no access log: it is in no format that is known here"),
-        (
-            "report iperf3.json",
-            "iperf3.json is no access log: none of the keys intervals, start is a size",
-        ),
+        ("report iperf3.json", "iperf3.json is no access log, but a result of iperf3"),
+        ("report iperf3.json", "knee fit iperf3.json"),
+        ("report ping.txt", "ping.txt is no access log, but what ping printed"),
+        ("report page.har", "workload = { page = { objects = \"page.har\" } } in a scenario"),
+        ("report film.mpd", "workload = { dash = { manifest = \"film.mpd\" } } in a scenario"),
+        ("fit page.har", "it is a HAR; load the page over other paths with"),
+        ("fit film.mpd", "it is XML, such as the manifest of a video"),
         ("report utf16", "it is text in UTF-16; save it as UTF-8"),
         ("report a.log none.log", "cannot read none.log"),
         ("report a.log dir", "cannot read dir: it is a folder"),
