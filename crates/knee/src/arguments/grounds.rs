@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use knee_lab::{Grounds, HOSTS, KERNEL, PROGRAMS};
+use std::collections::BTreeMap;
 
 /// Grounds that this build lacks, each with the feature that it needs: those that scenarios and
 /// studies can name are features of the same name, except programs.
@@ -23,12 +24,34 @@ pub fn all_grounds() -> PossibleValuesParser {
 }
 
 fn ground_values() -> Vec<PossibleValue> {
-    let all = Grounds::built_in();
-    let known = all.iter().map(|ground| {
-        PossibleValue::new(ground.name().to_string()).help(ground.summary().to_string())
-    });
-    let left_out = left_out(&all).map(|(name, feature)| {
-        PossibleValue::new(name).help(format!("Not in this build; needs --features {feature}"))
-    });
-    known.chain(left_out).collect()
+    values_of(&Grounds::built_in())
+}
+
+/// In the same order whichever this build lacks.
+fn values_of(known: &Grounds) -> Vec<PossibleValue> {
+    let lacks: BTreeMap<&str, &str> = left_out(known).collect();
+    let value = |name| {
+        let help = match known.get(name) {
+            Ok(ground) => ground.summary().to_string(),
+            Err(_) => format!("Not in this build; needs --features {}", lacks[name]),
+        };
+        PossibleValue::new(name).help(help)
+    };
+    knee_scenario::ground_names().chain([HOSTS]).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knee_lab::Simulator;
+
+    #[test]
+    fn grounds_have_one_order_whatever_the_build_lacks() {
+        let names = |known: &Grounds| -> Vec<String> {
+            values_of(known).iter().map(|value| value.get_name().to_string()).collect()
+        };
+        let all = Grounds::built_in();
+        assert!(all.iter().all(|ground| names(&all).iter().any(|name| name == ground.name())));
+        assert_eq!(names(&all), names(&Grounds::new().with(Simulator::default())));
+    }
 }
