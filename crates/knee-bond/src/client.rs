@@ -2,7 +2,7 @@
 
 use crate::BondError;
 use crate::config::{ClientConfig, LINKS_MAX, LimitsConfig, TransparentConfig};
-use crate::engine::{Engine, Told};
+use crate::engine::{Engine, EngineEvent};
 use crate::judge::Judges;
 use crate::key;
 use crate::links::{Links, Slot, SlotState};
@@ -90,7 +90,7 @@ pub struct Client {
     config: ClientConfig,
     handle: Rc<ClientHandle>,
     links: Links,
-    told: mpsc::UnboundedReceiver<Told>,
+    events: mpsc::UnboundedReceiver<EngineEvent>,
     proxy: TcpListener,
     forwards: Vec<(TcpListener, Target)>,
     page: Option<TcpListener>,
@@ -107,7 +107,7 @@ pub(crate) async fn listen(at: SocketAddr) -> Result<TcpListener, BondError> {
 /// Makes the client's host and its links.
 fn host(
     config: &ClientConfig,
-) -> Result<(Rc<ClientHandle>, Links, mpsc::UnboundedReceiver<Told>), BondError> {
+) -> Result<(Rc<ClientHandle>, Links, mpsc::UnboundedReceiver<EngineEvent>), BondError> {
     let keys = key::read(&config.key)?;
     let costs = |link: &usize| config.link[*link].cost > 0;
     let quiet: Vec<usize> = (0..config.link.len()).filter(costs).collect();
@@ -118,12 +118,12 @@ fn host(
     let start = std::time::Instant::now();
     let rng = rng().map_err(|_| BondError::Random)?;
     let host = Host::new(settings, &keys, &config.server_key.0, start, &rng)?;
-    let (engine, told) = Engine::new(host, start);
+    let (engine, events) = Engine::new(host, start);
     let (duplicate_udp, bundle, left, changed) =
         (config.duplicate_udp, RefCell::default(), Cell::default(), Notify::new());
     let handle = Rc::new(ClientHandle { engine, duplicate_udp, bundle, left, changed });
     let links = Links::new(config, handle.clone())?;
-    Ok((handle, links, told))
+    Ok((handle, links, events))
 }
 
 /// Sets up each link as a client does, measures it, and closes it. Does not disturb a running
@@ -133,7 +133,7 @@ fn host(
 /// The key cannot be read, or the system lacks a resource. A link that does not work is not an
 /// error.
 pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
-    let (handle, mut links, mut told) = host(config)?;
+    let (handle, mut links, mut events) = host(config)?;
     let running = spawn_local(handle.engine.clone().run());
     let slots = links.slots.clone();
     let decided = async {
@@ -148,7 +148,7 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
         let _ = tokio::time::timeout(TRIED, all).await;
         tokio::time::sleep(MEASURED).await;
     };
-    links.keep(&mut told, decided, &mut |_| {}).await?;
+    links.keep(&mut events, decided, &mut |_| {}).await?;
     let bundle = *handle.bundle.borrow();
     let found = bundle.map(|id| {
         handle
@@ -204,7 +204,7 @@ impl Client {
     /// # Errors
     /// A port is in use, the key cannot be read, or the system lacks a resource.
     pub async fn new(config: ClientConfig) -> Result<Client, BondError> {
-        let (handle, links, told) = host(&config)?;
+        let (handle, links, events) = host(&config)?;
         let proxy = listen(config.listen).await?;
         let mut forwards = Vec::new();
         for forward in &config.forward {
@@ -224,7 +224,7 @@ impl Client {
         Ok(Client {
             handle,
             links,
-            told,
+            events,
             proxy,
             forwards,
             page,
@@ -293,7 +293,7 @@ impl Client {
             tuning: self.config.tuning.texts(),
         });
         let status = spawn_local(self.status.serve(move || shown.status(), source));
-        self.links.keep(&mut self.told, stop, &mut say).await?;
+        self.links.keep(&mut self.events, stop, &mut say).await?;
         self.links.close().await;
         status.abort();
         let _ = status.await;

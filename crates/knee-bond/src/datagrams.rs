@@ -2,7 +2,7 @@
 
 use crate::request::{Outcome, Target};
 use crate::stream::BundleStream;
-use crate::streams::{Targets, tell};
+use crate::streams::{Targets, send_outcome};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -157,7 +157,7 @@ pub async fn carry(
     mut messages: mpsc::Receiver<Bytes>,
 ) -> io::Result<()> {
     let mut flow = Flow::open(targets).await?;
-    if !tell(stream, Outcome::Done, "").await {
+    if !send_outcome(stream, Outcome::Done, "").await {
         return Ok(());
     }
     let mut buffers = [vec![0; 1 << 16], vec![0; 1 << 16]];

@@ -122,13 +122,13 @@ pub fn fitting(question: &[u8], answer: Vec<u8>) -> Vec<u8> {
 
 /// Returns the largest answer, in bytes, that the question allows over UDP.
 fn room(question: &[u8]) -> usize {
-    let told = || {
+    let advertised = || {
         let record = question.get(questions_end(question)?..)?;
         let (head, _) = record.split_first_chunk::<5>()?;
         let is_opt = head[0] == 0 && u16::from_be_bytes([head[1], head[2]]) == OPT;
         is_opt.then(|| usize::from(u16::from_be_bytes([head[3], head[4]])))
     };
-    told().unwrap_or(PLAIN).max(PLAIN)
+    advertised().unwrap_or(PLAIN).max(PLAIN)
 }
 
 /// Returns the end of the question section, or `None` if the message is malformed.

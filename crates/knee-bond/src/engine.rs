@@ -26,7 +26,7 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// Events for the owner of an engine.
 #[derive(Debug)]
-pub enum Told {
+pub enum EngineEvent {
     /// An event of the host's connections.
     Host(HostEvent),
     /// The peer opened a stream; [`Engine::accept`] takes it.
@@ -67,7 +67,7 @@ struct State {
     carried: Vec<u64>,
     streams: BTreeMap<(BundleId, StreamId), Rc<Signals>>,
     flows: BTreeMap<(BundleId, u64), mpsc::Sender<Bytes>>,
-    told: mpsc::UnboundedSender<Told>,
+    events: mpsc::UnboundedSender<EngineEvent>,
 }
 
 /// A running host.
@@ -86,11 +86,11 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// Makes an engine for a host whose time zero is `start`, and the receiver of its events.
-    pub fn new(host: Host, start: Instant) -> (Rc<Engine>, mpsc::UnboundedReceiver<Told>) {
-        let (told, hears) = mpsc::unbounded_channel();
+    pub fn new(host: Host, start: Instant) -> (Rc<Engine>, mpsc::UnboundedReceiver<EngineEvent>) {
+        let (events, hears) = mpsc::unbounded_channel();
         let (streams, flows) = (BTreeMap::new(), BTreeMap::new());
         let (sockets, carried) = (Vec::new(), Vec::new());
-        let state = State { host, sockets, carried, streams, flows, told };
+        let state = State { host, sockets, carried, streams, flows, events };
         let engine = Engine { start, kick: Notify::new(), state: RefCell::new(state) };
         (Rc::new(engine), hears)
     }
@@ -209,10 +209,10 @@ impl Engine {
                 state.end(id);
             }
             // Fails if the receiver is gone, because the engine is about to end.
-            let _ = state.told.send(Told::Host(event));
+            let _ = state.events.send(EngineEvent::Host(event));
         }
         for (id, event) in state.host.take_bundle_events() {
-            state.tell(id, event);
+            state.on_event(id, event);
         }
         state.host.timer(now)
     }
@@ -246,7 +246,7 @@ impl Engine {
         self.with(|host, now| host.close(now, id));
         let mut state = self.state.borrow_mut();
         state.end(id);
-        let _ = state.told.send(Told::Closed(*id, reason.to_owned()));
+        let _ = state.events.send(EngineEvent::Closed(*id, reason.to_owned()));
     }
 
     /// Forgets a stream that its user is done with.
@@ -284,12 +284,12 @@ impl State {
         self.flows.retain(|(of, _), _| of != id);
     }
 
-    fn tell(&mut self, id: BundleId, event: Event) {
+    fn on_event(&mut self, id: BundleId, event: Event) {
         let signals = |stream: StreamId| self.streams.get(&(id, stream));
         match event {
             Event::Opened(stream) => {
                 self.streams.insert((id, stream), Rc::default());
-                let _ = self.told.send(Told::Opened(id, stream));
+                let _ = self.events.send(EngineEvent::Opened(id, stream));
             }
             Event::Readable(stream) => {
                 if let Some(signals) = signals(stream) {
@@ -320,14 +320,14 @@ impl State {
                 }
             }
             Event::Crowded { streams, bytes } => {
-                let _ = self.told.send(Told::Crowded(id, streams, bytes));
+                let _ = self.events.send(EngineEvent::Crowded(id, streams, bytes));
             }
             Event::GoAway => {
-                let _ = self.told.send(Told::GoAway(id));
+                let _ = self.events.send(EngineEvent::GoAway(id));
             }
             Event::Closed { reason, .. } => {
                 self.end(&id);
-                let _ = self.told.send(Told::Closed(id, reason));
+                let _ = self.events.send(EngineEvent::Closed(id, reason));
             }
         }
     }

@@ -46,7 +46,7 @@ mod transparent;
 
 pub use client::{Client, ClientHandle, Tried, check_transparent, try_links};
 pub use config::{ClientConfig, ConfigError, Forward, ServerConfig};
-pub use engine::{Engine, Told};
+pub use engine::{Engine, EngineEvent};
 pub use server::Server;
 pub use stream::{Broken, BundleStream};
 

@@ -4,7 +4,7 @@ use crate::BondError;
 use crate::client::ClientHandle;
 use crate::config::ClientConfig;
 use crate::config::LINKS_MAX;
-use crate::engine::Told;
+use crate::engine::EngineEvent;
 use crate::quota::{self, QuotaError, Quotas, state_path};
 use crate::request::Target;
 use crate::settings::random;
@@ -138,7 +138,7 @@ impl Links {
     /// Opens and closes links as they come and go, until `stop` completes.
     pub async fn keep(
         &mut self,
-        told: &mut mpsc::UnboundedReceiver<Told>,
+        events: &mut mpsc::UnboundedReceiver<EngineEvent>,
         stop: impl Future<Output = ()>,
         say: &mut impl FnMut(&str),
     ) -> Result<(), BondError> {
@@ -169,9 +169,9 @@ impl Links {
                     tick = tick.min(self.next());
                 }
                 Some(()) = changed.recv() => tick = tick.min(Instant::now() + DEBOUNCE),
-                told = told.recv() => match told {
-                    Some(told) => {
-                        self.on_told(told, say)?;
+                event = events.recv() => match event {
+                    Some(event) => {
+                        self.on_event(event, say)?;
                         tick = tick.min(self.next());
                     }
                     None => return Ok(()),
@@ -398,36 +398,42 @@ impl Links {
         engine.with(|host, now| host.connect(now, number, to, member)).map_err(|e| e.to_string())
     }
 
-    fn on_told(&mut self, told: Told, say: &mut impl FnMut(&str)) -> Result<(), BondError> {
-        match told {
-            Told::Host(HostEvent::Joined(bundle, number)) if bundle == self.bundle => {
+    fn on_event(
+        &mut self,
+        event: EngineEvent,
+        say: &mut impl FnMut(&str),
+    ) -> Result<(), BondError> {
+        match event {
+            EngineEvent::Host(HostEvent::Joined(bundle, number)) if bundle == self.bundle => {
                 self.up(number, say);
             }
-            Told::Host(HostEvent::Refused(bundle, number, why)) if bundle == self.bundle => {
+            EngineEvent::Host(HostEvent::Refused(bundle, number, why)) if bundle == self.bundle => {
                 say(&format!("The server refuses {}: {why}.", self.name(number)));
                 self.failed(number, &format!("the server refuses it: {why}"), say);
             }
-            Told::Host(HostEvent::Lost(Some((bundle, number)), why)) if bundle == self.bundle => {
+            EngineEvent::Host(HostEvent::Lost(Some((bundle, number)), why))
+                if bundle == self.bundle =>
+            {
                 self.failed(number, &explained(&why), say);
             }
-            Told::Host(HostEvent::Broken(bundle, violation)) if bundle == self.bundle => {
+            EngineEvent::Host(HostEvent::Broken(bundle, violation)) if bundle == self.bundle => {
                 say(&format!("The server broke the rules of the bundle: {violation}."));
                 self.begin_anew()?;
             }
-            Told::Host(HostEvent::Ended(bundle)) if bundle == self.bundle => {
+            EngineEvent::Host(HostEvent::Ended(bundle)) if bundle == self.bundle => {
                 say("The bundle ended; its connections were aborted. A new one begins.");
                 self.begin_anew()?;
             }
-            Told::Closed(bundle, reason) if bundle == self.bundle => {
+            EngineEvent::Closed(bundle, reason) if bundle == self.bundle => {
                 say(&format!("The server ended the bundle: {reason}."));
                 self.begin_anew()?;
             }
-            Told::Crowded(bundle, streams, bytes) if bundle == self.bundle => {
+            EngineEvent::Crowded(bundle, streams, bytes) if bundle == self.bundle => {
                 let mut said = unread(streams, bytes, "no program");
                 said.push('.');
                 say(&said);
             }
-            Told::GoAway(bundle) if bundle == self.bundle => {
+            EngineEvent::GoAway(bundle) if bundle == self.bundle => {
                 self.handle.leave(bundle);
                 say("The server is stopping and accepts no new connections.");
             }

@@ -3,7 +3,7 @@
 use crate::BondError;
 use crate::config::{EgressConfig, ServerConfig};
 use crate::egress::Egress;
-use crate::engine::{Engine, Told};
+use crate::engine::{Engine, EngineEvent};
 use crate::judge::Judges;
 use crate::key;
 use crate::page;
@@ -42,7 +42,7 @@ const NO_FLOW: u64 = (1 << 62) - 1;
 pub struct Server {
     config: ServerConfig,
     engine: Rc<Engine>,
-    told: mpsc::UnboundedReceiver<Told>,
+    events: mpsc::UnboundedReceiver<EngineEvent>,
     egress: Rc<Egress>,
     listen: SocketAddr,
     page: Option<TcpListener>,
@@ -65,7 +65,7 @@ impl Server {
         let rng = rng().map_err(|_| BondError::Random)?;
         let settings = settings(true, 1, &config.tuning, &[], config.limits.streams);
         let host = Host::new(settings, &keys, &pins, start, &rng)?;
-        let (engine, told) = Engine::new(host, start);
+        let (engine, events) = Engine::new(host, start);
         let taken = |source| BondError::Listen { at: format!("UDP {}", config.listen), source };
         let socket = match handed {
             Some(socket) => socket,
@@ -85,7 +85,7 @@ impl Server {
             .map_err(|source| BondError::Listen { at: path.display().to_string(), source })?;
         let started = Instant::now();
         let reloads = mpsc::unbounded_channel();
-        Ok(Server { engine, told, egress, listen, page, status, started, reloads, config })
+        Ok(Server { engine, events, egress, listen, page, status, started, reloads, config })
     }
 
     /// Returns where to send another configuration while the server runs. Of it the keys are used: its
@@ -184,8 +184,8 @@ impl Server {
                         Err(error) => say(&format!("The keys are as before: {error}.")),
                     }
                 }
-                told = self.told.recv() => match told {
-                    Some(told) => on_told(&self.engine, &shared, &config, told, &mut say),
+                event = self.events.recv() => match event {
+                    Some(event) => on_event(&self.engine, &shared, &config, event, &mut say),
                     None => break,
                 },
             }
@@ -291,19 +291,19 @@ fn own_addresses() -> Result<Arc<RwLock<BTreeSet<IpAddr>>>, BondError> {
     thread.map(|_| own).map_err(BondError::Thread)
 }
 
-fn on_told(
+fn on_event(
     engine: &Rc<Engine>,
     shared: &Rc<Shared>,
     config: &ServerConfig,
-    told: Told,
+    event: EngineEvent,
     say: &mut impl FnMut(&str),
 ) {
     let name = |id: &BundleId| {
         let owners = shared.owners.borrow();
         owners.get(id).map_or_else(|| "a client".to_owned(), |owner| owner.name.clone())
     };
-    match told {
-        Told::Host(HostEvent::Accepted(id, key)) => {
+    match event {
+        EngineEvent::Host(HostEvent::Accepted(id, key)) => {
             let others = shared.own(id, config.name_of(&key).unwrap_or("a client"));
             say(&format!("{} connected.", name(&id)));
             if !others.is_empty() {
@@ -314,19 +314,19 @@ fn on_told(
                 spawn_local(end_dead(engine.clone(), shared.clone(), id, others));
             }
         }
-        Told::Host(HostEvent::Joined(id, number)) => {
+        EngineEvent::Host(HostEvent::Joined(id, number)) => {
             let link = engine.with(|host, _| host.paths(&id).get(number).cloned().flatten());
             if let Some(link) = link {
                 say(&format!("{}: {} is up, from {}.", name(&id), link.label, link.peer));
             }
         }
         // For a bundle that is over, only its end is reported.
-        Told::Host(HostEvent::Lost(Some((id, number)), why))
+        EngineEvent::Host(HostEvent::Lost(Some((id, number)), why))
             if shared.owners.borrow().contains_key(&id) =>
         {
             say(&format!("{}: link {number} is down: {why}.", name(&id)));
         }
-        Told::Host(HostEvent::Hoarded(key)) => {
+        EngineEvent::Host(HostEvent::Hoarded(key)) => {
             let name = config.name_of(&key).unwrap_or("a client");
             if shared.says_hoarder(name) {
                 say(&format!(
@@ -334,27 +334,28 @@ fn on_told(
                 ));
             }
         }
-        Told::Host(HostEvent::Broken(id, violation)) => {
+        EngineEvent::Host(HostEvent::Broken(id, violation)) => {
             say(&format!("{} broke the rules of the bundle: {violation}.", name(&id)));
         }
-        Told::Host(HostEvent::Ended(id)) | Told::Closed(id, _) => {
+        EngineEvent::Host(HostEvent::Ended(id)) | EngineEvent::Closed(id, _) => {
             // A client that closes its bundle might keep its connections open.
             engine.with(|host, now| host.close(now, &id));
             say(&format!("{} disconnected.", name(&id)));
             shared.owners.borrow_mut().remove(&id);
         }
-        Told::Opened(id, stream) => {
+        EngineEvent::Opened(id, stream) => {
             let owner = shared.owners.borrow().get(&id).map(|owner| owner.name.clone());
             if let (Some(owner), Some(stream)) = (owner, engine.accept(id, stream)) {
                 let (engine, shared) = (engine.clone(), shared.clone());
                 spawn_local(async move { serve_stream(&engine, &shared, owner, stream).await });
             }
         }
-        Told::Crowded(id, streams, bytes) => {
+        EngineEvent::Crowded(id, streams, bytes) => {
             say(&format!("{}: {}.", name(&id), unread(streams, bytes, "no target")));
         }
         // Strangers are refused, and not worth a line each.
-        Told::Host(HostEvent::Lost(..) | HostEvent::Refused(..)) | Told::GoAway(_) => {}
+        EngineEvent::Host(HostEvent::Lost(..) | HostEvent::Refused(..))
+        | EngineEvent::GoAway(_) => {}
     }
 }
 

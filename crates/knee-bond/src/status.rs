@@ -255,7 +255,7 @@ impl StatusSocket {
             let said = &said[..asked.ok().and_then(Result::ok).unwrap_or(0)];
             if let Some(of) = recorder(said) {
                 let source = source.clone();
-                spawn_local(async move { snapshot::tell(asker, &source, &of).await });
+                spawn_local(async move { snapshot::send_snapshot(asker, &source, &of).await });
                 continue;
             }
             let text = serde_json::to_vec(&state()).unwrap_or_default();

@@ -198,14 +198,14 @@ async fn hear(stream: &BundleStream) -> Result<(Request, Vec<u8>), ()> {
     }
 }
 
-pub async fn tell(stream: &BundleStream, outcome: Outcome, reason: &str) -> bool {
+pub async fn send_outcome(stream: &BundleStream, outcome: Outcome, reason: &str) -> bool {
     let mut bytes = Vec::new();
     Answer { outcome, reason: reason.to_owned() }.write(&mut bytes);
     matches!(timeout(TIMEOUT, stream.write(&bytes)).await, Ok(Ok(())))
 }
 
 async fn refuse(stream: BundleStream, outcome: Outcome, reason: &str) {
-    tell(&stream, outcome, reason).await;
+    send_outcome(&stream, outcome, reason).await;
     stream.finish();
 }
 
@@ -217,7 +217,7 @@ async fn connect(targets: &Targets, target: Target, stream: BundleStream, first:
     match timeout(CONNECT, reach(targets, &target, turn)).await {
         Ok(Ok(mut connection)) => {
             // What came with the request is for the target.
-            if tell(&stream, Outcome::Done, "").await
+            if send_outcome(&stream, Outcome::Done, "").await
                 && targets.meter.may_pass(first.len())
                 && connection.write_all(first).await.is_ok()
             {
@@ -260,7 +260,9 @@ async fn answer_question(shared: &Shared, meter: &Meter, stream: BundleStream, m
     if !meter.may_pass(answer.len()) {
         return refuse(stream, Outcome::TooMany, SPENT).await;
     }
-    if tell(&stream, Outcome::Done, "").await && stream.write(&dns::framed(&answer)).await.is_ok() {
+    if send_outcome(&stream, Outcome::Done, "").await
+        && stream.write(&dns::framed(&answer)).await.is_ok()
+    {
         stream.finish();
     }
 }

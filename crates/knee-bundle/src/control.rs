@@ -43,7 +43,7 @@ pub struct Controls {
 
 impl Controls {
     /// Queues a frame.
-    pub fn tell(&mut self, control: Control) {
+    pub fn queue(&mut self, control: Control) {
         self.due.insert(control);
     }
 

@@ -397,7 +397,7 @@ mod window;
 
 pub use held_back::HeldBack;
 pub use knee_registry::{
-    Given, Kind, Parameter, Preset, Selection, SelectionError, Settings, Value,
+    ExternalFactory, Kind, Parameter, Preset, Selection, SelectionError, Settings, Value,
 };
 pub use knee_units::Ecn;
 pub use linux::{is_in_bpf, is_in_linux};

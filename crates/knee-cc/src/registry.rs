@@ -4,7 +4,7 @@
 //! [`ENTRIES`]; a program adds its own to a [`Registry`].
 
 use crate::{Controller, Init, bbr};
-use knee_registry::{Given, Selection, SelectionError, Settings};
+use knee_registry::{ExternalFactory, Selection, SelectionError, Settings};
 
 /// How the registry builds a controller.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub enum Build {
         fn(&Settings, Init) -> Box<dyn Controller>,
     ),
     /// A controller that a program provides.
-    Given(Given<Build>),
+    Given(ExternalFactory<Build>),
 }
 
 /// A controller as the registry knows it.
@@ -56,7 +56,7 @@ impl knee_registry::Build for Build {
     type Built = Box<dyn Controller>;
     type Init = Init;
 
-    fn given(factory: Given<Build>) -> Build {
+    fn given(factory: ExternalFactory<Build>) -> Build {
         Build::Given(factory)
     }
 

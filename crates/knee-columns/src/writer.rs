@@ -32,7 +32,7 @@ impl Writer {
         columns: &[(&str, Kind)],
     ) -> io::Result<Writer> {
         let fields = columns.iter().map(|(name, kind)| kind.declare(name));
-        let fields = fields.collect::<Result<_, _>>().map_err(told)?;
+        let fields = fields.collect::<Result<_, _>>().map_err(io_error)?;
         let properties = WriterProperties::builder()
             .set_created_by("knee".to_string())
             .set_key_value_metadata(Some(vec![KeyValue::new(key.to_string(), value.to_string())]))
@@ -41,7 +41,7 @@ impl Writer {
         let file = schema.and_then(|schema| {
             SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
         });
-        let file = file.map_err(told)?;
+        let file = file.map_err(io_error)?;
         let columns = file.schema_descr().columns().to_vec();
         Ok(Writer { file, columns, encodings: Encodings::new() })
     }
@@ -62,12 +62,12 @@ impl Writer {
     /// The error of the system when writing; [`io::ErrorKind::Other`] if cells are not of the kind
     /// of their column, or not as many as those of the others.
     pub fn write(&mut self, columns: &mut dyn Iterator<Item = &Cells>) -> io::Result<()> {
-        let mut group = self.file.next_row_group().map_err(told)?;
+        let mut group = self.file.next_row_group().map_err(io_error)?;
         for (cells, column) in columns.zip(&self.columns) {
-            let (chunk, described) = encoded(cells, column, &self.encodings).map_err(told)?;
-            group.append_column(&chunk, described).map_err(told)?;
+            let (chunk, described) = encoded(cells, column, &self.encodings).map_err(io_error)?;
+            group.append_column(&chunk, described).map_err(io_error)?;
         }
-        group.close().map(|_| ()).map_err(told)
+        group.close().map(|_| ()).map_err(io_error)
     }
 
     /// Writes the end of the file.
@@ -75,7 +75,7 @@ impl Writer {
     /// # Errors
     /// The error of the system when writing.
     pub fn close(self) -> io::Result<()> {
-        self.file.close().map(|_| ()).map_err(told)
+        self.file.close().map(|_| ()).map_err(io_error)
     }
 }
 
@@ -94,7 +94,7 @@ fn encoded(
 }
 
 /// Reports a full disk as such, not as a corrupt file.
-fn told(error: ParquetError) -> io::Error {
+fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(io) => *io,

@@ -87,7 +87,7 @@ impl HopProbe {
         };
         let [next, expected] = sequence_numbers(&connection)
             .map_err(|error| HostError::refused("read the state of a connection", error, ROOT))?;
-        let payload = told(&connection, SND_MSS).map_err(call)?.clamp(1, PAYLOAD_MAX);
+        let payload = info_word(&connection, SND_MSS).map_err(call)?.clamp(1, PAYLOAD_MAX);
         Ok(HopProbe { connection, out, reports, local, remote: to, next, expected, payload })
     }
 
@@ -147,7 +147,7 @@ impl HopProbe {
     ///
     /// If the system refuses.
     pub fn received_segments(&self) -> io::Result<u32> {
-        told(&self.connection, SEGS_IN)
+        info_word(&self.connection, SEGS_IN)
     }
 
     /// Whether the peer has not closed the connection; what it sent is discarded.
@@ -180,7 +180,7 @@ fn sequence_numbers(connection: &TcpStream) -> io::Result<[u32; 2]> {
 }
 
 /// A word of `TCP_INFO`.
-fn told(connection: &TcpStream, at: usize) -> io::Result<u32> {
+fn info_word(connection: &TcpStream, at: usize) -> io::Result<u32> {
     let mut bytes = [0; 256];
     let len = tcp_option(connection, libc::TCP_INFO, &mut bytes)?;
     let word = bytes[..len].get(at..at + 4).ok_or(ErrorKind::Unsupported)?;

@@ -59,6 +59,13 @@ impl Route {
         Route::new(header, Vec::new(), destination, table, protocol)
     }
 
+    /// Makes a route to neighbours on a network device, by its index.
+    pub fn on_device(destination: IpNet, table: u32, protocol: u8, device: u32) -> Route {
+        let (scope, kind) = (RouteScope::Link, RouteType::Unicast);
+        let header = RouteHeader { scope, kind, ..Default::default() };
+        Route::new(header, vec![RouteAttribute::Oif(device)], destination, table, protocol)
+    }
+
     /// Copies this route's next hop for a different destination and table, with a congestion
     /// controller for connections that begin on it, in place of its own.
     pub fn with_controller(

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::ground::{KERNEL, REAL, SIMULATOR};
 use crate::words::{agrees, difference, measure_words, verdict};
 use knee_present::words::time_us;
-use knee_present::{Cell, Mood, Table, number, text};
+use knee_present::{Cell, Table, Tone, number, text};
 use knee_record::{
     ClaimOutcome, Fidelity, SavedRun, read_fidelity, read_run, write_json, write_text,
 };
@@ -68,16 +68,16 @@ pub fn measures_table(fidelity: &Fidelity) -> Table {
     ];
     let mut table = Table::new(heads);
     for one in &fidelity.measures {
-        let mood = match one.within {
-            Some(true) => Mood::Good,
-            Some(false) => Mood::Bad,
-            None => Mood::Neutral,
+        let tone = match one.within {
+            Some(true) => Tone::Good,
+            Some(false) => Tone::Bad,
+            None => Tone::Neutral,
         };
         let never = |value: Option<f64>| one.unit.show(value.unwrap_or(f64::INFINITY));
         let figure = |shown, value| Cell::figure(one.unit, value).reading(shown);
         let of = if one.of == "*" { "all flows" } else { &one.of };
         table.row_in(
-            mood,
+            tone,
             [
                 agrees(one.within).into(),
                 measure_words(&one.measure).into(),
@@ -138,9 +138,9 @@ pub fn claims_table<'c>(
         Cell::figure(claim.unit, claim.measured).reading(claim.measured_text.clone())
     };
     for (sim, other) in claims {
-        let mood = if sim.outcome == other.outcome { Mood::Good } else { Mood::Neutral };
+        let tone = if sim.outcome == other.outcome { Tone::Good } else { Tone::Neutral };
         table.row_in(
-            mood,
+            tone,
             [
                 Cell::from(&sim.id),
                 Cell::from(&sim.says),

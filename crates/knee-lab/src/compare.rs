@@ -7,7 +7,7 @@ mod sides;
 use crate::command::quoted;
 use crate::directory::{COMPARISON, REPEAT, REPORT, repeat};
 use crate::error::Error;
-use crate::given::{Given, differing};
+use crate::given::{DifferingInput, differing};
 use crate::lab::Lab;
 use knee_record::{
     Comparison, MeasureCompared, Side, Summary, compare_sides, compared_in_words, read_summary,
@@ -98,7 +98,7 @@ pub struct RunsCompared {
     #[serde(default)]
     pub command: String,
     /// Inputs that differ between the sides.
-    pub given: Vec<Given>,
+    pub given: Vec<DifferingInput>,
     /// The result: a sentence for each side but the first, and one for each side of
     /// which runs are left out.
     #[serde(default)]

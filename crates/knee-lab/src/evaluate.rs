@@ -62,7 +62,7 @@ pub enum EvaluateError {
 }
 
 /// Values of a run, one row per line.
-type Made = Vec<EvaluationRow>;
+type RunRows = Vec<EvaluationRow>;
 
 impl Lab {
     /// Evaluates, and writes table, document, page and the worst-case scenarios into `directory`;
@@ -92,7 +92,7 @@ impl Lab {
         self.perform(evaluate, &runs)
     }
 
-    fn perform(&self, evaluate: &Evaluate<'_>, runs: &[Planned]) -> Result<Made, Error> {
+    fn perform(&self, evaluate: &Evaluate<'_>, runs: &[Planned]) -> Result<RunRows, Error> {
         let loads: Vec<Load> = runs.iter().map(|run| run.load).collect();
         let made = self.side_by_side(&loads, (0..runs.len()).collect(), |number, control| {
             Ok(make(evaluate, &runs[number], control))
@@ -142,7 +142,7 @@ impl Lab {
 }
 
 /// Executes a planned run; `None` if it was stopped.
-fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Made> {
+fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<RunRows> {
     let lines = &evaluate.cases[run.case].lines;
     let row = |(line, case): (usize, usize), value: Result<f64, String>| {
         let Planned { controller, repeat, seed, .. } = *run;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// An input that differs between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Given {
+pub struct DifferingInput {
     /// A key as in `--set`, `version`, or `ground`.
     pub what: String,
     /// Its value in each run; null if the run has no such key.
@@ -20,7 +20,7 @@ pub struct Given {
 }
 
 /// Inputs that differ between the sources, in order of their names.
-pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
+pub(crate) fn differing(sources: &[Source]) -> Result<Vec<DifferingInput>, Error> {
     // For points alone, the settings as typed are the clearest.
     let points = sources.iter().all(|source| matches!(source, Source::Point(_)));
     let given = |source: &Source| match source {
@@ -40,7 +40,8 @@ pub(crate) fn differing(sources: &[Source]) -> Result<Vec<Given>, Error> {
     let values = |name: &String| -> Vec<Option<String>> {
         all.iter().map(|one| one.get(name).cloned()).collect()
     };
-    let told = names.into_iter().map(|name| Given { what: name.clone(), values: values(name) });
+    let told =
+        names.into_iter().map(|name| DifferingInput { what: name.clone(), values: values(name) });
     Ok(told.filter(|given| given.values.iter().any(|value| *value != given.values[0])).collect())
 }
 

@@ -67,7 +67,7 @@ pub use experiment::{
 };
 pub use fidelity::{Cells, Grid, GridError, GridSettings, KERNEL_RUNS};
 pub use fit::{Compared, Estimate, FITTED_RUN, FitError, FitSettings, Fitted, MeasuredFit};
-pub use given::Given;
+pub use given::DifferingInput;
 #[cfg(feature = "hosts")]
 pub use ground::Hosts;
 pub use ground::{

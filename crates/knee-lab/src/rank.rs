@@ -13,7 +13,7 @@ use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use crate::origin;
 use knee_record::{
-    Company, Control, INPUTS, Meter, RankFigure, RankFigures, RankRun, RankSummary, RankTrace,
+    Competition, Control, INPUTS, Meter, RankFigure, RankFigures, RankRun, RankSummary, RankTrace,
     write_json, write_rank, write_text,
 };
 use knee_report::rank_page;
@@ -77,14 +77,14 @@ pub enum RankError {
 }
 
 /// A finished run, and the throughput of its recorded link.
-struct Made {
+struct FinishedRun {
     run: RankRun,
-    trace: Option<Carried>,
+    trace: Option<LinkThroughput>,
     packets: u64,
 }
 
 /// Series of one run: link, bin length, capacity, throughput.
-pub(crate) struct Carried {
+pub(crate) struct LinkThroughput {
     pub link: String,
     pub bin_s: f64,
     pub capacity_bps: Vec<u64>,
@@ -108,7 +108,7 @@ impl Lab {
         let made = self.side_by_side(&loads, order, |number, control| {
             make(rank, &rank.runs[number], control)
         })?;
-        let made: Vec<Made> = made.into_iter().flatten().collect();
+        let made: Vec<FinishedRun> = made.into_iter().flatten().collect();
         let mut ranked = Ranked {
             runs: made.len(),
             packets: made.iter().map(|made| made.packets).sum(),
@@ -121,18 +121,22 @@ impl Lab {
     }
 }
 
-fn make(rank: &Rank<'_>, run: &PlannedRank, control: &Control) -> Result<Option<Made>, Error> {
+fn make(
+    rank: &Rank<'_>,
+    run: &PlannedRank,
+    control: &Control,
+) -> Result<Option<FinishedRun>, Error> {
     let scenario = rank.scenario(run);
     let finished = execute(&Job::new(&scenario, rank.on), control);
     let finished = finished.map_err(|error| error.at(&rank.label(run)))?;
     if finished.records.interrupted {
         return Ok(None);
     }
-    let wanted = run.repeat == 1 && run.company == Company::Alone;
+    let wanted = run.repeat == 1 && run.company == Competition::Alone;
     let trace = wanted.then(|| trace::carried(&scenario, &finished.records)).flatten();
     let figures = RankFigures::of(&finished.summary);
     let PlannedRank { scenario, candidate, company, repeat, seed, .. } = *run;
-    Ok(Some(Made {
+    Ok(Some(FinishedRun {
         run: RankRun { scenario, candidate, company, repeat, seed, figures },
         trace,
         packets: finished.records.cost.data_packets,
@@ -143,9 +147,9 @@ fn make(rank: &Rank<'_>, run: &PlannedRank, control: &Control) -> Result<Option<
 fn keep_cases(rank: &Rank<'_>, summary: &mut RankSummary, directory: &Path) -> Result<(), Error> {
     for (number, worst) in summary.worst.iter_mut().enumerate() {
         let company = match (worst.what, worst.rival) {
-            (RankFigure::Jain, _) => Company::Itself,
-            (_, Some(rival)) => Company::Rival(rival),
-            (_, None) => Company::Alone,
+            (RankFigure::Jain, _) => Competition::Itself,
+            (_, Some(rival)) => Competition::Rival(rival),
+            (_, None) => Competition::Alone,
         };
         let candidates = &rank.ranking.candidates;
         let candidate = candidates.iter().position(|name| *name == worst.candidate);
@@ -162,12 +166,12 @@ fn keep_cases(rank: &Rank<'_>, summary: &mut RankSummary, directory: &Path) -> R
 
 /// The runs in planned order. A run beside a rival equal to the candidate is taken from the
 /// candidate's runs beside itself.
-fn all_runs(rank: &Rank<'_>, made: &[Made]) -> Vec<RankRun> {
+fn all_runs(rank: &Rank<'_>, made: &[FinishedRun]) -> Vec<RankRun> {
     let twice = made.iter().flat_map(|made| {
         let run = &made.run;
         let rivals = rank.rivals_that_are(run.candidate);
-        let same = rivals.filter(|_| run.company == Company::Itself);
-        let again = same.map(|rival| RankRun { company: Company::Rival(rival), ..run.clone() });
+        let same = rivals.filter(|_| run.company == Competition::Itself);
+        let again = same.map(|rival| RankRun { company: Competition::Rival(rival), ..run.clone() });
         std::iter::once(run.clone()).chain(again).collect::<Vec<_>>()
     });
     let mut runs: Vec<RankRun> = twice.collect();
@@ -175,14 +179,14 @@ fn all_runs(rank: &Rank<'_>, made: &[Made]) -> Vec<RankRun> {
     runs
 }
 
-fn summary(rank: &Rank<'_>, made: &[Made]) -> RankSummary {
+fn summary(rank: &Rank<'_>, made: &[FinishedRun]) -> RankSummary {
     RankSummary::new(rank.ranking.clone(), &all_runs(rank, made), traces(rank, made))
 }
 
 /// Merges the series of each recorded link.
-fn traces(rank: &Rank<'_>, made: &[Made]) -> Vec<RankTrace> {
+fn traces(rank: &Rank<'_>, made: &[FinishedRun]) -> Vec<RankTrace> {
     let mut traces: BTreeMap<usize, RankTrace> = BTreeMap::new();
-    for Made { run, trace, .. } in made {
+    for FinishedRun { run, trace, .. } in made {
         let Some(carried) = trace else { continue };
         let candidates = rank.ranking.candidates.len();
         let trace = traces.entry(run.scenario).or_insert_with(|| RankTrace {

@@ -3,7 +3,7 @@
 use crate::command::quoted;
 use crate::error::Error;
 use crate::ground::Grounds;
-use crate::text::{Beside, all_or_every_error};
+use crate::text::{FilesBeside, all_or_every_error};
 use knee_scenario::{Embedded, Errors, Loader, Override, Scenario, Source, Study, load_study};
 use std::path::{Path, PathBuf};
 
@@ -141,7 +141,7 @@ pub fn read_study(folder: &Path, grounds: &Grounds) -> Result<Study, Errors> {
 
 fn read_folder(folder: &Path, grounds: &Grounds, seed_shift: u64) -> Result<Study, Errors> {
     let name = folder.join(STUDY);
-    load_study(&Beside(&name), &name.to_string_lossy(), &grounds.names(), seed_shift)
+    load_study(&FilesBeside(&name), &name.to_string_lossy(), &grounds.names(), seed_shift)
 }
 
 #[cfg(test)]

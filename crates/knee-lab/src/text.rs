@@ -98,7 +98,7 @@ impl ScenarioText {
                 &within
             }
             None => {
-                beside = Beside(&self.path);
+                beside = FilesBeside(&self.path);
                 &beside
             }
             Some(files) => {
@@ -133,7 +133,7 @@ pub fn named_files(scenario: &Scenario) -> impl Iterator<Item = Input<'_>> {
 /// Loads files from the folder of the given file. Their names are built like its own: relative to
 /// the working directory, with invalid UTF-8 replaced.
 #[derive(Debug)]
-pub struct Beside<'p>(pub &'p Path);
+pub struct FilesBeside<'p>(pub &'p Path);
 
 /// Loads copies by name as written.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ fn below<'n>(path: &Path, name: &'n str) -> Option<&'n str> {
     name.strip_prefix(&folder)
 }
 
-impl Loader for Beside<'_> {
+impl Loader for FilesBeside<'_> {
     fn load(&self, name: &str) -> Result<Vec<u8>, String> {
         match (below(self.0, name), self.0.parent()) {
             (Some(name), Some(folder)) => load_file(&folder.join(name)),

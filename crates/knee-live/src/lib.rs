@@ -45,7 +45,7 @@ pub use report::{
     AccessLog, Period, Providers, ReportSettings, holds_observed, holds_open, is_begun, report,
     unix_s,
 };
-pub use row::{counted, told};
+pub use row::{connection_record, counters_record};
 pub use source::Reports;
 #[cfg(feature = "upload")]
 pub use upload::{Upload, UploadError, upload_host, upload_place};

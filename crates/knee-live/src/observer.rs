@@ -8,7 +8,7 @@ use crate::listed::Lists;
 use crate::live::{Counts, Live, Part};
 use crate::minutes::Minute;
 use crate::report::heat_bin;
-use crate::row::{Beside, heard, row};
+use crate::row::{ConnectionContext, heard, row};
 use crate::source::{Reports, Source};
 use crate::{LiveError, Queue};
 use ipnet::IpNet;
@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Maximum wait for a report before the stop condition is checked.
-const PATIENCE: Duration = Duration::from_millis(200);
+const NEWS_TIMEOUT: Duration = Duration::from_millis(200);
 /// Interval of lists of open connections.
 const LIST_INTERVAL: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -193,7 +193,7 @@ impl Observer {
     #[expect(clippy::disallowed_methods, reason = "a host is observed as time passes")]
     pub fn step(&mut self) -> Result<(), LiveError> {
         self.list_if_due()?;
-        let (_, pause) = self.record_news(PATIENCE)?;
+        let (_, pause) = self.record_news(NEWS_TIMEOUT)?;
         thread::sleep(pause);
         Ok(())
     }
@@ -310,7 +310,7 @@ impl Observer {
         let of_file = |at: Duration| {
             end_ns.checked_add_signed(nanos(at).cast_signed() - now_ns.cast_signed())
         };
-        let beside = Beside {
+        let beside = ConnectionContext {
             start_ns: socket.opened.and_then(of_file),
             end_ns: socket.ended.and_then(of_file).unwrap_or(end_ns),
             controller,

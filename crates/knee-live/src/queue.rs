@@ -36,7 +36,7 @@ struct State {
     waiting: BTreeSet<(String, PathBuf)>,
     /// Files that are stored, as far as they are still in the folder.
     stored: BTreeSet<PathBuf>,
-    told: Stored,
+    done: Stored,
 }
 
 impl Queue {
@@ -55,9 +55,9 @@ impl Queue {
     }
 
     /// How far it is.
-    pub fn told(&self) -> Stored {
+    pub fn progress(&self) -> Stored {
         let state = self.state();
-        Stored { waiting: state.waiting.len() as u64, ..state.told.clone() }
+        Stored { waiting: state.waiting.len() as u64, ..state.done.clone() }
     }
 
     /// Adds a completed file.
@@ -75,7 +75,7 @@ impl Queue {
         let mut state = self.state();
         if !state.stored.remove(path) {
             state.waiting.remove(&(stamp.to_string(), path.to_path_buf()));
-            state.told.removed_before += 1;
+            state.done.removed_before += 1;
         }
     }
 
@@ -91,17 +91,17 @@ impl Queue {
     #[cfg(feature = "upload")]
     pub(crate) fn stored(&self, stamp: String, path: PathBuf, bytes: Option<u64>) {
         let mut state = self.state();
-        state.told.trouble = None;
+        state.done.trouble = None;
         if let Some(bytes) = bytes {
-            state.told.files += 1;
-            state.told.bytes += bytes;
+            state.done.files += 1;
+            state.done.bytes += bytes;
         }
         let place = (stamp, path);
         // It may have been removed meanwhile.
         if state.waiting.remove(&place) {
             state.stored.insert(place.1);
         } else {
-            state.told.removed_before = state.told.removed_before.saturating_sub(1);
+            state.done.removed_before = state.done.removed_before.saturating_sub(1);
         }
     }
 
@@ -110,15 +110,15 @@ impl Queue {
     pub(crate) fn gone(&self, place: &(String, PathBuf)) {
         let mut state = self.state();
         state.waiting.remove(place);
-        state.told.trouble = None;
+        state.done.trouble = None;
     }
 
     /// Notes a failed attempt.
     #[cfg(feature = "upload")]
     pub(crate) fn failed(&self, trouble: String) {
         let mut state = self.state();
-        state.told.failures += 1;
-        state.told.trouble = Some(trouble);
+        state.done.failures += 1;
+        state.done.trouble = Some(trouble);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -151,7 +151,7 @@ mod tests {
         let paths: Vec<PathBuf> = (1..=5).map(|day| file(folder.path(), day)).collect();
         fs::write(folder.path().join("report.html"), [0; 1000]).unwrap();
         let queue = Queue::of(folder.path()).unwrap();
-        assert_eq!(queue.told().waiting, 5);
+        assert_eq!(queue.progress().waiting, 5);
         let place = (stamp(3), paths[2].clone());
         {
             let mut state = queue.state();
@@ -163,14 +163,18 @@ mod tests {
         files.close(Duration::ZERO).unwrap();
         let is_there: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
         assert_eq!(is_there, [false, true, false, true, true]);
-        let told = queue.told();
-        assert_eq!((told.waiting, told.removed_before, told.files), (3, 1, 0), "{told:?}");
+        let progress = queue.progress();
+        assert_eq!(
+            (progress.waiting, progress.removed_before, progress.files),
+            (3, 1, 0),
+            "{progress:?}"
+        );
     }
 
     #[test]
     fn a_folder_to_come_is_empty() {
         let folder = tempfile::tempdir().unwrap();
         let queue = Queue::of(&folder.path().join("none")).unwrap();
-        assert_eq!(queue.told(), Stored::default());
+        assert_eq!(queue.progress(), Stored::default());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Properties of a connection that the kernel's report lacks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct ConnectionContext {
     /// When it was opened, if that was seen, since the file's epoch.
     pub start_ns: Option<u64>,
     /// Time since the file's epoch.
@@ -55,7 +55,7 @@ pub(crate) fn ended(row: &ConnectionRecord) -> Ended {
 }
 
 /// Fields of `TCP_INFO` that can be summed over subflows.
-pub fn counted(info: &TcpInfo) -> ConnectionRecord {
+pub fn counters_record(info: &TcpInfo) -> ConnectionRecord {
     ConnectionRecord {
         received_bytes: Some(info.received_bytes),
         sent_bytes: Some(info.sent_bytes),
@@ -74,7 +74,7 @@ pub fn counted(info: &TcpInfo) -> ConnectionRecord {
 }
 
 /// Fields of `TCP_INFO` for a connection over one path.
-pub fn told(info: &TcpInfo) -> ConnectionRecord {
+pub fn connection_record(info: &TcpInfo) -> ConnectionRecord {
     let micros = |micros: u64| micros * 1000;
     let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
     // Nothing is measured before the handshake.
@@ -91,12 +91,16 @@ pub fn told(info: &TcpInfo) -> ConnectionRecord {
         busy_ns: info.busy_us.map(micros),
         receive_limited_ns: info.receive_limited_us.map(micros),
         send_buffer_limited_ns: info.send_buffer_limited_us.map(micros),
-        ..counted(info)
+        ..counters_record(info)
     }
 }
 
 /// Row of an ended connection of this host.
-pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> ConnectionRecord {
+pub(crate) fn row(
+    socket: &TcpSocket<'_>,
+    info: &TcpInfo,
+    beside: ConnectionContext,
+) -> ConnectionRecord {
     ConnectionRecord {
         connection: socket.cookie,
         start_ns: beside.start_ns,
@@ -111,6 +115,6 @@ pub(crate) fn row(socket: &TcpSocket<'_>, info: &TcpInfo, beside: Beside) -> Con
         block: beside.block,
         arm: beside.arm,
         weight: Some(beside.weight),
-        ..told(info)
+        ..connection_record(info)
     }
 }

@@ -126,8 +126,8 @@ impl Upload {
     }
 
     /// How far it is.
-    pub fn told(&self) -> Stored {
-        self.queue.told()
+    pub fn progress(&self) -> Stored {
+        self.queue.progress()
     }
 
     /// Tries once more to store what waits, for at most `patience`, then stops.
@@ -136,13 +136,13 @@ impl Upload {
         const LOOK: Duration = Duration::from_millis(20);
         let mut left = patience;
         self.order.send_replace(Order::Hurry);
-        while self.queue.told().waiting > 0 && !left.is_zero() {
+        while self.queue.progress().waiting > 0 && !left.is_zero() {
             thread::sleep(LOOK.min(left));
             left = left.saturating_sub(LOOK);
         }
         let queue = self.queue.clone();
         drop(self);
-        queue.told()
+        queue.progress()
     }
 }
 

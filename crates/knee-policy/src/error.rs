@@ -91,6 +91,17 @@ pub enum PolicyError {
         /// The remedy.
         advice: String,
     },
+    /// This process cannot go on, and everything was reverted.
+    #[error("{problem}")]
+    Lost {
+        /// The problem.
+        problem: String,
+        /// The remedy.
+        advice: &'static str,
+    },
+    /// The experiment of a site is over, or nearly so.
+    #[error("the last triple of this site has begun already")]
+    TooLate,
     /// The blocks of an experiment, or the published assignment, cannot be read or written.
     #[error("cannot {what} {path}: {source}")]
     Records {

@@ -115,7 +115,7 @@ impl Host {
 }
 
 /// Controllers of routes, by table and destination; `None` for a throw route.
-pub(crate) type Made<'a> = BTreeMap<(u32, IpNet), BTreeSet<Option<&'a str>>>;
+pub(crate) type RecordedRoutes<'a> = BTreeMap<(u32, IpNet), BTreeSet<Option<&'a str>>>;
 
 /// The routes of these tables.
 pub(crate) fn routes_of(
@@ -136,8 +136,8 @@ pub(crate) fn key(route: &Route) -> (u32, IpNet) {
 
 /// Recorded controllers of routes. A route may have any of them: the process may have been killed
 /// before it carried out the last line.
-pub(crate) fn made(recorded: &Recorded) -> Made<'_> {
-    let mut made = Made::new();
+pub(crate) fn made(recorded: &Recorded) -> RecordedRoutes<'_> {
+    let mut made = RecordedRoutes::new();
     for entry in &recorded.entries {
         match entry {
             Entry::Route { table, to, controller } => {
@@ -167,7 +167,7 @@ pub(crate) fn tables(recorded: &Recorded) -> impl Iterator<Item = u32> {
     })
 }
 
-pub(crate) fn is_as_made(route: &Route, made: &Made<'_>) -> bool {
+pub(crate) fn is_as_made(route: &Route, made: &RecordedRoutes<'_>) -> bool {
     let is = |controller: &Option<&str>| match controller {
         None => route.is_throw(),
         Some(_) => route.controller() == *controller && !route.is_locked(),
@@ -176,7 +176,7 @@ pub(crate) fn is_as_made(route: &Route, made: &Made<'_>) -> bool {
 }
 
 /// Whether a route has Knee's mark, but no line of the journal.
-fn is_unlisted(route: &Route, made: &Made<'_>) -> bool {
+fn is_unlisted(route: &Route, made: &RecordedRoutes<'_>) -> bool {
     route.protocol() == PROTOCOL && !made.contains_key(&key(route))
 }
 

@@ -10,8 +10,14 @@
 //! `ProgramActuator`, with the feature `bpf`, open ones too. [`Host`] reverts the changes of
 //! either.
 //!
+//! [`apply`] does so until it is stopped, and reverts everything. A [`GuardProcess`] reverts it if
+//! this process cannot.
+//!
 //! In an [`Experiment`] an actuator assigns whole blocks of time to one of two controllers, and
-//! [`judge`] evaluates the result.
+//! [`judge`] evaluates the result. [`run_experiment`] goes through the blocks.
+//!
+//! Both loops ask an [`Environment`] for time, routes and guard, and say by an [`Event`] what
+//! happens, so that they run without a host, too.
 //!
 //! On a host that accepts only signed policies, [`TrustedKeys`] and [`Versions`] determine which.
 //!
@@ -25,9 +31,13 @@
 //! route or one that an administrator has changed; print.
 
 mod actuator;
+mod apply;
 mod default;
+mod environment;
 mod error;
+mod event;
 mod experiment;
+mod guard;
 mod hint;
 mod host;
 mod journal;
@@ -47,12 +57,17 @@ pub(crate) use actuator::programs_folder;
 pub use actuator::{
     Actuator, Applied, Means, PROTOCOL, Renewed, Returned, State, Unchanged, programs_lack,
 };
+pub use apply::{ApplySettings, apply};
 pub use default::{DefaultState, HostDefault, Setting};
+pub use environment::{Environment, LiveEnvironment, since_1970};
 pub use error::{PolicyError, Problem};
+pub use event::Event;
 pub use experiment::{
-    Block, BlockFile, CLASSES, Checked, Experiment, GroupBlock, Judged, Noise, RecordedBlocks,
-    Slot, Step, Stopped, Sums, Timeline, Times, certain_harm, check, judge, noise, recorded_blocks,
+    Block, BlockFile, CLASSES, Checked, Experiment, ExperimentEnd, ExperimentFiles, GroupBlock,
+    Judged, Noise, RecordedBlocks, Slot, SoFar, Step, Stopped, Sums, Timeline, Times, certain_harm,
+    check, judge, judged, noise, recorded_blocks, run_experiment, so_far,
 };
+pub use guard::{GuardEnd, GuardProcess, guard};
 pub use hint::{GroupOf, Hint};
 pub use host::Host;
 pub use journal::{Entry, Journal, Recorded};

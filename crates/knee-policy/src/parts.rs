@@ -38,6 +38,24 @@ impl Plan {
         }
     }
 
+    /// Plans an experiment and refuses one that this host cannot carry out.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError::Experiment`], if it needs too many routes, or if they cannot cut each group in
+    /// halves.
+    pub fn for_experiment_checked(
+        means: Means,
+        policy: &Policy,
+        main: &[Route],
+    ) -> Result<Plan, PolicyError> {
+        let plan = Plan::for_experiment(means, policy, main)?;
+        if means == Means::Routes {
+            plan.check_halves(policy)?;
+        }
+        Ok(plan)
+    }
+
     /// Checks that routes can cut each group in halves.
     ///
     /// # Errors

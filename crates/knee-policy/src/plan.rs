@@ -237,9 +237,9 @@ pub(crate) fn rules(routes: &[Planned], tables: &BTreeMap<Option<u16>, u32>) -> 
 
 /// Routes of the main table within a prefix: the route to copy for each destination, `None` to
 /// defer to the main table; and what is left alone.
-type Led<'a> = (Vec<(IpNet, Option<&'a Route>)>, Vec<(IpNet, Why)>);
+type RoutesWithin<'a> = (Vec<(IpNet, Option<&'a Route>)>, Vec<(IpNet, Why)>);
 
-pub(crate) fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet) -> Led<'a> {
+pub(crate) fn lead<'a>(main: &BTreeMap<IpNet, &'a Route>, prefix: IpNet) -> RoutesWithin<'a> {
     let mut routes = Vec::new();
     let mut kept = Vec::new();
     match longest_match(main, &prefix).map_or(Err(Why::NoRoute), |route| usable(route)) {

@@ -26,7 +26,7 @@ enum Part {
 pub struct Layout {
     /// Maximum columns of a line.
     pub width: usize,
-    /// Whether heads are bold, and cells with a mood coloured.
+    /// Whether heads are bold, and cells with a tone coloured.
     pub colour: bool,
 }
 

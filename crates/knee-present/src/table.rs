@@ -64,13 +64,13 @@ pub struct Head {
 pub struct Row {
     /// The cells.
     pub cells: Vec<Cell>,
-    /// Index and mood of the coloured cell.
-    mood: Option<(usize, Mood)>,
+    /// Index and tone of the coloured cell.
+    tone: Option<(usize, Tone)>,
 }
 
 /// Good, bad or neutral.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
+pub enum Tone {
     /// As expected.
     Good,
     /// Needs attention.
@@ -161,28 +161,28 @@ impl Table {
         self.add(cells, None);
     }
 
-    /// Adds a row whose first cell has a mood.
-    pub fn row_in(&mut self, mood: Mood, cells: impl IntoIterator<Item = impl Into<Cell>>) {
-        self.row_with(0, mood, cells);
+    /// Adds a row whose first cell has a tone.
+    pub fn row_in(&mut self, tone: Tone, cells: impl IntoIterator<Item = impl Into<Cell>>) {
+        self.row_with(0, tone, cells);
     }
 
-    /// Adds a row in which one cell has a mood.
+    /// Adds a row in which one cell has a tone.
     pub fn row_with(
         &mut self,
         cell: usize,
-        mood: Mood,
+        tone: Tone,
         cells: impl IntoIterator<Item = impl Into<Cell>>,
     ) {
-        self.add(cells, Some((cell, mood)));
+        self.add(cells, Some((cell, tone)));
     }
 
     fn add(
         &mut self,
         cells: impl IntoIterator<Item = impl Into<Cell>>,
-        mood: Option<(usize, Mood)>,
+        tone: Option<(usize, Tone)>,
     ) {
         let cells = cells.into_iter().map(Into::into).collect();
-        self.rows.push(Row { cells, mood });
+        self.rows.push(Row { cells, tone });
     }
 
     /// Removes a column.
@@ -292,9 +292,9 @@ impl Table {
 impl Row {
     fn coloured(&self, at: usize, text: &str) -> comfy_table::Cell {
         let cell = comfy_table::Cell::new(text);
-        match self.mood {
-            Some((place, Mood::Good)) if place == at => cell.fg(Color::Green),
-            Some((place, Mood::Bad)) if place == at => cell.fg(Color::Red),
+        match self.tone {
+            Some((place, Tone::Good)) if place == at => cell.fg(Color::Green),
+            Some((place, Tone::Bad)) if place == at => cell.fg(Color::Red),
             _ => cell,
         }
     }
@@ -372,7 +372,7 @@ mod tests {
             let numbers = ["utilisation", "delay p50", "delay p95", "dropped", "lost"].map(number);
             let mut table = Table::new([text("link")].into_iter().chain(numbers));
             table.row(["bottleneck", "99.8 %", "19.1 ms", "20.1 ms", "3232", "0"]);
-            table.row_in(Mood::Bad, ["a", "9 %", "1 ms", "2.15 ms", "0", "0"]);
+            table.row_in(Tone::Bad, ["a", "9 %", "1 ms", "2.15 ms", "0", "0"]);
             for width in 30..=120 {
                 let lines = table.text(Layout { width, colour });
                 for line in lines.lines() {
@@ -388,7 +388,7 @@ mod tests {
     fn numbers_are_flush_right() {
         let mut table = Table::new([text("name"), number("count")]);
         table.row(["a", "1"]);
-        table.row_in(Mood::Bad, ["long name", "1000"]);
+        table.row_in(Tone::Bad, ["long name", "1000"]);
         let expected = "name       count\n─────────────────\na              1\nlong name   1000\n";
         let squeezed = |text: &str| text.replace('─', "");
         assert_eq!(squeezed(&table.text(plain(120))), squeezed(expected));

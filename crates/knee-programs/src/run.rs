@@ -286,7 +286,10 @@ fn connections(
     let row = |(five, row): (FiveTuple, ConnectionRecord)| {
         let index = by_port(five.source.port())?;
         let known = sockets.known(five.source, five.destination);
-        let told = known.as_ref().map(|known| knee_live::told(&known.info)).unwrap_or_default();
+        let record = known
+            .as_ref()
+            .map(|known| knee_live::connection_record(&known.info))
+            .unwrap_or_default();
         let cc = known.map(|known| known.controller).unwrap_or_default();
         Some(ConnectionRecord {
             connection: row.connection,
@@ -306,7 +309,7 @@ fn connections(
             cc_source: ControllerSource::Application,
             // A program's own small buffer is no fault of the host.
             send_buffer_limited_ns: None,
-            ..told
+            ..record
         })
     };
     rows.into_iter().filter_map(row).collect()

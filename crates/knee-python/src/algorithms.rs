@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use knee_cc::{Build, Controller, Given, SelectionError};
+use knee_cc::{Build, Controller, ExternalFactory, SelectionError};
 use knee_lab::record::Brought;
 use knee_lab::scenario::{Algorithms, ClassFile, Importer};
 use knee_lab::{Classes, Grounds, Handle, Kernel, Lab, Simulator};
@@ -13,7 +13,7 @@ use rand_core::Rng;
 
 use crate::controller::PythonController;
 use crate::errors::refused;
-use crate::ground::{Beside, Kept, RunSeed};
+use crate::ground::{Kept, RunSeed, WithEffects};
 use crate::scheduler::PythonScheduler;
 
 /// A class or another factory with its metadata: class, module, hash and location of its source.
@@ -124,9 +124,10 @@ impl Kit {
         };
         let (kept, seed) = (kept.cloned(), self.seed.clone());
         let kernel =
-            Beside { inner: Kernel, attached: false, kept: kept.clone(), seed: seed.clone() };
-        let grounds =
-            Grounds::new().with(Beside { inner: simulator, attached, kept, seed }).with(kernel);
+            WithEffects { inner: Kernel, attached: false, kept: kept.clone(), seed: seed.clone() };
+        let grounds = Grounds::new()
+            .with(WithEffects { inner: simulator, attached, kept, seed })
+            .with(kernel);
         let mut lab = Lab::new(grounds);
         // Python can run only one of them at a time.
         lab.parallel = if attached { Some(1) } else { parallel };
@@ -137,7 +138,7 @@ impl Kit {
     }
 
     /// Raises the exception of Python code, if any, otherwise Knee's error.
-    pub fn told<T>(&self, outcome: Result<T, knee_lab::Error>) -> PyResult<T> {
+    pub fn raise_or<T>(&self, outcome: Result<T, knee_lab::Error>) -> PyResult<T> {
         match self.raised.take() {
             Some(raised) => Err(raised),
             None => outcome.map_err(crate::errors::python),
@@ -177,7 +178,7 @@ pub fn importing(load: Py<PyAny>) -> (Algorithms, Classes) {
                 source: "the file",
                 parameters: &[],
                 presets: &[],
-                build: Build::Given(Given::new(move |_, init| make(init))),
+                build: Build::Given(ExternalFactory::new(move |_, init| make(init))),
             })
         }
     };

@@ -62,7 +62,7 @@ pub fn evaluation_rows(
     let lab = kit.lab(Some(1), None);
     let plan = asked.plan(&kit, &lab)?;
     let rows = watched(py, &lab.handle(), || lab.evaluate_runs(&plan, &numbers))?;
-    Ok(kit.told(rows)?.into_iter().map(passed).collect())
+    Ok(kit.raise_or(rows)?.into_iter().map(passed).collect())
 }
 
 /// Evaluates a controller. Without `rows` performs all runs in this process; otherwise they are
@@ -87,7 +87,7 @@ pub fn evaluate(
             lab.evaluate(&plan, &directory)
         }
     })?;
-    let evaluation = serde_json::to_string(&kit.told(evaluation)?);
+    let evaluation = serde_json::to_string(&kit.raise_or(evaluation)?);
     evaluation.map_err(|error| refused(error.to_string()))
 }
 

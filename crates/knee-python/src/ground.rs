@@ -39,7 +39,7 @@ impl RunSeed {
 }
 
 /// A ground with additional effects.
-pub struct Beside<G> {
+pub struct WithEffects<G> {
     /// The wrapped ground.
     pub inner: G,
     /// Whether runs use controllers or schedulers in Python. A run then holds the interpreter, so
@@ -51,13 +51,13 @@ pub struct Beside<G> {
     pub seed: Arc<RunSeed>,
 }
 
-impl<G> fmt::Debug for Beside<G> {
+impl<G> fmt::Debug for WithEffects<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beside").field("attached", &self.attached).finish_non_exhaustive()
     }
 }
 
-impl<G: Ground> Ground for Beside<G> {
+impl<G: Ground> Ground for WithEffects<G> {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -113,7 +113,7 @@ impl<G: Ground> Ground for Beside<G> {
     }
 }
 
-impl<G: Ground> Beside<G> {
+impl<G: Ground> WithEffects<G> {
     fn go(
         &self,
         scenario: &Scenario,

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::algorithms::{Factories, Kit};
 use crate::errors::{python, refused};
-use crate::text::{Given, Settings, overrides};
+use crate::text::{Settings, Source, overrides};
 use crate::watch::watched;
 
 /// A number, a switch, a text, or nothing: one of the three is there.
@@ -24,7 +24,7 @@ type Rows = (Vec<String>, Vec<Vec<Value>>);
 #[expect(clippy::too_many_arguments, reason = "Python hands them over one by one")]
 pub fn rank(
     py: Python<'_>,
-    scenarios: Vec<Given>,
+    scenarios: Vec<Source>,
     candidates: Option<Vec<String>>,
     rivals: Option<Vec<String>>,
     set: Settings,
@@ -54,7 +54,7 @@ pub fn rank(
         lab.claim(&directory, [&directory], force)?;
         lab.rank(&rank, &directory)
     })?;
-    let ranked = kit.told(ranked)?;
+    let ranked = kit.raise_or(ranked)?;
     let json = serde_json::to_string(&ranked.summary);
     let data = rank_data(&ranked.summary);
     let heads: Vec<String> = data.heads.into_iter().map(|head| head.text).collect();
@@ -85,6 +85,6 @@ pub fn study(py: Python<'_>, names: Vec<String>, directory: (PathBuf, bool)) -> 
         lab.claim(&directory, plan.directories(), force)?;
         lab.reproduce(&plan)?.ok_or(Error::Stopped)
     })?;
-    let records = serde_json::to_string(&kit.told(records)?);
+    let records = serde_json::to_string(&kit.raise_or(records)?);
     records.map_err(|error| refused(error.to_string()))
 }

@@ -12,7 +12,7 @@ use crate::algorithms::{Factories, Kit};
 use crate::errors::{python, refused};
 use crate::ground::Kept;
 use crate::table::Table;
-use crate::text::{Given, Settings, overrides};
+use crate::text::{Settings, Source, overrides};
 use crate::watch::watched;
 
 /// A completed run. Its tables are those of its directory (docs/records.md).
@@ -46,7 +46,7 @@ pub struct Run {
 #[pyfunction]
 pub fn run(
     py: Python<'_>,
-    given: Given,
+    given: Source,
     set: Settings,
     on: &str,
     directory: Option<(PathBuf, bool)>,
@@ -73,7 +73,7 @@ pub fn run(
         write_page(directory, &scenario, &run.records, &run.summary, None, "knee.run(…)")?;
         Ok(run)
     })?;
-    let run = kit.told(ran)?;
+    let run = kit.raise_or(ran)?;
     let tables = kept.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
     let table = |columns| Py::new(py, Table::new(columns)?);
     let summary_json = serde_json::to_string(&run.summary);

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::algorithms::{Factories, Kit};
 use crate::errors::{python, refused};
 use crate::table::Table;
-use crate::text::{Given, Settings, overrides};
+use crate::text::{Settings, Source, overrides};
 use crate::watch::watched;
 
 /// A run of a sweep, for its executor: its hash, its point, the number of the repeat, the settings.
@@ -34,7 +34,7 @@ impl SweepPlan {
     #[new]
     fn new(
         py: Python<'_>,
-        given: Given,
+        given: Source,
         vary: Vec<(String, Vec<String>)>,
         set: Settings,
         repeat: u64,
@@ -86,7 +86,7 @@ impl SweepPlan {
     #[staticmethod]
     fn make(
         py: Python<'_>,
-        given: Given,
+        given: Source,
         tasks: Vec<Task>,
         factories: (Factories, Factories),
     ) -> PyResult<Vec<String>> {
@@ -104,7 +104,7 @@ impl SweepPlan {
             };
             tasks.iter().map(make).collect()
         })?;
-        kit.told(made)
+        kit.raise_or(made)
     }
 
     /// Returns the table and the summary, as JSON, from results in the order of `tasks`.

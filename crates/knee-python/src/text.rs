@@ -11,7 +11,7 @@ use crate::errors::{python, refused};
 
 /// A file, a text in TOML, or a document in JSON to be converted; the Python part says which.
 #[derive(Clone, FromPyObject)]
-pub enum Given {
+pub enum Source {
     /// `("path", path)` or `("toml", text)` or `("json", text)`.
     #[pyo3(transparent)]
     Pair((String, PathBuf)),
@@ -20,10 +20,10 @@ pub enum Given {
 /// Argument `set`: keys and values as for `--set`.
 pub type Settings = Vec<(String, String)>;
 
-impl Given {
+impl Source {
     /// Returns the text of the scenario, which may name these algorithms.
     pub fn text(&self, algorithms: Option<Arc<Algorithms>>) -> PyResult<ScenarioText> {
-        let Given::Pair((kind, what)) = self;
+        let Source::Pair((kind, what)) = self;
         let text = match kind.as_str() {
             "path" => ScenarioText::read(what).map_err(|errors| python(errors.into()))?,
             "toml" => ScenarioText::new("scenario.toml", &what.to_string_lossy()),

@@ -109,7 +109,7 @@ pub use over_seeds::{OverSeeds, over_seeds};
 pub use part::{PART, Part};
 pub use print::{Unit, count};
 pub use rank::{
-    Company, RankEntry, RankFigure, RankFigures, RankPlace, RankRun, RankScenario, RankSummary,
+    Competition, RankEntry, RankFigure, RankFigures, RankPlace, RankRun, RankScenario, RankSummary,
     RankTrace, RankWorst, Ranking, read_rank, write_rank,
 };
 pub use rates::Rates;

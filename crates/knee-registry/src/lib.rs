@@ -14,7 +14,7 @@ mod suggest;
 mod table;
 
 pub use parameters::{Kind, Parameter, Settings};
-pub use registry::{Build, Factory, Given, Prepared, Registry};
+pub use registry::{Build, ExternalFactory, Factory, Prepared, Registry};
 pub use selection::{Selection, SelectionError, Value};
 pub use suggest::{did_you_mean, nearest};
 pub use table::{Entry, Preset, Table};

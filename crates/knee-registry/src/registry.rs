@@ -17,7 +17,7 @@ pub trait Build: Clone + fmt::Debug + Sized + 'static {
     type Init;
 
     /// Wraps a program's factory.
-    fn given(factory: Given<Self>) -> Self;
+    fn given(factory: ExternalFactory<Self>) -> Self;
 
     /// Builds an algorithm from settings that [`check`](Self::check) accepts.
     ///
@@ -43,14 +43,14 @@ pub type Factory<B> =
     dyn Fn(&Settings, <B as Build>::Init) -> Result<<B as Build>::Built, String> + Send + Sync;
 
 /// A program's factory.
-pub struct Given<B: Build>(Arc<Factory<B>>);
+pub struct ExternalFactory<B: Build>(Arc<Factory<B>>);
 
-impl<B: Build> Given<B> {
+impl<B: Build> ExternalFactory<B> {
     /// Wraps a factory.
     pub fn new(
         factory: impl Fn(&Settings, B::Init) -> Result<B::Built, String> + Send + Sync + 'static,
-    ) -> Given<B> {
-        Given(Arc::new(factory))
+    ) -> ExternalFactory<B> {
+        ExternalFactory(Arc::new(factory))
     }
 
     /// Builds the algorithm of `entry`.
@@ -71,13 +71,13 @@ impl<B: Build> Given<B> {
     }
 }
 
-impl<B: Build> Clone for Given<B> {
-    fn clone(&self) -> Given<B> {
-        Given(self.0.clone())
+impl<B: Build> Clone for ExternalFactory<B> {
+    fn clone(&self) -> ExternalFactory<B> {
+        ExternalFactory(self.0.clone())
     }
 }
 
-impl<B: Build> fmt::Debug for Given<B> {
+impl<B: Build> fmt::Debug for ExternalFactory<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Given")
     }
@@ -143,7 +143,7 @@ impl<B: Build> Registry<B> {
             source: "the program",
             parameters: &[],
             presets: &[],
-            build: B::given(Given::new(factory)),
+            build: B::given(ExternalFactory::new(factory)),
         })
     }
 

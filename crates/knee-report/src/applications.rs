@@ -79,7 +79,7 @@ fn draw_waterfall(objects: &[&ObjectRecord], flow: &FlowView<'_>) -> Drawing {
         let y = top + ROW * row as f64;
         let first = object.first_byte_ns.or(object.completed_ns).unwrap_or(end);
         let done = object.completed_ns.unwrap_or(end);
-        let title = told(object, start);
+        let title = timeline_text(object, start);
         let x = |time: u64| axis.at(seconds(time));
         let waiting = [x(object.requested_ns), y + 3.0, x(first), y + ROW - 1.0];
         drawing.bar("waiting", waiting, title.clone());
@@ -93,7 +93,7 @@ fn draw_waterfall(objects: &[&ObjectRecord], flow: &FlowView<'_>) -> Drawing {
     drawing
 }
 
-fn told(object: &ObjectRecord, start: u64) -> String {
+fn timeline_text(object: &ObjectRecord, start: u64) -> String {
     let at = |time: u64| time_us(Some(time.saturating_sub(start) as f64 / 1e3));
     let then = |word: &str, time: Option<u64>| match time {
         Some(time) => format!("{word} at {}", at(time)),
@@ -185,7 +185,7 @@ fn draw_timeline(segments: &[&ObjectRecord], flow: &FlowView<'_>) -> Drawing {
             segment.name,
             segment.quality.unwrap_or(0),
             rate(Some(segment.bitrate_bps as f64)),
-            told(segment, start)
+            timeline_text(segment, start)
         );
         drawing.bar("arriving", [from, top, x, 170.0], title);
         // Buffered media plays until the next segment arrives.

@@ -4,7 +4,7 @@
 //! [`ENTRIES`]; a program adds its own to a [`Registry`].
 
 use crate::{PATHS_MAX, Scheduler};
-use knee_registry::{Given, Selection, SelectionError, Settings};
+use knee_registry::{ExternalFactory, Selection, SelectionError, Settings};
 
 /// Creates a scheduler.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub enum Make {
     /// A scheduler of this crate. Rejects contradictory parameters.
     BuiltIn(fn(&Settings) -> Result<Box<dyn Scheduler>, SelectionError>),
     /// A scheduler that a program provides.
-    Given(Given<Build>),
+    Given(ExternalFactory<Build>),
 }
 
 /// How the registry builds a scheduler.
@@ -53,7 +53,7 @@ impl knee_registry::Build for Build {
     type Built = Box<dyn Scheduler>;
     type Init = ();
 
-    fn given(factory: Given<Build>) -> Build {
+    fn given(factory: ExternalFactory<Build>) -> Build {
         Build { make: Make::Given(factory), exact_paths: None }
     }
 

@@ -12,7 +12,7 @@ use knee_lab::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Lab, Observed,
     ObservedGroup, advice_says, advised_paths, change_words, retransmitted_words,
 };
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_record::read_summary;
 use std::path::PathBuf;
 
@@ -146,7 +146,7 @@ fn document(advised: &[Advised], says: &[String], left: usize) -> Document {
     .called("advice");
     for group in advised {
         for class in &group.classes {
-            table.row_with(4, mood(&class.verdict), row(group, class));
+            table.row_with(4, tone(&class.verdict), row(group, class));
         }
     }
     let document = Document::default().table(table).words("\n");
@@ -191,10 +191,10 @@ fn row(group: &Advised, class: &AdvisedClass) -> [Cell; 10] {
     ]
 }
 
-fn mood(verdict: &Verdict) -> Mood {
+fn tone(verdict: &Verdict) -> Tone {
     match verdict {
-        Verdict::Try => Mood::Good,
-        Verdict::Keep | Verdict::Unclear => Mood::Neutral,
-        Verdict::NoAdvice(_) => Mood::Bad,
+        Verdict::Try => Tone::Good,
+        Verdict::Keep | Verdict::Unclear => Tone::Neutral,
+        Verdict::NoAdvice(_) => Tone::Bad,
     }
 }

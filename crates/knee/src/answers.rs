@@ -1,7 +1,7 @@
 //! Answers to a scenario's questions, as text.
 
 use knee_present::words::{capitalised, time_us};
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_record::{
     Answers, Judgement, MixAnswer, MixClass, Paired, PairedScale, Unit, offered_in_words,
 };
@@ -59,7 +59,7 @@ fn table(answers: &Answers) -> Document {
     for class in &mix.classes {
         let first = class.pair != before;
         before = &class.pair;
-        table.row_with(4, mood(class.effect), row(mix, class, first));
+        table.row_with(4, tone(class.effect), row(mix, class, first));
     }
     let legend = format!(
         "Ratio: {}, all transfers under one against all under the other: completion time, or \
@@ -131,11 +131,11 @@ fn ratio(shown: String, pairs: Option<&Paired>) -> Cell {
     cell
 }
 
-fn mood(effect: Judgement) -> Mood {
+fn tone(effect: Judgement) -> Tone {
     match effect {
-        Judgement::Better => Mood::Good,
-        Judgement::Worse => Mood::Bad,
-        _ => Mood::Neutral,
+        Judgement::Better => Tone::Good,
+        Judgement::Worse => Tone::Bad,
+        _ => Tone::Neutral,
     }
 }
 

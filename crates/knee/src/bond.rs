@@ -60,7 +60,7 @@ mod bonding {
         BondError, Client, ClientConfig, ConfigError, Forward, Server, ServerConfig, Tried,
         check_transparent, key, try_links,
     };
-    use knee_present::{Cell, Document, Mood, Table, number, text};
+    use knee_present::{Cell, Document, Table, Tone, number, text};
     use knee_record::Unit;
     use knee_units::Time;
     use listenfd::ListenFd;
@@ -222,13 +222,13 @@ mod bonding {
         let mut table = Table::new(heads).called("links");
         let mut rows = Vec::new();
         for Tried { interface, outcome } in &tried {
-            let (mood, state) = match outcome {
-                Ok(_) => (Mood::Good, "works"),
-                Err(_) => (Mood::Bad, "does not work"),
+            let (tone, state) = match outcome {
+                Ok(_) => (Tone::Good, "works"),
+                Err(_) => (Tone::Bad, "does not work"),
             };
             let link = outcome.as_ref().ok();
             table.row_in(
-                mood,
+                tone,
                 [
                     Cell::from(interface.as_str()),
                     state.into(),
@@ -404,9 +404,9 @@ mod bonding {
             let all: f64 = bundle.links.iter().filter_map(both).sum();
             for link in &bundle.links {
                 let share = both(link).filter(|_| all >= LEAST_SHARED).map(|rate| rate / all);
-                let (state, mood) = state(link);
+                let (state, tone) = state(link);
                 table.row_in(
-                    mood,
+                    tone,
                     [
                         Cell::from(bundle.peer.as_str()),
                         link.name.as_str().into(),
@@ -479,12 +479,12 @@ mod bonding {
         (all > 0).then(|| of as f64 / all as f64)
     }
 
-    fn state(link: &LinkStatus) -> (&'static str, Mood) {
+    fn state(link: &LinkStatus) -> (&'static str, Tone) {
         match (link.silent, &link.left_out, link.backup) {
-            (true, ..) => ("silent", Mood::Bad),
-            (false, Some(_), _) => ("left out", Mood::Bad),
-            (false, None, true) => ("waits", Mood::Neutral),
-            (false, None, false) => ("up", Mood::Neutral),
+            (true, ..) => ("silent", Tone::Bad),
+            (false, Some(_), _) => ("left out", Tone::Bad),
+            (false, None, true) => ("waits", Tone::Neutral),
+            (false, None, false) => ("up", Tone::Neutral),
         }
     }
 }

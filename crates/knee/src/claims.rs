@@ -1,6 +1,6 @@
 //! Claims for display.
 
-use knee_present::{Cell, Document, Mood, Table, text};
+use knee_present::{Cell, Document, Table, Tone, text};
 use knee_record::{ClaimOutcome, Outcome};
 
 /// A table of claims, followed by the findings; empty without claims.
@@ -10,7 +10,7 @@ pub fn document(claims: &[ClaimOutcome]) -> Document {
     }
     let sourced = claims.iter().any(|claim| claim.source_figure.is_some());
     let mut table = Table::new(heads(sourced).into_iter().map(text)).called("claims");
-    claims.iter().for_each(|claim| table.row_in(mood(claim), row(claim, sourced)));
+    claims.iter().for_each(|claim| table.row_in(tone(claim), row(claim, sourced)));
     let findings: Vec<String> = claims.iter().filter_map(finding).collect();
     let gap = if findings.is_empty() { "" } else { "\n" };
     Document::default().table(table).words(format!("{gap}{}", findings.concat()))
@@ -87,11 +87,11 @@ fn row(claim: &ClaimOutcome, sourced: bool) -> Vec<Cell> {
     row
 }
 
-fn mood(claim: &ClaimOutcome) -> Mood {
+fn tone(claim: &ClaimOutcome) -> Tone {
     match (claim.agrees, claim.outcome) {
-        (false, _) => Mood::Bad,
-        (true, Outcome::Holds) => Mood::Good,
-        (true, _) => Mood::Neutral,
+        (false, _) => Tone::Bad,
+        (true, Outcome::Holds) => Tone::Good,
+        (true, _) => Tone::Neutral,
     }
 }
 

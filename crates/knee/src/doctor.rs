@@ -8,7 +8,7 @@ use crate::failure::{Ending, Failure};
 use crate::print::Print;
 use examine::{Finding, State, examine};
 use host::Host;
-use knee_present::{Document, Mood, Table, text};
+use knee_present::{Document, Table, Tone, text};
 use serde::Serialize;
 
 /// Output of `--format json`.
@@ -31,12 +31,12 @@ fn document(findings: &[Finding]) -> Document {
     let mut table =
         Table::new([text("state"), text("what"), text("found"), text("for")]).called("findings");
     for finding in findings {
-        let (mood, word) = match finding.state {
-            State::Ready => (Mood::Good, "ready"),
-            State::Lacking => (Mood::Bad, "lacking"),
-            State::Unknown => (Mood::Neutral, "unknown"),
+        let (tone, word) = match finding.state {
+            State::Ready => (Tone::Good, "ready"),
+            State::Lacking => (Tone::Bad, "lacking"),
+            State::Unknown => (Tone::Neutral, "unknown"),
         };
-        table.row_in(mood, [word, finding.what, finding.found.as_str(), finding.needed_for]);
+        table.row_in(tone, [word, finding.what, finding.found.as_str(), finding.needed_for]);
     }
     let advice = findings.iter().filter(|finding| finding.state != State::Ready);
     let advice: String =

@@ -17,7 +17,7 @@ use knee_lab::report::{
 };
 use knee_lab::{Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, evaluate_seeds};
 use knee_present::words::NONE;
-use knee_present::{Cell, Document, Head, Mood, Table, number, text};
+use knee_present::{Cell, Document, Head, Table, Tone, number, text};
 use knee_record::{
     Evaluation, EvaluationAgainst, EvaluationChange, EvaluationOutcome, got_worse, read_evaluation,
 };
@@ -275,8 +275,8 @@ fn add(table: &mut Table, line: &EvaluationOutcome) {
         false => line.line.title.clone(),
     };
     let cells: Vec<String> = [String::new(), title].into_iter().chain(standards).collect();
-    let mood = if line.worse_than_all { Mood::Bad } else { Mood::Neutral };
-    table.row_with(1, mood, cells);
+    let tone = if line.worse_than_all { Tone::Bad } else { Tone::Neutral };
+    table.row_with(1, tone, cells);
 }
 
 fn cell(line: &EvaluationOutcome, one: &EvaluationAgainst) -> String {

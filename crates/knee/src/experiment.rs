@@ -1,52 +1,32 @@
 //! `knee steer run`: an experiment on this host.
 
-mod follow;
 mod report;
-mod site;
 
-pub use follow::{obstacle, planned};
 pub use report::document;
 
-use crate::arguments::{Limit, Published, Schedule, SteerJudge, SteerRun};
+use crate::arguments::{Limit, Schedule, SteerJudge, SteerRun};
 use crate::failure::{Ending, Failure};
-use crate::guard::Guard;
-use crate::policy::{now_unix, published, read, taken, without_hints};
+use crate::policy::{read, without_hints};
 use crate::print::Print;
 use crate::verdicts::{self, amount, change};
-use crate::{interrupt, screen};
-use follow::Follower;
+use crate::{guard, interrupt, policy, screen};
 use knee_lab::Handle;
 use knee_policy::{
-    Actuator, Announcing, Block, BlockFile, CLASSES, Experiment, Host, Journal, Judged, Means,
-    Plan, Policy, PolicyError, Publication, RecordedBlocks, Slot, Stage, Step, Timeline, Unchanged,
-    certain_harm, judge, recorded_blocks,
+    Block, CLASSES, Event, ExperimentEnd, ExperimentFiles, Host, Judged, LiveEnvironment, Means,
+    Plan, Policy, PolicyError, RecordedBlocks, Slot, Stage, Timeline, judged, recorded_blocks,
+    run_experiment,
 };
 use knee_present::words::time_us;
-use knee_steer::Design;
-use site::{First, first, out_of_time, since_1970};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Limits on a live host: blocks long enough that few connections outlast them, a burn-in long
 /// enough for effects of the previous block to fade, triples enough for an interval.
 const BLOCK_MIN: Duration = Duration::from_secs(600);
 const BURN_IN_MIN: Duration = Duration::from_secs(60);
 const TRIPLES_MIN: u64 = 16;
-/// Interval of lease renewals for the programs.
-const STEP: Duration = Duration::from_secs(1);
-
-/// Where an experiment keeps its blocks and its journal, and publishes its assignment.
-#[derive(Clone, Copy)]
-pub struct Place<'p> {
-    /// File of the blocks; those in it count.
-    pub blocks: &'p Path,
-    /// Journal of all changes.
-    pub journal: &'p Path,
-    /// Where the assignment is published.
-    pub published: &'p Published,
-}
 
 /// Runs an experiment until all blocks are done or it is stopped, then reverts all changes.
 pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
@@ -64,100 +44,62 @@ pub fn run(arguments: &SteerRun) -> Result<Ending, Failure> {
     let handle = Handle::default();
     interrupt::stops_with(handle.clone(), words)?;
     let SteerRun { blocks, journal, published, .. } = arguments;
-    let place = Place { blocks, journal: &journal.path, published };
-    let Some((blocks, ended)) = carry_out(&policy, timeline, &place, &handle)? else {
+    let publication = published.assignment.as_deref();
+    let files = ExperimentFiles { blocks, journal: &journal.path, publication };
+    let Some((blocks, ended)) = carry_out(&policy, timeline, &files, &handle)? else {
         return Ok(Ending::Interrupted);
     };
     document(&policy, &timeline, &[&blocks]).print_tables(arguments.print.format())?;
-    ended.ending()
+    match ended {
+        ExperimentEnd::Done => Ok(Ending::Done),
+        ExperimentEnd::Interrupted => Ok(Ending::Interrupted),
+        ExperimentEnd::Lost(why) => Err(why.into()),
+    }
 }
 
-/// Runs an experiment until all blocks are done or `handle` is stopped, then reverts all changes.
-/// Returns its blocks, those of earlier processes included; `None` if it was stopped before the
-/// first.
+/// Runs an experiment until all blocks are done or `handle` is stopped, then reverts all changes, and
+/// says what happens. Returns its blocks, those of earlier processes included; `None` if it was
+/// stopped before the first.
 pub fn carry_out(
     policy: &Policy,
     timeline: Timeline,
-    place: &Place<'_>,
+    files: &ExperimentFiles<'_>,
     handle: &Handle,
-) -> Result<Option<(Vec<Block>, Ended)>, Failure> {
-    if policy.stage == Stage::Observe {
-        return observe(policy, timeline, place, handle).map(Some);
-    }
-    let path = place.journal;
-    let (mut journal, earlier) = Journal::hold_next(path)?;
-    let mut host = Host::open()?;
-    if !earlier.entries.is_empty() {
-        let returned = host.roll_back(&earlier)?;
-        journal.clear()?;
-        screen::say(&format!(
-            "An earlier process ended without reverting its changes. {}",
-            taken(&returned)
-        ));
-    }
-    follow::plan(policy, Means::of(policy), &mut host)?;
-    let (mut file, mut blocks) = BlockFile::open(place.blocks, policy, &timeline)?;
-    if !blocks.is_empty() {
-        screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
-    }
-    // Others have to see who holds the journal, also during a long wait.
-    journal.write(&[Journal::begin(&policy.name, now_unix())?])?;
-    let waited = first(policy, &timeline, &blocks, handle);
-    let Ok(Some(first)) = waited else {
-        journal.clear()?;
-        return waited.map(|_| None);
-    };
-    let mut guard = Guard::start(path)?;
-    let ran = steer(
-        policy,
-        timeline,
-        &mut blocks,
-        &mut Held {
-            journal: &mut journal,
-            host: &mut host,
-            guard: &mut guard,
-            file: &mut file,
-            handle,
-            published: place.published,
-            first,
-        },
-    );
-    let returned = host.roll_back(&Journal::read(path)?)?;
-    journal.clear()?;
-    guard.dismiss();
-    screen::say(&taken(&returned));
-    Ok(Some((blocks, ran?)))
+) -> Result<Option<(Vec<Block>, ExperimentEnd)>, Failure> {
+    let is_stopped = || handle.is_stopped();
+    let mut environment = LiveEnvironment::open(&is_stopped, &guard::command)?;
+    let means = Means::of(policy);
+    run_experiment(policy, timeline, files, &mut environment, &mut |event| {
+        tell(policy, &timeline, means, &event);
+        Ok(())
+    })
 }
 
-/// Observes the blocks of an experiment without changing anything.
-fn observe(
-    policy: &Policy,
-    timeline: Timeline,
-    place: &Place<'_>,
-    handle: &Handle,
-) -> Result<(Vec<Block>, Ended), Failure> {
-    let (mut file, mut blocks) = BlockFile::open(place.blocks, policy, &timeline)?;
-    if !blocks.is_empty() {
-        screen::say(&format!("{} blocks of an earlier process count.", blocks.len()));
+/// Why this host cannot carry out an experiment with a policy, if it cannot.
+pub fn obstacle(policy: &Policy) -> Result<Option<String>, Failure> {
+    match plan(policy, Means::of(policy)) {
+        Ok(_) => Ok(None),
+        Err(Failure::Host(what, advice)) => Ok(Some(format!("{what}; {advice}"))),
+        Err(other) => Err(other),
     }
-    let mut plan = Plan::for_programs(policy, &Host::open()?.main_table()?);
-    let first = First::after(&blocks);
-    let ended = proceed(
-        policy,
-        timeline,
-        &mut blocks,
-        Going {
-            first,
-            plan: &mut plan,
-            follower: None,
-            actuator: &mut Unchanged,
-            file: &mut file,
-            handle,
-            published: None,
-            renew: &mut || Ok(Duration::ZERO),
-        },
-    )?;
-    Ok((blocks, ended))
+}
+
+/// What a policy with two controllers for each group needs as an experiment by routes.
+pub fn planned(policy: &Policy, means: Means) -> Result<Option<String>, Failure> {
+    let mut policy = policy.clone();
+    policy.groups.retain(|group| group.control.is_some());
+    if policy.groups.is_empty() || means != Means::Routes {
+        return Ok(None);
+    }
+    Ok(Some(match plan(&policy, means) {
+        Ok(plan) => format!("As an experiment (knee steer run): {} routes.", plan.routes.len()),
+        Err(Failure::Host(what, advice)) => format!("Not as an experiment: {what}; {advice}."),
+        Err(other) => return Err(other),
+    }))
+}
+
+fn plan(policy: &Policy, means: Means) -> Result<Plan, Failure> {
+    Ok(Plan::for_experiment_checked(means, policy, &Host::open()?.main_table()?)?)
 }
 
 /// The requested groups, each with two controllers; nobody is held out, since the halves are drawn
@@ -257,186 +199,34 @@ pub fn judge_files(arguments: &SteerJudge) -> Result<Ending, Failure> {
     Ok(Ending::Done)
 }
 
-/// Resources of a running experiment.
-struct Held<'h> {
-    journal: &'h mut Journal,
-    host: &'h mut Host,
-    guard: &'h mut Guard,
-    file: &'h mut BlockFile,
-    handle: &'h Handle,
-    published: &'h Published,
-    first: First,
-}
-
-/// How an experiment ended.
-pub enum Ended {
-    /// All blocks are done, or the result is final.
-    Done,
-    /// It was stopped.
-    Interrupted,
-    /// Before its end, without a lease or out of time.
-    Lost(Failure),
-}
-
-impl Ended {
-    fn ending(self) -> Result<Ending, Failure> {
-        match self {
-            Ended::Done => Ok(Ending::Done),
-            Ended::Interrupted => Ok(Ending::Interrupted),
-            Ended::Lost(why) => Err(why),
+/// Says what happened in an experiment.
+fn tell(policy: &Policy, timeline: &Timeline, means: Means, event: &Event<'_>) {
+    match event {
+        Event::EarlierBlocks(count) => {
+            screen::say(&format!("{count} blocks of an earlier process count."));
         }
-    }
-}
-
-fn steer(
-    policy: &Policy,
-    timeline: Timeline,
-    blocks: &mut Vec<Block>,
-    held: &mut Held<'_>,
-) -> Result<Ended, Failure> {
-    let means = Means::of(policy);
-    let Held { journal, host, guard, file, handle, first, .. } = held;
-    let mut actuator = means.prepare(policy, journal)?;
-    let (follower, mut plan) = Follower::begin(policy, means, host, journal, &mut *actuator)?;
-    // Ends before the actuator does.
-    let mut published = published(held.published)?;
-    if let Some(published) = &mut published {
-        published.renew(guard.end())?;
-    }
-    let going = Going {
-        first: *first,
-        plan: &mut plan,
-        follower: Some(follower),
-        actuator: &mut *actuator,
-        file,
-        handle,
-        published: published.as_mut(),
-        renew: &mut || guard.renew().map(|()| guard.end()),
-    };
-    proceed(policy, timeline, blocks, going)
-}
-
-/// What a series of blocks needs.
-struct Going<'g> {
-    first: First,
-    plan: &'g mut Plan,
-    /// Unless nothing is changed.
-    follower: Option<Follower<'g>>,
-    actuator: &'g mut dyn Actuator,
-    file: &'g mut BlockFile,
-    handle: &'g Handle,
-    /// Where others read which clients get what.
-    published: Option<&'g mut Publication>,
-    /// Renews the lease; its end, since the boot.
-    renew: &'g mut dyn FnMut() -> Result<Duration, Failure>,
-}
-
-#[expect(clippy::disallowed_methods, reason = "blocks are stretches of real time")]
-fn proceed(
-    policy: &Policy,
-    timeline: Timeline,
-    blocks: &mut Vec<Block>,
-    going: Going<'_>,
-) -> Result<Ended, Failure> {
-    let Going { first, plan, mut follower, actuator, file, handle, mut published, renew } = going;
-    let kept = plan.left_alone();
-    let mut experiment = Experiment::begin(policy, timeline, kept, blocks, first.number)?;
-    if follower.as_ref().is_some_and(Follower::is_by_routes) {
-        experiment.read_back();
-    }
-    for (group, why) in file.stopped().iter().enumerate() {
-        if let Some(why) = why {
-            experiment.stop(group, why, actuator)?;
-        }
-    }
-    let so_far = so_far(policy, &timeline, blocks);
-    if timeline.slot(first.number).is_none() || so_far.is_decided {
-        return Ok(Ended::Done);
-    }
-    stop(policy, &mut experiment, so_far.harmed, file, actuator)?;
-    let mut renewed = Instant::now();
-    let began = first.at.unwrap_or(renewed);
-    tell_begin(&timeline, first.number, policy.stage);
-    let ended = loop {
-        if handle.is_stopped() {
-            break Ended::Interrupted;
-        }
-        if renewed.elapsed() >= STEP {
-            renewed = Instant::now();
-            let since_first = began.elapsed();
-            if let Some(why) =
-                out_of_time(policy, &timeline, first.number, since_first, since_1970())
-            {
-                break Ended::Lost(why);
-            }
-            let end = match renew() {
-                Ok(end) => end,
-                Err(why) => break Ended::Lost(why),
-            };
-            let done = actuator.renew()?;
-            experiment.renewed(done.given, done.refused);
-            if let Some(published) = published.as_deref_mut() {
-                published.renew(end)?;
+        Event::Waits { number, time, has_no_pair } => {
+            let time = time_us(Some(time.as_secs_f64() * 1e6));
+            screen::say(&format!("Block {} of this site begins in {time}.", number + 1));
+            if *has_no_pair {
+                screen::say(
+                    "This host has no pair of blocks before the first triple. It keeps step with \
+                     the others, but its connections have no part in the result.",
+                );
             }
         }
-        let mut announcing = Announcing::new(&mut *actuator, published.as_deref_mut());
-        let Step { block, stopped, done } = experiment.step(began.elapsed(), &mut announcing)?;
-        for (group, why) in stopped {
-            tell_stopped(&group, &why, file)?;
+        Event::Begins { number } => tell_begin(timeline, *number, policy.stage),
+        Event::Stopped { group, why } => {
+            screen::complain(&format!("B is stopped in {group}: {why}. Its clients returned to A."))
         }
-        let has_ended = block.is_some();
-        if let Some(block) = block {
-            file.push(&block)?;
-            tell(policy, &timeline, &block);
-            blocks.push(block);
-            tell_visible(policy, &timeline, blocks);
-        }
-        if done {
-            return Ok(Ended::Done);
-        }
-        if has_ended {
-            let so_far = self::so_far(policy, &timeline, blocks);
-            if so_far.is_decided {
-                return Ok(Ended::Done);
+        Event::BlockEnded(blocks) => {
+            if let Some(block) = blocks.last() {
+                tell_block(policy, timeline, block);
             }
-            stop(policy, &mut experiment, so_far.harmed, file, &mut announcing)?;
+            tell_visible(policy, timeline, blocks);
         }
-        if let Some(follower) = &mut follower
-            && let Some(why) = follower.follow(plan, &mut announcing)?
-        {
-            experiment.exclude(plan.left_alone(), why);
-        }
-        if let Some(published) = published.as_deref_mut().filter(|one| !one.is_published()) {
-            let (number, groups) = experiment.assigned();
-            published.publish(policy, plan, Some(number), groups)?;
-        }
-    };
-    if let Some(block) = experiment.interrupted() {
-        file.push(&block)?;
+        other => policy::tell(means, other),
     }
-    Ok(ended)
-}
-
-/// Stops B in these groups, with the reasons.
-fn stop(
-    policy: &Policy,
-    experiment: &mut Experiment,
-    groups: BTreeMap<usize, String>,
-    file: &mut BlockFile,
-    actuator: &mut dyn Actuator,
-) -> Result<(), Failure> {
-    for (group, why) in groups {
-        if experiment.stop(group, &why, actuator)? {
-            tell_stopped(&policy.groups[group].name, &why, file)?;
-        }
-    }
-    Ok(())
-}
-
-/// Reports that B was stopped, and records it at once: the block may never be finished.
-fn tell_stopped(group: &str, why: &str, file: &mut BlockFile) -> Result<(), Failure> {
-    screen::complain(&format!("B is stopped in {group}: {why}. Its clients returned to A."));
-    Ok(file.stop(group, why)?)
 }
 
 fn tell_begin(timeline: &Timeline, done: u64, stage: Stage) {
@@ -450,7 +240,7 @@ fn tell_begin(timeline: &Timeline, done: u64, stage: Stage) {
 }
 
 /// Reports a finished block.
-fn tell(policy: &Policy, timeline: &Timeline, block: &Block) {
+fn tell_block(policy: &Policy, timeline: &Timeline, block: &Block) {
     let what = match timeline.slot(block.number) {
         Some(Slot::Triple { triple, place }) => {
             format!("block {} of triple {} of {}", place + 1, triple + 1, timeline.triples)
@@ -501,40 +291,6 @@ fn tell_visible(policy: &Policy, timeline: &Timeline, blocks: &[Block]) {
             harms.collect::<Vec<_>>().join(", ")
         ));
     }
-}
-
-/// Judges the blocks of each host by group and class; `None` before the first triple.
-pub fn judged(policy: &Policy, timeline: &Timeline, hosts: &[&[Block]]) -> Option<Vec<Judged>> {
-    let names: Vec<String> = policy.groups.iter().map(|group| group.name.clone()).collect();
-    judge(hosts, timeline, &Design::new(policy.seed), &names, &policy.accepts)
-}
-
-/// What the blocks so far demand.
-#[derive(Default)]
-struct SoFar {
-    /// All verdicts are final.
-    is_decided: bool,
-    /// Groups in which a guard is certain of harm, with the reason.
-    harmed: BTreeMap<usize, String>,
-}
-
-/// Judges the blocks so far, after whole triples only.
-fn so_far(policy: &Policy, timeline: &Timeline, blocks: &[Block]) -> SoFar {
-    let number = blocks.last().map_or(0, |block| block.number + 1);
-    if number <= 2 * timeline.calibration || timeline.resumed(number) != number {
-        return SoFar::default();
-    }
-    let judged = judged(policy, timeline, &[blocks]).unwrap_or_default();
-    let harmed = match policy.stage {
-        // Nothing was tried, or a site is judged as a whole, by nobody's own result.
-        Stage::Observe | Stage::Site => BTreeMap::new(),
-        Stage::Canary | Stage::Host => certain_harm(&judged),
-    };
-    let is_final = |one: &Judged| {
-        let is_seen = policy.stage == Stage::Host && one.trial.is_final();
-        one.stopped.is_some() || harmed.contains_key(&one.group) || is_seen
-    };
-    SoFar { is_decided: !judged.is_empty() && judged.iter().all(is_final), harmed }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn export(arguments: &Export) -> Result<Ending, Failure> {
         Exported::Qlog { directory, flow, out, force } => {
             let traces =
                 write_to(out.as_ref(), *force, |out| Ok(write_qlog(directory, flow, out)?))?;
-            told(out.as_ref(), traces as u64, "connection")?;
+            print_count(out.as_ref(), traces as u64, "connection")?;
         }
         Exported::Csv { directory, table, out, force } => {
             let file = file_of(directory, table)?;
@@ -24,7 +24,7 @@ pub fn export(arguments: &Export) -> Result<Ending, Failure> {
                     .map_err(|error| Failure::from(knee_lab::Error::from(error)))
             };
             let rows = write_to(out.as_ref(), *force, write)?;
-            told(out.as_ref(), rows, "row")?;
+            print_count(out.as_ref(), rows, "row")?;
         }
     }
     Ok(Ending::Done)
@@ -46,7 +46,7 @@ fn write_to<T>(
 }
 
 /// Says what was written to a file.
-fn told(out: Option<&PathBuf>, number: u64, noun: &str) -> Result<(), Failure> {
+fn print_count(out: Option<&PathBuf>, number: u64, noun: &str) -> Result<(), Failure> {
     let Some(path) = out else { return Ok(()) };
     let plural = if number == 1 { "" } else { "s" };
     screen::print(&format!("{}: {} {noun}{plural}\n", path.display(), count(number)))

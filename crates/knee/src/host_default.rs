@@ -7,7 +7,7 @@ use crate::print::Print;
 use crate::screen;
 use knee_lab::{Error, Ground, Job, Lab, Run, ScenarioText};
 use knee_policy::{DefaultState, HostDefault, Setting};
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_record::{Unit, Verdict};
 use knee_scenario::Override;
 use serde_json::json;
@@ -181,7 +181,7 @@ fn table(runs: &[Run], controllers: [&str; 2]) -> Table {
         let verdict = run.summary.verdict;
         table.row_with(
             5,
-            if verdict == Verdict::Valid { Mood::Neutral } else { Mood::Bad },
+            if verdict == Verdict::Valid { Tone::Neutral } else { Tone::Bad },
             [
                 Cell::from(path),
                 controllers[index % 2].into(),

@@ -4,39 +4,26 @@ mod read;
 
 pub use read::{networks, problems, read};
 
-use crate::arguments::{Applied, Apply, PolicyPlan, Published};
+use crate::arguments::{Applied, Apply, PolicyPlan};
 use crate::failure::{Ending, Failure};
-use crate::guard::Guard;
 use crate::print::Print;
-use crate::{experiment, interrupt, screen};
+use crate::{experiment, guard, interrupt, screen};
 use ipnet::IpNet;
-use knee_host::{HostError, RouteChanges, Rule, TcpSocket, each_connection, sysctl};
+use knee_host::{HostError, Rule, TcpSocket, each_connection, sysctl};
 use knee_lab::Handle;
 use knee_policy::{
-    Actuator, Announcing, GroupOf, Hint, Host, Journal, Means, Plan, Policy, PolicyError,
-    PolicyGroup, Publication, Renewed, Returned, What, programs_lack, treated,
+    ApplySettings, Event, GroupOf, Hint, Host, Journal, LiveEnvironment, Means, Plan, Policy,
+    PolicyError, PolicyGroup, Returned, What, programs_lack, since_1970,
 };
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_record::Unit;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-/// Interval of lease renewals.
-const STEP: Duration = Duration::from_secs(1);
-/// Longest wait from one comparison with the host's routes to the next, unless it took longer.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum wait for changes of routes before the stop condition is checked.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum number of prefixes listed in text output; JSON contains all.
 const NAMED: usize = 8;
-
-/// How long to wait after a comparison with the host's routes that took this long: they may change all
-/// the time, and following them must not take most of a processor.
-pub fn pause_after(took: Duration) -> Duration {
-    (10 * took).min(INTERVAL).max(took)
-}
 
 /// Reports what applying the policy would change.
 pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
@@ -47,7 +34,7 @@ pub fn plan(arguments: &PolicyPlan) -> Result<Ending, Failure> {
     if let Some(words) = experiment::planned(&policy, means)? {
         document = document.said(words);
     }
-    document.print(arguments.print.format(), &told(&policy, means, &plan))?;
+    document.print(arguments.print.format(), &plan_json(&policy, means, &plan))?;
     Ok(Ending::Done)
 }
 
@@ -60,123 +47,75 @@ pub fn apply(arguments: &Apply) -> Result<Ending, Failure> {
 }
 
 /// Applies a policy, which was read, until `handle` is stopped; then reverts it.
-#[expect(clippy::disallowed_methods, reason = "it is told for how long to steer")]
 pub fn steer(policy: &Policy, arguments: &Apply, handle: &Handle) -> Result<Ending, Failure> {
-    let path = &arguments.journal.path;
-    if arguments.published.assignment.is_some() {
+    let publication = arguments.published.assignment.as_deref();
+    if publication.is_some() {
         without_hints(policy, "an observer cannot tell", "remove --assignment, or the key")?;
     }
-    let (mut journal, before) = Journal::hold_next(path)?;
-    let (means, mut host) = (Means::of(policy), Host::open()?);
-    if !before.entries.is_empty() {
-        let returned = host.roll_back(&before)?;
-        journal.clear()?;
-        screen::say(&format!(
-            "An earlier process ended without reverting its changes. {}",
-            taken(&returned)
-        ));
-    }
-    let mut plan = Plan::by(means, policy, &host.main_table()?);
-    if plan.is_empty() {
-        let document = document(policy, means, &plan, "")?;
-        document.print(arguments.print.format(), &told(policy, means, &plan))?;
-        let what = "none of the policy's traffic can be steered".to_string();
-        return Err(Failure::Host(what, "the table above says why".to_string()));
-    }
-    // Subscribe before creating routes, so that no change is missed.
-    let mut changes = RouteChanges::listen()?;
-    let now = now_unix();
-    // Start the guard first, so that journal entries are never without one.
-    let mut guard = Guard::start(path)?;
-    let mut told_of = Vec::new();
-    journal.write(&[Journal::begin(&policy.name, now)?])?;
-    let began = Instant::now();
     let duration = arguments.duration.map(|time| Duration::from_nanos(time.as_nanos()));
-
-    // The actuator is dropped first, which ends steering of new connections, then everything else
-    // is reverted.
-    let steered = (|| -> Result<(), Failure> {
-        let mut actuator = means.prepare(policy, &mut journal)?;
-        // Ends before the actuator does.
-        let mut published = published(&arguments.published)?;
-        let applied = actuator.apply(&plan, &mut journal)?;
-        if let Some(published) = &mut published {
-            published.renew(guard.end())?;
-            published.publish(policy, &plan, None, treated(policy))?;
+    let settings = ApplySettings { journal: &arguments.journal.path, publication, duration };
+    let is_stopped = || handle.is_stopped();
+    let mut environment = LiveEnvironment::open(&is_stopped, &guard::command)?;
+    let means = Means::of(policy);
+    let print = |plan: &Plan, words: &str, refused: &[(IpNet, String)]| {
+        let document = document(policy, means, plan, words)?;
+        let document = refused.iter().fold(document, |all, (_, words)| all.said(words.clone()));
+        document.print(arguments.print.format(), &plan_json(policy, means, plan))
+    };
+    let until = match arguments.duration {
+        Some(duration) => format!("for {duration}"),
+        None => "until Ctrl-C".to_string(),
+    };
+    let unsteerable = knee_policy::apply(policy, &settings, &mut environment, &mut |event| {
+        if let Event::Applied { plan, refused } = event {
+            return print(plan, &format!("Applied {until}; then everything is reverted."), refused);
         }
-        let until = match arguments.duration {
-            Some(duration) => format!("for {duration}"),
-            None => "until Ctrl-C".to_string(),
-        };
-        let words = format!("Applied {until}; then everything is reverted.");
-        let document = document(policy, means, &plan, &words)?;
-        let refused = applied.refused.iter();
-        let document = refused.fold(document, |all, (_, words)| all.said(words.clone()));
-        document.print(arguments.print.format(), &told(policy, means, &plan))?;
-        let (mut renewed, mut sum) = (Instant::now(), Renewed::default());
-        let (mut has_changed, mut next) = (false, Instant::now());
-        while !handle.is_stopped() && duration.is_none_or(|duration| began.elapsed() < duration) {
-            if policy.expires_unix.is_some_and(|expires| now_unix() >= expires) {
-                screen::complain("The policy has expired: reverting all changes.");
-                break;
-            }
-            let left = duration.map(|duration| duration.saturating_sub(began.elapsed()));
-            has_changed |= changes.wait(left.unwrap_or(PATIENCE).min(PATIENCE))?;
-            // Before anything else after a time in which this process did not run.
-            if renewed.elapsed() >= STEP {
-                renewed = Instant::now();
-                guard.renew()?;
-                tell_renewed(&mut sum, actuator.renew()?);
-                if let Some(published) = &mut published {
-                    published.renew(guard.end())?;
-                }
-            }
-            let began = Instant::now();
-            if has_changed && began >= next {
-                has_changed = false;
-                let former =
-                    std::mem::replace(&mut plan, Plan::by(means, policy, &host.main_table()?));
-                let applied = if plan == former {
-                    // What is published remains true, unless something of the plan was missing.
-                    let applied = actuator.apply(&plan, &mut journal)?;
-                    let is_whole = applied.added + applied.removed == 0;
-                    published.iter_mut().filter(|_| !is_whole).for_each(Publication::withdraw);
-                    applied
-                } else {
-                    Announcing::new(&mut *actuator, published.as_mut())
-                        .apply(&plan, &mut journal)?
-                };
-                if let Some(published) = published.as_mut().filter(|one| !one.is_published()) {
-                    published.publish(policy, &plan, None, treated(policy))?;
-                }
-                next = Instant::now() + pause_after(began.elapsed());
-                if applied.added + applied.removed > 0 {
-                    let what = if means == Means::Routes { "made" } else { "added" };
-                    screen::say(&format!(
-                        "The host's routes have changed: {} {what}, {} removed.",
-                        applied.added, applied.removed
-                    ));
-                }
-                for (_, words) in applied.refused {
-                    screen::complain(&words);
-                }
-                if applied.left != told_of {
-                    let places: Vec<String> = applied.left.iter().map(place).collect();
-                    if !places.is_empty() {
-                        let words = "Changed by others, so left as they are";
-                        screen::complain(&format!("{words}: {}", places.join(", ")));
-                    }
-                    told_of = applied.left;
-                }
-            }
-        }
+        tell(means, &event);
         Ok(())
-    })();
-    let returned = host.roll_back(&Journal::read(path)?)?;
-    journal.clear()?;
-    guard.dismiss();
-    screen::say(&taken(&returned));
-    steered.map(|()| Ending::Done)
+    })?;
+    let Some(plan) = unsteerable else { return Ok(Ending::Done) };
+    print(&plan, "", &[])?;
+    let what = "none of the policy's traffic can be steered".to_string();
+    Err(Failure::Host(what, "the table above says why".to_string()))
+}
+
+/// Says what happened while a policy is applied or tried.
+pub fn tell(means: Means, event: &Event<'_>) {
+    match event {
+        Event::EarlierReverted(returned) => screen::say(&format!(
+            "An earlier process ended without reverting its changes. {}",
+            taken(returned)
+        )),
+        Event::RoutesChanged { added, removed } => {
+            let what = if means == Means::Routes { "made" } else { "added" };
+            screen::say(&format!(
+                "The host's routes have changed: {added} {what}, {removed} removed."
+            ));
+        }
+        Event::RouteRefused(words) => screen::complain(words),
+        Event::LeftAlone(routes) => {
+            let routes: Vec<String> = routes.iter().map(place).collect();
+            screen::complain(&format!(
+                "Changed by others, so left as they are: {}.",
+                routes.join(", ")
+            ));
+        }
+        Event::ControllersRefused(count) => screen::complain(&format!(
+            "The kernel refused the controller for {count} connections, which keep their own: a \
+             route locks a controller, or the kernel no longer has the policy's."
+        )),
+        Event::OpenConnectionsChanged(count) => {
+            screen::say(&format!("{count} open connections were given their controller."));
+        }
+        Event::Expired => screen::complain("The policy has expired: reverting all changes."),
+        Event::Reverted(returned) => screen::say(&taken(returned)),
+        Event::Applied { .. }
+        | Event::EarlierBlocks(_)
+        | Event::Waits { .. }
+        | Event::Begins { .. }
+        | Event::Stopped { .. }
+        | Event::BlockEnded(_) => {}
+    }
 }
 
 /// Refuses a policy with hints: the kernel's report of a connection that ends has none.
@@ -191,28 +130,6 @@ pub fn without_hints(policy: &Policy, who: &str, help: &str) -> Result<(), Failu
     }
 }
 
-/// Prepares to publish the assignment, if asked to.
-pub fn published(arguments: &Published) -> Result<Option<Publication>, Failure> {
-    Ok(arguments.assignment.as_deref().map(Publication::at).transpose()?)
-}
-
-/// Reports refusals when they begin, and open connections once all have their controller.
-fn tell_renewed(sum: &mut Renewed, now: Renewed) {
-    if sum.refused == 0 && now.refused > 0 {
-        screen::complain(&format!(
-            "The kernel refused the controller for {} connections, which keep their own: a route \
-             locks a controller, or the kernel no longer has the policy's.",
-            now.refused
-        ));
-    }
-    if sum.changed > 0 && now.changed == 0 {
-        screen::say(&format!("{} open connections were given their controller.", sum.changed));
-        sum.changed = 0;
-    }
-    sum.changed += now.changed;
-    sum.refused += now.refused;
-}
-
 /// Shows what is applied.
 pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let recorded = Journal::read(&arguments.journal.path)?;
@@ -223,7 +140,7 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
     let open = open_connections(|_| Some(()))?;
     let open: BTreeMap<&str, u64> =
         open.iter().map(|((_, name), count)| (name.as_str(), *count)).collect();
-    let now = now_unix();
+    let now = since_1970().as_secs();
     let held = matches!(Journal::hold(&arguments.journal.path), Err(PolicyError::Held { .. }));
     let default = sysctl("net.ipv4.tcp_congestion_control").unwrap_or_default();
     let mut words = match recorded.begun() {
@@ -244,9 +161,9 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
         }
     );
     let mut table = Table::new([text("in the journal"), number("number")]).called("state");
-    table.row_with(0, Mood::Neutral, ["routes with a controller".into(), count(state.steering)]);
-    table.row_with(0, Mood::Neutral, ["routes to the main table".into(), count(state.throwing)]);
-    table.row_with(0, Mood::Neutral, ["rules".into(), count(state.rules)]);
+    table.row_with(0, Tone::Neutral, ["routes with a controller".into(), count(state.steering)]);
+    table.row_with(0, Tone::Neutral, ["routes to the main table".into(), count(state.throwing)]);
+    table.row_with(0, Tone::Neutral, ["rules".into(), count(state.rules)]);
     let given: Vec<String> = state
         .connections
         .steered
@@ -254,21 +171,21 @@ pub fn status(arguments: &Applied) -> Result<Ending, Failure> {
         .map(|((had, given), count)| format!("{count} from {had} to {given}"))
         .collect();
     let programs = ["given by programs".into(), Cell::count(state.connections.count())];
-    table.row_with(0, Mood::Neutral, programs);
+    table.row_with(0, Tone::Neutral, programs);
     let chosen = [
         "of these, since changed by their programs".into(),
         Cell::count(state.connections.changed),
     ];
-    table.row_with(0, Mood::Neutral, chosen);
+    table.row_with(0, Tone::Neutral, chosen);
     let whole = state.missing == 0 && state.foreign.is_empty() && state.unlisted.is_empty();
     table.row_with(
         0,
-        if state.missing == 0 { Mood::Neutral } else { Mood::Bad },
+        if state.missing == 0 { Tone::Neutral } else { Tone::Bad },
         ["missing".into(), count(state.missing)],
     );
     table.row_with(
         0,
-        if state.foreign.is_empty() { Mood::Neutral } else { Mood::Bad },
+        if state.foreign.is_empty() { Tone::Neutral } else { Tone::Bad },
         ["changed by others".into(), count(state.foreign.len())],
     );
     let document = Document::default().said(words);
@@ -358,12 +275,6 @@ fn unlisted(routes: &[(u32, IpNet)]) -> String {
         named.join(", "),
         commands.into_iter().collect::<Vec<_>>().join("; ")
     )
-}
-
-/// Seconds since 1970 (Unix time).
-#[expect(clippy::disallowed_methods, reason = "it says since when")]
-pub fn now_unix() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// Reverts what was applied.
@@ -570,7 +481,7 @@ fn count(number: usize) -> Cell {
     Cell::count(number as u64)
 }
 
-fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
+fn plan_json(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
     let routes = plan.routes.iter().map(|planned| {
         json!({
             "group": policy.groups[planned.group].name,
@@ -594,7 +505,7 @@ fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
     });
     let places = plan.places.iter().map(|placed| {
         let group = &policy.groups[placed.group];
-        let mut told = json!({
+        let mut json = json!({
             "group": group.name,
             "prefix": placed.prefix.to_string(),
             "port": placed.port,
@@ -602,22 +513,22 @@ fn told(policy: &Policy, means: Means, plan: &Plan) -> serde_json::Value {
             "held_out": placed.what == What::HeldOut,
         });
         match &group.hint {
-            Some(Hint::Mark(mark)) => told["mark"] = json!(mark),
-            Some(Hint::Cgroup(name)) => told["cgroup"] = json!(name),
+            Some(Hint::Mark(mark)) => json["mark"] = json!(mark),
+            Some(Hint::Cgroup(name)) => json["cgroup"] = json!(name),
             None => {}
         }
         if placed.what == What::Steered {
             group
                 .initial_window
                 .into_iter()
-                .for_each(|window| told["initial_window"] = json!(window));
+                .for_each(|window| json["initial_window"] = json!(window));
             for (key, is_set) in [("pacing", group.paces), ("ecn", group.ecn)] {
                 if is_set {
-                    told[key] = json!(true);
+                    json[key] = json!(true);
                 }
             }
         }
-        told
+        json
     });
     json!({
         "schema": "knee-steer-plan/1",
@@ -648,6 +559,12 @@ impl From<PolicyError> for Failure {
             PolicyError::Host(error) => return error.into(),
             PolicyError::Programs { advice, .. } | PolicyError::Experiment { advice, .. } => {
                 return Failure::Host(what, advice);
+            }
+            PolicyError::Lost { advice, .. } => advice,
+            PolicyError::TooLate => {
+                let advice = "knee steer judge FILES prints the result; a new experiment needs a later \
+                              begins";
+                return Failure::Usage(what, advice.to_string());
             }
             PolicyError::Journal { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 "make room on that disk, or name another with --journal"

@@ -14,7 +14,7 @@ use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
 /// Delay before a bar appears.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
 /// Interval between updates.
 const REFRESH: Duration = Duration::from_millis(100);
 /// Maximum interval between objects for programs.
@@ -100,7 +100,7 @@ fn watch(runs: &Handle, ended: &Receiver<()>) {
             waited = Duration::ZERO;
         }
         waited += REFRESH;
-        if let Some(progress) = progress.filter(|_| waited >= PATIENCE) {
+        if let Some(progress) = progress.filter(|_| waited >= SHOWN_AFTER) {
             let (_, bar) = bar.get_or_insert_with(|| (progress.pace, begun(progress.pace)));
             bar.set_message(message(&progress, bar));
             bar.set_position((progress.done * STEPS) as u64);
@@ -133,7 +133,7 @@ impl Read for Reading {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.bar.inc(read as u64);
-        if !self.is_shown && self.bar.elapsed() > PATIENCE {
+        if !self.is_shown && self.bar.elapsed() > SHOWN_AFTER {
             self.is_shown = true;
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
@@ -148,7 +148,7 @@ impl Drop for Reading {
 }
 
 fn begun(pace: Pace) -> ProgressBar {
-    ProgressBar::new(STEPS as u64).with_style(style(pace)).with_elapsed(PATIENCE)
+    ProgressBar::new(STEPS as u64).with_style(style(pace)).with_elapsed(SHOWN_AFTER)
 }
 
 fn message(progress: &Progress, bar: &ProgressBar) -> String {

@@ -8,7 +8,7 @@ use knee_lab::directory::{DEFAULT, unused};
 use knee_lab::words::figure;
 use knee_lab::{Again, Changed, FileAgain, Rerun};
 use knee_present::words::NONE;
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use std::path::PathBuf;
 
 /// Maximum number of a summary's differing numbers to print, largest difference first.
@@ -76,7 +76,7 @@ fn differing(others: &[&FileAgain]) -> Table {
         };
         let words = [Cell::from(&file.file), outcome.into()];
         let Some((first, rest)) = file.numbers.split_first() else {
-            table.row_with(1, Mood::Bad, words.into_iter().chain(<[Cell; 3]>::default()));
+            table.row_with(1, Tone::Bad, words.into_iter().chain(<[Cell; 3]>::default()));
             continue;
         };
         for (number, words) in std::iter::once((first, words))
@@ -84,7 +84,7 @@ fn differing(others: &[&FileAgain]) -> Table {
         {
             let show = |value: f64| figure(&number.measure, value);
             let figures = [Cell::from(&number.measure), show(number.before), show(number.after)];
-            table.row_with(1, Mood::Bad, words.into_iter().chain(figures));
+            table.row_with(1, Tone::Bad, words.into_iter().chain(figures));
         }
     }
     table

@@ -74,7 +74,7 @@ fn join(folder: &Path, arguments: &ShellArguments) -> Result<u8, Failure> {
 
 /// Returns the exit code of the command, as a shell would.
 fn code(status: io::Result<ExitStatus>, command: &[OsString]) -> Result<u8, Failure> {
-    let told = |error: io::Error, code: u8| {
+    let report = |error: io::Error, code: u8| {
         let name = command.first().map_or("the shell".into(), |name| name.to_string_lossy());
         screen::complain(&format!("{name} cannot be started: {error}"));
         Ok(code)
@@ -84,8 +84,8 @@ fn code(status: io::Result<ExitStatus>, command: &[OsString]) -> Result<u8, Fail
             let signal = status.signal().map(|signal| 128 + signal);
             Ok(status.code().or(signal).map_or(FAILED, |code| code as u8))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => told(error, NOT_FOUND),
-        Err(error) => told(error, NOT_EXECUTED),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => report(error, NOT_FOUND),
+        Err(error) => report(error, NOT_EXECUTED),
     }
 }
 
@@ -95,21 +95,21 @@ fn summary(ended: &ShellRun, folder: &Path) -> String {
     let mut flows: Vec<&TrafficFlow> = ended.traffic.flows.iter().collect();
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.entered_bytes));
     let more = flows.len().saturating_sub(FLOWS);
-    let mut told = String::new();
+    let mut text = String::new();
     if !flows.is_empty() {
-        told += &table(&flows[..flows.len() - more]).text(layout);
+        text += &table(&flows[..flows.len() - more]).text(layout);
     }
     if more > 0 {
-        told += &format!("{more} more flows with fewer bytes are in traffic.json\n");
+        text += &format!("{more} more flows with fewer bytes are in traffic.json\n");
     }
     if ended.traffic.missed_events > 0 {
-        told += "The host was too slow to see every packet: these numbers are too small.\n";
+        text += "The host was too slow to see every packet: these numbers are too small.\n";
     }
     let (verdict, reason) = (ended.summary.verdict, &ended.summary.verdict_reason);
     if verdict != Verdict::Valid {
-        told += &format!("{verdict}: {}\n", reason.as_deref().unwrap_or_default());
+        text += &format!("{verdict}: {}\n", reason.as_deref().unwrap_or_default());
     }
-    told + &format!("{}", folder.display())
+    text + &format!("{}", folder.display())
 }
 
 fn table(flows: &[&TrafficFlow]) -> Table {

@@ -2,10 +2,11 @@
 
 use crate::arguments::{Keys, Sign, Trust};
 use crate::failure::{Ending, Failure};
-use crate::policy::{now_unix, problems};
+use crate::policy::problems;
 use crate::screen;
 use knee_policy::{
-    FILE_BYTES_MAX, Policy, SignatureError, SigningKey, TrustedKeys, Versions, write_signed,
+    FILE_BYTES_MAX, Policy, SignatureError, SigningKey, TrustedKeys, Versions, since_1970,
+    write_signed,
 };
 use knee_scenario::read_text_file;
 use std::fs;
@@ -58,7 +59,7 @@ pub fn check(policy: &Policy, text: &str, trust: &Trust, keep: bool) -> Result<(
     let path = &trust.versions;
     let help = "run as root, or name another file with --versions";
     let mut versions = Versions::read(path).map_err(|error| unusable(path, &error, help))?;
-    versions.take(policy, text, now_unix()).map_err(|error| refused(name, &error))?;
+    versions.take(policy, text, since_1970().as_secs()).map_err(|error| refused(name, &error))?;
     if keep {
         versions.write(path).map_err(|error| unusable(path, &error, help))?;
     }

@@ -5,7 +5,7 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, lab, to_host, watched};
 use crate::print::Print;
 use crate::screen;
-use crate::verdicts::{self, Shown, change, effect, mood, word};
+use crate::verdicts::{self, Shown, change, effect, tone, word};
 use crate::{auto, experiment, guard, host_default, policy, signed};
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_present::words::time_us;
@@ -118,7 +118,7 @@ fn verdicts(classes: &[RehearsedClass]) -> Table {
                 change(mean, low.zip(high))
             }),
         ];
-        table.row_with(2, mood(verdict), cells);
+        table.row_with(2, tone(verdict), cells);
     }
     table
 }

@@ -22,7 +22,7 @@ pub enum Template {
 }
 
 /// Name of a file in the scenario, and its text.
-pub type Beside = (&'static str, &'static str);
+pub type NamedFile = (&'static str, &'static str);
 
 impl Template {
     /// The scenario's text.
@@ -39,7 +39,7 @@ impl Template {
     }
 
     /// Files that the scenario names, to be written beside it.
-    pub fn files(self) -> &'static [Beside] {
+    pub fn files(self) -> &'static [NamedFile] {
         match self {
             Template::Page => &[("page.csv", include_str!("../templates/page.csv"))],
             Template::Trace => &[("cellular.down", include_str!("../templates/cellular.down"))],

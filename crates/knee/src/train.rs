@@ -31,11 +31,11 @@ pub fn train(arguments: &Train) -> Result<Ending, Failure> {
     // Stopped before a table was scored: there is nothing to keep.
     let Some(trained) = trained else { return Ok(Ending::Interrupted) };
     out.write_bytes(trained.table.to_string().as_bytes())?;
-    screen::print(&told(&trained, arguments))?;
+    screen::print(&result_text(&trained, arguments))?;
     Ok(if trained.stopped { Ending::Interrupted } else { Ending::Done })
 }
 
-fn told(trained: &Trained, arguments: &Train) -> String {
+fn result_text(trained: &Trained, arguments: &Train) -> String {
     let Trained { table, score, score_of_cubic, runs, .. } = trained;
     let rules = table.rules().count();
     let beside = score_of_cubic.map_or_else(String::new, |cubic| {

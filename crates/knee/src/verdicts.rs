@@ -1,6 +1,6 @@
 //! Verdicts of experiments in words, and the tables that rehearsals and experiments on hosts share.
 
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_statistics::Judgement;
 use knee_steer::{Effect, Guard, Guarded, Trial, Verdict};
 
@@ -30,11 +30,11 @@ pub fn word(trial: &Trial) -> String {
 }
 
 /// Colour of a verdict.
-pub fn mood(verdict: Verdict) -> Mood {
+pub fn tone(verdict: Verdict) -> Tone {
     match judgement(verdict) {
-        Judgement::Better => Mood::Good,
-        Judgement::Worse | Judgement::CouldNotBeTried => Mood::Bad,
-        _ => Mood::Neutral,
+        Judgement::Better => Tone::Good,
+        Judgement::Worse | Judgement::CouldNotBeTried => Tone::Bad,
+        _ => Tone::Neutral,
     }
 }
 

@@ -40,19 +40,19 @@ fn routes(ask: &Ask) -> Router {
         .route("/page.js", file("text/javascript; charset=utf-8", include_str!("page.js")))
         .route("/status", {
             let ask = ask.clone();
-            get(async move || told(&ask, json).await)
+            get(async move || respond(&ask, json).await)
         })
         .route("/metrics", {
             let ask = ask.clone();
-            get(async move || told(&ask, |status| open_metrics(families(status))).await)
+            get(async move || respond(&ask, |status| open_metrics(families(status))).await)
         })
 }
 
 /// Returns the state in the given form.
-async fn told(ask: &Ask, form: fn(&Status) -> Response) -> Response {
-    let (asker, told) = oneshot::channel();
+async fn respond(ask: &Ask, form: fn(&Status) -> Response) -> Response {
+    let (asker, answer) = oneshot::channel();
     let is_asked = ask.send(asker).await.is_ok();
-    match told.await {
+    match answer.await {
         Ok(status) if is_asked => form(&status),
         _ => (StatusCode::SERVICE_UNAVAILABLE, "It is stopping.\n").into_response(),
     }

@@ -162,7 +162,7 @@ impl SnapshotSource {
 }
 
 /// Sends snapshots to a recorder until it closes the connection.
-pub async fn tell(mut asker: UnixStream, source: &SnapshotSource, of: &str) {
+pub async fn send_snapshot(mut asker: UnixStream, source: &SnapshotSource, of: &str) {
     let mut of = of.to_owned();
     if let Some(refused) = source.refusal(&of).await {
         // Fails if the recorder has gone away.

@@ -403,7 +403,7 @@ impl Bundle {
     /// Sets how this end wants a path to be used, and tells the peer.
     pub fn set_use(&mut self, path: usize, path_use: PathUse) {
         self.paths[path].own_use = path_use;
-        self.controls.tell(Control::Status(path));
+        self.controls.queue(Control::Status(path));
     }
 
     /// Sets how both ends want a path to be used, as exchanged when the path was made, before this
@@ -493,7 +493,7 @@ impl Bundle {
     /// Ends the sending direction of a stream.
     pub fn finish(&mut self, id: StreamId) {
         if self.sending.source_mut().change(id, SendStream::finish) == Some(true) {
-            self.controls.tell(Control::End(id));
+            self.controls.queue(Control::End(id));
         }
     }
 
@@ -508,7 +508,7 @@ impl Bundle {
             let given = self.sending.source().get(id).map_or(0, SendStream::given_end);
             self.sending.withdraw(|piece| piece.stream == id && piece.offset >= given);
             self.controls.withdraw(Control::End(id));
-            self.controls.tell(Control::Reset(id));
+            self.controls.queue(Control::Reset(id));
             self.wake_writers();
         }
         is_new
@@ -522,7 +522,7 @@ impl Bundle {
         };
         if let Some(discarded) = self.receiving.change(id, stop).flatten() {
             self.consumed += discarded;
-            self.controls.tell(Control::Stop(id));
+            self.controls.queue(Control::Stop(id));
             self.grant();
             self.note_fullness();
             self.retire(id);
@@ -561,7 +561,7 @@ impl Bundle {
     pub fn go_away(&mut self) {
         if self.goes_away.is_none() {
             self.goes_away = Some(self.accepted.iter().map(|span| span.end - span.start).sum());
-            self.controls.tell(Control::GoAway);
+            self.controls.queue(Control::GoAway);
         }
     }
 
@@ -578,7 +578,7 @@ impl Bundle {
         assert!(reason.len() <= crate::REASON_MAX, "a reason of {} bytes", reason.len());
         if self.closing.is_none() {
             self.closing = Some((code, reason.to_string()));
-            self.controls.tell(Control::Close);
+            self.controls.queue(Control::Close);
         }
     }
 

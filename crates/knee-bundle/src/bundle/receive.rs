@@ -57,8 +57,8 @@ impl Bundle {
             Frame::Ack { path, delay, ranges } => {
                 let state = &mut self.paths[path];
                 let fates = &mut self.fates;
-                let tell = |_, fate, content| fates.push((fate, content));
-                let heard = state.sent.on_ack(now, &ranges, &mut state.rtt, delay, tell);
+                let on_fate = |_, fate, content| fates.push((fate, content));
+                let heard = state.sent.on_ack(now, &ranges, &mut state.rtt, delay, on_fate);
                 heard.map_err(|NeverSent| Violation::NeverSent)?;
                 if !self.fates.is_empty() && state.is_up {
                     let more = state.sent.in_flight() > 0;
@@ -210,7 +210,7 @@ impl Bundle {
         let own = self.peer_stream_window;
         let gives = |stream: &mut SendStream| stream.give_credit_back(own);
         if self.sending.source_mut().change(id, gives) == Some(true) {
-            self.controls.tell(Control::Return(id));
+            self.controls.queue(Control::Return(id));
         }
     }
 
@@ -229,7 +229,7 @@ impl Bundle {
         let end = self.consumed + window + slack;
         if end >= self.granted + step {
             self.granted = end;
-            self.controls.tell(Control::MaxData);
+            self.controls.queue(Control::MaxData);
         }
     }
 
@@ -237,11 +237,11 @@ impl Bundle {
     /// back if little is left.
     pub(super) fn grant_stream(&mut self, id: StreamId, is_new: bool) {
         if self.receiving.raise(id, is_new) {
-            self.controls.tell(Control::MaxStreamData(id));
+            self.controls.queue(Control::MaxStreamData(id));
         }
         let rtts = self.paths.iter().filter(|state| state.is_up).map(|state| state.rtt.expected());
         for idle in self.receiving.recall(self.now, rtts.max().unwrap_or_default()) {
-            self.controls.tell(Control::Recall(idle));
+            self.controls.queue(Control::Recall(idle));
         }
     }
 
@@ -273,7 +273,7 @@ impl Bundle {
             let most = self.accepted_done + self.settings.limits.streams;
             if most >= self.granted_streams + (self.settings.limits.streams / 4).max(1) {
                 self.granted_streams = most;
-                self.controls.tell(Control::MaxStreams);
+                self.controls.queue(Control::MaxStreams);
             }
         }
     }

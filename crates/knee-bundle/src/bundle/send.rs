@@ -53,8 +53,8 @@ impl Bundle {
         for path in 0..self.paths.len() {
             let state = &mut self.paths[path];
             let fates = &mut self.fates;
-            let tell = |_, fate, content| fates.push((fate, content));
-            state.sent.on_loss_timer(now, &state.rtt, tell);
+            let on_fate = |_, fate, content| fates.push((fate, content));
+            state.sent.on_loss_timer(now, &state.rtt, on_fate);
             self.on_fates(path);
         }
         let before = self.sending.counters().suspicions;
@@ -406,7 +406,7 @@ impl Bundle {
 }
 
 /// Returns whether a path carries acknowledgements, control frames and messages: it is there, and the
-/// peer can tell the next number from others. One that never acknowledges is only probed.
+/// peer can on_fate the next number from others. One that never acknowledges is only probed.
 fn carries(path: usize, paths: &[Path], states: &[PathState]) -> bool {
     paths[path].status != Status::Down && !states[path].sent.is_too_far_ahead()
 }

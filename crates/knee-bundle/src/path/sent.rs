@@ -144,7 +144,7 @@ impl<C: Copy> Outstanding<C> {
         number
     }
 
-    /// Processes an ACK. Calls `tell` first for datagrams that arrived, then for those that are
+    /// Processes an ACK. Calls `on_fate` first for datagrams that arrived, then for those that are
     /// lost. `delay` is how long the peer held the ACK back.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl<C: Copy> Outstanding<C> {
         ranges: &AckRanges,
         rtt: &mut Rtt,
         delay: Time,
-        mut tell: impl FnMut(u64, Fate, C),
+        mut on_fate: impl FnMut(u64, Fate, C),
     ) -> Result<(), NeverSent> {
         if ranges.largest() >= self.next() {
             return Err(NeverSent);
@@ -186,7 +186,7 @@ impl<C: Copy> Outstanding<C> {
                     self.land(bytes);
                 }
                 progress = true;
-                tell(number, fate, content);
+                on_fate(number, fate, content);
             }
         }
         self.rule.on_ack_end();
@@ -197,19 +197,19 @@ impl<C: Copy> Outstanding<C> {
         if progress {
             self.timeouts = 0;
         }
-        self.find_lost(now, rtt, &mut tell);
+        self.find_lost(now, rtt, &mut on_fate);
         self.forget(now, (rtt.smoothed * 2).min(LATE_MAX));
         Ok(())
     }
 
     /// Processes the loss timer.
-    pub fn on_loss_timer(&mut self, now: Time, rtt: &Rtt, mut tell: impl FnMut(u64, Fate, C)) {
+    pub fn on_loss_timer(&mut self, now: Time, rtt: &Rtt, mut on_fate: impl FnMut(u64, Fate, C)) {
         if self.loss_at <= now {
-            self.find_lost(now, rtt, &mut tell);
+            self.find_lost(now, rtt, &mut on_fate);
         }
     }
 
-    fn find_lost(&mut self, now: Time, rtt: &Rtt, tell: &mut impl FnMut(u64, Fate, C)) {
+    fn find_lost(&mut self, now: Time, rtt: &Rtt, on_fate: &mut impl FnMut(u64, Fate, C)) {
         self.loss_at = Time::MAX;
         let next = self.next();
         let mut settled = true;
@@ -232,7 +232,7 @@ impl<C: Copy> Outstanding<C> {
             sent.state = State::Lost(now);
             let (bytes, content) = (sent.bytes, sent.content);
             self.land(bytes);
-            tell(number, Fate::Lost, content);
+            on_fate(number, Fate::Lost, content);
         }
     }
 
@@ -262,13 +262,13 @@ impl<C: Copy> Outstanding<C> {
         self.sent.iter().filter(|sent| sent.state == State::InFlight).map(|sent| sent.content)
     }
 
-    /// Calls `tell` for everything in flight and forgets it, because the path is gone. The numbers
+    /// Calls `on_fate` for everything in flight and forgets it, because the path is gone. The numbers
     /// continue, so that a later ACK of these is ignored.
-    pub fn abandon(&mut self, mut tell: impl FnMut(C)) {
+    pub fn abandon(&mut self, mut on_fate: impl FnMut(C)) {
         self.base = self.next();
         for sent in self.sent.drain(..) {
             if sent.state == State::InFlight {
-                tell(sent.content);
+                on_fate(sent.content);
             }
         }
         (self.in_flight, self.in_flight_count, self.timeouts) = (0, 0, 0);

@@ -20,7 +20,7 @@ const FAMILY_INET: u8 = 1;
 
 /// Objects that a request creates.
 #[derive(Clone, Copy)]
-pub enum Made {
+pub enum NewObject {
     Table = 0,
     Chain = 3,
     Rule = 6,
@@ -67,11 +67,11 @@ impl Batch {
         batch
     }
 
-    pub fn make(&mut self, made: Made, attributes: Attributes) {
+    pub fn make(&mut self, made: NewObject, attributes: Attributes) {
         let how = match made {
-            Made::Table => NLM_F_CREATE | NLM_F_EXCL,
-            Made::Chain => NLM_F_CREATE,
-            Made::Rule => NLM_F_CREATE | NLM_F_APPEND,
+            NewObject::Table => NLM_F_CREATE | NLM_F_EXCL,
+            NewObject::Chain => NLM_F_CREATE,
+            NewObject::Rule => NLM_F_CREATE | NLM_F_APPEND,
         };
         let kind = SUBSYSTEM << 8 | made as u16;
         self.message(kind, how | NLM_F_ACK, FAMILY_INET, 0, &attributes.0);

@@ -1,7 +1,7 @@
 //! Contents of the rules. A rule is a list of expressions: each loads something into a register or
 //! compares it, and the rule ends at the first comparison that fails.
 
-use super::message::{Attributes, Batch, Made};
+use super::message::{Attributes, Batch, NewObject};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -65,7 +65,7 @@ impl Writer<'_> {
     /// Writes table, chains and rules.
     pub fn write(&mut self, settings: &DiversionSettings) {
         let table = Attributes::default().text(1, self.table).number(2, self.flags);
-        self.batch.make(Made::Table, table);
+        self.batch.make(NewObject::Table, table);
         self.divert(settings);
         // Forwarded traffic was not sent by this host, but would leave by its links too.
         for (name, hook) in [("gate", OUTPUT), ("passage", FORWARD)] {
@@ -107,12 +107,12 @@ impl Writer<'_> {
     fn chain(&mut self, name: &str, kind: &str, hook: u32, priority: i32) {
         let at = Attributes::default().number(1, hook).number(2, priority as u32);
         let chain = Attributes::default().text(1, self.table).text(3, name).nested(4, at);
-        self.batch.make(Made::Chain, chain.number(5, ACCEPT as u32).text(7, kind));
+        self.batch.make(NewObject::Chain, chain.number(5, ACCEPT as u32).text(7, kind));
     }
 
     fn rule(&mut self, chain: &str, rule: Rule) {
         let said = Attributes::default().text(1, self.table).text(2, chain);
-        self.batch.make(Made::Rule, said.nested(4, rule.0));
+        self.batch.make(NewObject::Rule, said.nested(4, rule.0));
     }
 }
 

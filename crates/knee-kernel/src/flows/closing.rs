@@ -8,7 +8,7 @@ use knee_units::Time;
 
 /// What the applications at both ends of a connection know about it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct Ends {
     /// Number within the flow's application.
     pub number: u32,
     /// Ports of the sending and the receiving end.
@@ -31,14 +31,14 @@ pub struct Told {
 pub fn connection(
     scenario: &Scenario,
     flow: usize,
-    told: &Told,
+    ends: &Ends,
     observed: &Observed,
 ) -> ConnectionRecord {
     let info = &observed.info;
     ConnectionRecord {
-        local_port: Some(told.local_port),
-        remote_port: Some(told.remote_port),
-        ..known(scenario, flow, told, info, knee_live::told(info))
+        local_port: Some(ends.local_port),
+        remote_port: Some(ends.remote_port),
+        ..known(scenario, flow, ends, info, knee_live::connection_record(info))
     }
 }
 
@@ -46,12 +46,12 @@ pub fn connection(
 pub fn multipath(
     scenario: &Scenario,
     flow: usize,
-    told: &Told,
+    ends: &Ends,
     acked: Option<u64>,
     total: &Observed,
 ) -> ConnectionRecord {
     let info = &total.info;
-    let row = known(scenario, flow, told, info, knee_live::counted(info));
+    let row = known(scenario, flow, ends, info, knee_live::counters_record(info));
     ConnectionRecord { acked_bytes: acked, ..row }
 }
 
@@ -59,22 +59,22 @@ pub fn multipath(
 fn known(
     scenario: &Scenario,
     flow: usize,
-    told: &Told,
+    ends: &Ends,
     info: &TcpInfo,
     row: ConnectionRecord,
 ) -> ConnectionRecord {
     let plan = &scenario.flows[flow];
     // Each end counts its FIN.
-    let acked = info.acked_bytes.saturating_sub(told.overhead).min(told.given);
+    let acked = info.acked_bytes.saturating_sub(ends.overhead).min(ends.given);
     ConnectionRecord {
-        connection: told.number.into(),
+        connection: ends.number.into(),
         flow: Some(flow as u32),
         workload: plan.workload.name().into(),
-        start_ns: Some(told.started.as_nanos()),
-        end_ns: told.completed.unwrap_or(told.end).as_nanos(),
-        completion_ns: told.completed.map(|at| (at - told.started).as_nanos()),
-        size_bytes: told.size,
-        delivered_bytes: Some(told.delivered),
+        start_ns: Some(ends.started.as_nanos()),
+        end_ns: ends.completed.unwrap_or(ends.end).as_nanos(),
+        completion_ns: ends.completed.map(|at| (at - ends.started).as_nanos()),
+        size_bytes: ends.size,
+        delivered_bytes: Some(ends.delivered),
         acked_bytes: Some(acked),
         cc: plan.controller.name.as_str().into(),
         cc_source: ControllerSource::Scenario,

@@ -1,6 +1,6 @@
 //! An application, its listener and its connections.
 
-use super::closing::{self, Told};
+use super::closing::{self, Ends};
 use super::exchange::Exchange;
 use super::sampling::Observed;
 use super::sockets::{broken, connect_to, listen_at, local_port, open, set_up};
@@ -248,7 +248,7 @@ impl<'a> RunningFlow<'a> {
         let size = Some(exchange.size()).filter(|_| !self.endless());
         let (local_port, remote_port) =
             if exchange.fetches { (listening, exchange.port) } else { (exchange.port, listening) };
-        let told = Told {
+        let ends = Ends {
             number: exchange.number,
             local_port,
             remote_port,
@@ -261,11 +261,11 @@ impl<'a> RunningFlow<'a> {
             overhead: exchange.overhead(),
         };
         if !self.plan.is_multipath() {
-            return closing::connection(scenario, self.index, &told, &exchange.observed);
+            return closing::connection(scenario, self.index, &ends, &exchange.observed);
         }
         let acked = mptcp::acknowledged_bytes(&exchange.opener).ok();
-        let acked = acked.map(|bytes| bytes.min(told.given));
-        closing::multipath(scenario, self.index, &told, acked, &self.paths.total())
+        let acked = acked.map(|bytes| bytes.min(ends.given));
+        closing::multipath(scenario, self.index, &ends, acked, &self.paths.total())
     }
 
     /// Returns whether its one connection carries bytes without end, although a stop may end it.

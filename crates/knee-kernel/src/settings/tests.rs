@@ -52,22 +52,22 @@ fn two_paths() -> String {
     ONE_PATH.replace("path = \"a\"\n", "paths = [\"a\", \"b\"]\nscheduler = \"blest\"\n")
 }
 
-use Verdict::{Carried, Refused};
+use Verdict::{Applied, Refused};
 
 /// What happens to a key.
 #[derive(Clone, Copy)]
 enum Verdict {
     /// It changes the settings of the kernel or the emulator.
-    Carried,
+    Applied,
     /// The scenario is refused, at this key of a flow.
     Refused(&'static str),
 }
 
 /// Transport settings of both ends, in `[transport]` and in a flow.
 const TRANSPORT: [(&str, &str, Verdict); 20] = [
-    ("mss", "1000 B", Carried),
+    ("mss", "1000 B", Applied),
     ("mss", "80 B", Refused("mss")),
-    ("header", "40 B", Carried),
+    ("header", "40 B", Applied),
     ("header", "41 B", Refused("header")),
     ("initial_window", "11", Refused("initial_window")),
     ("acks", "quic", Refused("acks")),
@@ -77,9 +77,9 @@ const TRANSPORT: [(&str, &str, Verdict); 20] = [
     ("ack_delay", "20 ms", Refused("ack_delay")),
     ("quick_acks", "8", Refused("ack_every")),
     ("receiver", "{ conceal_loss = true }", Refused("receiver")),
-    ("receive_window", "100 kB", Carried),
-    ("pacing", "on", Carried),
-    ("ecn", "true", Carried),
+    ("receive_window", "100 kB", Applied),
+    ("pacing", "on", Applied),
+    ("ecn", "true", Applied),
     ("sampler", "ns3-3.35", Refused("sampler")),
     ("recovery", "quic", Refused("recovery")),
     ("min_rto", "300 ms", Refused("min_rto")),
@@ -89,45 +89,45 @@ const TRANSPORT: [(&str, &str, Verdict); 20] = [
 
 /// A value for each other key, by its name for `--set`.
 const OTHERS: [(&str, &str, Verdict); 30] = [
-    ("seed", "2", Carried),
-    ("start_jitter", "500 ms", Carried),
-    ("link.a.rate", "5 Mbit/s", Carried),
-    ("link.a.delay", "5 ms", Carried),
-    ("link.a.jitter", "{ amount = \"1 ms\", share = \"5 %\" }", Carried),
-    ("link.a.buffer", "20 packets", Carried),
-    ("link.a.aqm", "pie", Carried),
-    ("link.b.ecn", "true", Carried),
-    ("link.a.loss", "1 %", Carried),
-    ("link.a.policer", "{ rate = \"5 Mbit/s\", burst = \"15 kB\" }", Carried),
-    ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
-    ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
-    ("link.b.device", "20 packets", Carried),
-    ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Carried),
-    ("link.a.ecn_bleached", "true", Carried),
-    ("link.d.pause", "{ at = \"80 %\", until = \"50 %\" }", Carried),
-    ("path.a.forward", "[\"a\", \"b\"]", Carried),
-    ("path.a.reverse_delay", "20 ms", Carried),
-    ("path.b.reverse", "[\"a\"]", Carried),
+    ("seed", "2", Applied),
+    ("start_jitter", "500 ms", Applied),
+    ("link.a.rate", "5 Mbit/s", Applied),
+    ("link.a.delay", "5 ms", Applied),
+    ("link.a.jitter", "{ amount = \"1 ms\", share = \"5 %\" }", Applied),
+    ("link.a.buffer", "20 packets", Applied),
+    ("link.a.aqm", "pie", Applied),
+    ("link.b.ecn", "true", Applied),
+    ("link.a.loss", "1 %", Applied),
+    ("link.a.policer", "{ rate = \"5 Mbit/s\", burst = \"15 kB\" }", Applied),
+    ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Applied),
+    ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Applied),
+    ("link.b.device", "20 packets", Applied),
+    ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Applied),
+    ("link.a.ecn_bleached", "true", Applied),
+    ("link.d.pause", "{ at = \"80 %\", until = \"50 %\" }", Applied),
+    ("path.a.forward", "[\"a\", \"b\"]", Applied),
+    ("path.a.reverse_delay", "20 ms", Applied),
+    ("path.b.reverse", "[\"a\"]", Applied),
     ("path.a.tunnel", "home", Refused("path")),
-    ("flow.flow.name", "other", Carried),
-    ("flow.flow.count", "3", Carried),
-    ("flow.flow.path", "b", Carried),
-    ("flow.flow.cc", "reno", Carried),
+    ("flow.flow.name", "other", Applied),
+    ("flow.flow.count", "3", Applied),
+    ("flow.flow.path", "b", Applied),
+    ("flow.flow.cc", "reno", Applied),
     ("flow.flow.program", "{ server = [\"s\"], client = [\"c\"] }", Refused("program")),
-    ("flow.flow.workload", "{ file = \"1 MB\" }", Carried),
-    ("flow.flow.start", "100 ms", Carried),
-    ("flow.flow.start_interval", "100 ms", Carried),
-    ("flow.flow.start_jitter", "500 ms", Carried),
-    ("flow.flow.stop", "500 ms", Carried),
+    ("flow.flow.workload", "{ file = \"1 MB\" }", Applied),
+    ("flow.flow.start", "100 ms", Applied),
+    ("flow.flow.start_interval", "100 ms", Applied),
+    ("flow.flow.start_jitter", "500 ms", Applied),
+    ("flow.flow.stop", "500 ms", Applied),
 ];
 
 /// Keys of a flow over several paths.
 const SEVERAL: [(&str, &str, Verdict); 7] = [
     ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
-    ("flow.flow.paths", "[\"b\", \"a\"]", Carried),
+    ("flow.flow.paths", "[\"b\", \"a\"]", Applied),
     ("flow.flow.scheduler", "minrtt", Refused("scheduler")),
     ("flow.flow.reinjection", "false", Refused("reinjection")),
-    ("flow.flow.backup", "[\"b\"]", Carried),
+    ("flow.flow.backup", "[\"b\"]", Applied),
     ("flow.flow.backup", "[\"a\"]", Refused("backup")),
     ("flow.flow.workload", "page", Refused("paths")),
 ];
@@ -144,22 +144,22 @@ fn scenario(text: &str, key: &str, value: &str) -> Scenario {
 
 /// All settings that a run passes to the kernel and the emulator: settings, links with their
 /// streams, routes.
-type Told = (Settings, Vec<(Config, ChaCha8Rng)>, String);
+type Resolved = (Settings, Vec<(Config, ChaCha8Rng)>, String);
 
-fn told(scenario: &Scenario) -> Result<Told, KernelError> {
+fn resolved(scenario: &Scenario) -> Result<Resolved, KernelError> {
     let (links, routes) = links_and_routes(scenario);
     Ok((Settings::new(scenario)?, links, format!("{routes:?}")))
 }
 
 fn assert_verdict(text: &str, key: &str, value: &str, verdict: Verdict) {
-    let plain = told(&scenario(text, "seed", "1")).unwrap();
-    match (told(&scenario(text, key, value)), verdict) {
-        (Ok(changed), Carried) => assert!(changed != plain, "{key} = {value} is ignored"),
+    let plain = resolved(&scenario(text, "seed", "1")).unwrap();
+    match (resolved(&scenario(text, key, value)), verdict) {
+        (Ok(changed), Applied) => assert!(changed != plain, "{key} = {value} is ignored"),
         (Err(KernelError::Unsupported { place, advice, .. }), Refused(at)) => {
             assert_eq!(place, format!("flow \"flow\", {at}"), "{key} = {value}");
             assert!(!advice.is_empty(), "{key} = {value}");
         }
-        (other, _) => panic!("{key} = {value}: {:?}", other.map(|told| told.0)),
+        (other, _) => panic!("{key} = {value}: {:?}", other.map(|resolved| resolved.0)),
     }
 }
 
@@ -181,10 +181,10 @@ fn small_packets_over_ipv6_are_refused() {
     let small = ONE_PATH.replace("cc = \"cubic\"", "cc = \"cubic\"\nmss = \"1000 B\"");
     assert_verdict(&small, "flow.flow.header", "72 B", Refused("mss"));
     assert_verdict(&small, "flow.flow.header", "60 B", Refused("mss"));
-    assert_verdict(ONE_PATH, "flow.flow.header", "72 B", Carried);
+    assert_verdict(ONE_PATH, "flow.flow.header", "72 B", Applied);
     let beside = format!("{small}[[flow]]\nname = \"large\"\npath = \"a\"\ncc = \"cubic\"\n");
     let beside = beside.replace("mss =", "header = \"72 B\"\nmss =") + "header = \"72 B\"\n";
-    assert!(told(&scenario(&beside, "seed", "1")).is_ok());
+    assert!(resolved(&scenario(&beside, "seed", "1")).is_ok());
 }
 
 /// Whether the kernel or one of Knee's programs in BPF implements it.
@@ -209,7 +209,8 @@ fn a_ready_made_path_is_its_links() {
     let own = "forward = [\"a\"]\nreverse_delay = \"10 ms\"\n";
     assert!(ONE_PATH.contains(own));
     let ready = ONE_PATH.replace(own, "like = \"leo\"\n");
-    let [plain, ready] = [ONE_PATH, &ready].map(|text| told(&scenario(text, "seed", "1")).unwrap());
+    let [plain, ready] =
+        [ONE_PATH, &ready].map(|text| resolved(&scenario(text, "seed", "1")).unwrap());
     assert!(ready.1 != plain.1, "the links are those of the path before");
 }
 

@@ -101,13 +101,13 @@ pub(super) struct Missing {
     pub why: String,
     /// Option with which the requirement is tested.
     #[serde(default)]
-    pub unless: Option<Given>,
+    pub unless: Option<Extension>,
 }
 
 /// An option with which an evaluation tests more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Given {
+pub(super) enum Extension {
     /// A search for worst cases.
     Search,
     /// A recorded link.

@@ -1,6 +1,6 @@
 //! Plans the runs of an evaluation.
 
-use super::criteria::{Bounds, Case, Criteria, Given, REQUESTS, Section, label, text};
+use super::criteria::{Bounds, Case, Criteria, Extension, REQUESTS, Section, label, text};
 use super::{EvaluateError, evaluate_seeds};
 use crate::command::quoted;
 use crate::error::Error;
@@ -126,8 +126,8 @@ impl<'g> Evaluate<'g> {
         };
         let not_tried = criteria.not_tried.iter().filter(|one| {
             let given = match one.unless {
-                Some(Given::Search) => settings.search.is_some(),
-                Some(Given::Trace) => !settings.traces.is_empty(),
+                Some(Extension::Search) => settings.search.is_some(),
+                Some(Extension::Trace) => !settings.traces.is_empty(),
                 None => false,
             };
             chosen(&one.section) && !given

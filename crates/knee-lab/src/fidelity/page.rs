@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::words::{agrees, measure_words, three, verdict};
 use knee_present::words::time_us;
-use knee_present::{Mood, Table, number, text};
+use knee_present::{Table, Tone, number, text};
 use knee_record::{Agreement, FidelityGrid, GridCell, GridMedian, JUDGED, Unit, Verdict};
 use knee_report::{StudyPage, comparison_report};
 
@@ -130,8 +130,8 @@ pub fn worst(grid: &FidelityGrid) -> Table {
     let heads = ["agrees", "cell"].map(text).into_iter().chain(figures).chain([text("run")]);
     let mut table = Table::new(heads).called("worst cells");
     for cell in worst_cells(grid) {
-        let mood = if cell.within() == Some(true) { Mood::Neutral } else { Mood::Bad };
-        table.row_in(mood, worst_row(cell));
+        let tone = if cell.within() == Some(true) { Tone::Neutral } else { Tone::Bad };
+        table.row_in(tone, worst_row(cell));
     }
     table
 }

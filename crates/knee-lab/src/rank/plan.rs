@@ -11,7 +11,7 @@ use crate::sweep::{VaryError, list_of_values};
 use crate::text::{ScenarioText, all_or_every_error, among_inputs};
 use knee_cc::Selection;
 use knee_link::RateModel;
-use knee_record::{Company, INPUTS, RankScenario, Ranking};
+use knee_record::{Competition, INPUTS, RankScenario, Ranking};
 use knee_scenario::{Flow, InputFile, Override, Scenario, SourceText};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ pub struct PlannedRank {
     /// Index of the candidate.
     pub candidate: usize,
     /// What shares the path.
-    pub company: Company,
+    pub company: Competition,
     /// Number of the repeat, from one.
     pub repeat: u64,
     /// Seed of all randomness.
@@ -204,8 +204,8 @@ impl<'g> Rank<'g> {
             let load = Load::of(&stage.scenario, self.on);
             for candidate in 0..candidates.len() {
                 let others = (0..rivals.len()).filter(|rival| !self.is_same(candidate, *rival));
-                let with = [Company::Alone, Company::Itself].into_iter();
-                for company in with.chain(others.map(Company::Rival)) {
+                let with = [Competition::Alone, Competition::Itself].into_iter();
+                for company in with.chain(others.map(Competition::Rival)) {
                     runs.extend((0..*repeats).map(|at| {
                         let (seed, repeat) = (repeat_seed(stage.scenario.seed, at), at + 1);
                         PlannedRank { scenario: number, candidate, company, repeat, seed, load }
@@ -237,9 +237,9 @@ impl<'g> Rank<'g> {
             ..stage.flow.clone()
         };
         let other = match run.company {
-            Company::Alone => None,
-            Company::Itself => Some(selection),
-            Company::Rival(rival) => Some(&stage.rivals[rival]),
+            Competition::Alone => None,
+            Competition::Itself => Some(selection),
+            Competition::Rival(rival) => Some(&stage.rivals[rival]),
         };
         let mut flows = vec![flow(CANDIDATE, selection)];
         flows.extend(other.map(|other| flow(RIVAL, other)));
@@ -259,9 +259,9 @@ impl<'g> Rank<'g> {
         let ranked = flows.iter().find(named)?.as_table()?.clone();
         let candidate = &candidates[run.candidate];
         let other = match run.company {
-            Company::Alone => None,
-            Company::Itself => Some(candidate),
-            Company::Rival(rival) => Some(&rivals[rival]),
+            Competition::Alone => None,
+            Competition::Itself => Some(candidate),
+            Competition::Rival(rival) => Some(&rivals[rival]),
         };
         let flow = |name: &str, cc: &String| {
             let mut flow = ranked.clone();
@@ -296,9 +296,9 @@ impl<'g> Rank<'g> {
     pub(super) fn label(&self, run: &PlannedRank) -> String {
         let Ranking { scenarios, candidates, rivals, .. } = &self.ranking;
         let company = match run.company {
-            Company::Alone => "alone".to_string(),
-            Company::Itself => "beside itself".to_string(),
-            Company::Rival(rival) => format!("beside {}", rivals[rival]),
+            Competition::Alone => "alone".to_string(),
+            Competition::Itself => "beside itself".to_string(),
+            Competition::Rival(rival) => format!("beside {}", rivals[rival]),
         };
         let (file, seed) = (&scenarios[run.scenario].file, run.seed);
         format!("{file}, {} {company}, seed {seed}", candidates[run.candidate])

@@ -1,6 +1,6 @@
 //! Capacity and throughput of a recorded link, in bins.
 
-use super::Carried;
+use super::LinkThroughput;
 use knee_link::RateModel;
 use knee_record::{LinkSample, Records};
 use knee_scenario::Scenario;
@@ -9,7 +9,7 @@ use knee_scenario::Scenario;
 const BINS_MAX: usize = 150;
 
 /// Series of the first recorded link on the first flow's path; `None` if it has none.
-pub(super) fn carried(scenario: &Scenario, records: &Records) -> Option<Carried> {
+pub(super) fn carried(scenario: &Scenario, records: &Records) -> Option<LinkThroughput> {
     let path = *scenario.flows.first()?.paths.first()?;
     let mut forward = scenario.paths[path].forward.iter().copied();
     let recorded =
@@ -25,7 +25,7 @@ pub(super) fn carried(scenario: &Scenario, records: &Records) -> Option<Carried>
         let rate = |more: u64| (more as f64 * 8e9 / bin_ns as f64).round() as u64;
         whole().map(|pair| rate(bytes(&pair[1]).saturating_sub(bytes(&pair[0])))).collect()
     };
-    Some(Carried {
+    Some(LinkThroughput {
         link: scenario.links[index].name.clone(),
         bin_s: bin_ns as f64 / 1e9,
         capacity_bps: rates(|row| row.capacity_bytes),

@@ -21,7 +21,7 @@ pub(super) fn report(sums: &Sums, logs: Vec<LogFile>) -> LogReport {
     let classes = size_classes();
     let by_class = (0..classes.len()).map(|at| {
         let cell = of(sums, |(_, _, class)| *class == at);
-        told(&cell, "", classes[at].name)
+        log_cell(&cell, "", classes[at].name)
     });
     let timed: u64 = sums.cells.values().map(|cell| cell.time_us.count()).sum();
     let coarsest = |finer: u64, seconds| (timed > 0 && finer == 0).then_some(seconds);
@@ -38,9 +38,9 @@ pub(super) fn report(sums: &Sums, logs: Vec<LogFile>) -> LogReport {
         without_unit: sums.without_unit,
         too_short: sums.too_short,
         resolution_s: coarsest(finer_than_s, 1.0).or(coarsest(finer_than_ms, 1e-3)),
-        all: told(&of(sums, |_| true), "", ""),
-        large: told(&by_size(Size::Large), "", size_name(Size::Large)),
-        small: told(&by_size(Size::Small), "", size_name(Size::Small)),
+        all: log_cell(&of(sums, |_| true), "", ""),
+        large: log_cell(&by_size(Size::Large), "", size_name(Size::Large)),
+        small: log_cell(&by_size(Size::Small), "", size_name(Size::Small)),
         classes: by_class.filter(|cell| cell.transfers > 0).collect(),
         protocols: protocols(sums),
         controllers: named(&sums.controllers, String::clone),
@@ -49,7 +49,7 @@ pub(super) fn report(sums: &Sums, logs: Vec<LogFile>) -> LogReport {
         other_prefixes: sums.other_prefixes + left_out(&prefixes),
         prefixes: prefixes.into_iter().take(PREFIXES_MAX).collect(),
         heat: heat(sums, |_| true),
-        course: sums.course.told(),
+        course: sums.course.points(),
         since_unix_s: sums.settings.since_ns.map(|at| at.div_euclid(1_000_000_000)),
         beside: beside(sums),
     }
@@ -82,7 +82,7 @@ fn protocols(sums: &Sums) -> Vec<LogCell> {
         for protocol in &found {
             let cell = of(sums, |(_, one, class)| one == protocol && size_of(*class) == size);
             let name = if *protocol == Protocol::Unknown { "others" } else { protocol.name() };
-            cells.push(told(&cell, name, size_name(size)));
+            cells.push(log_cell(&cell, name, size_name(size)));
         }
     }
     cells.retain(|cell| cell.transfers > 0);
@@ -109,7 +109,7 @@ fn named<K: Ord>(all: &BTreeMap<K, Cells>, name: impl Fn(&K) -> String) -> Vec<L
         for size in SIZES {
             let cell = sized(cells, size, None);
             if cell.transfers > 0 {
-                found.push(told(&cell, &name(key), size_name(size)));
+                found.push(log_cell(&cell, &name(key), size_name(size)));
             }
         }
     }
@@ -148,7 +148,7 @@ fn beside(sums: &Sums) -> Vec<LogBeside> {
         for size in SIZES {
             pairs.push([0, 1].map(|side| {
                 let cell = of(sums, |(one, _, class)| *one == side && size_of(*class) == size);
-                told(&cell, "", size_name(size))
+                log_cell(&cell, "", size_name(size))
             }));
         }
         for protocol in [Protocol::Http1, Protocol::Http2, Protocol::Http3] {
@@ -157,7 +157,7 @@ fn beside(sums: &Sums) -> Vec<LogBeside> {
                     let cell = of(sums, |(one, other, class)| {
                         *one == side && *other == protocol && size_of(*class) == size
                     });
-                    told(&cell, protocol.name(), size_name(size))
+                    log_cell(&cell, protocol.name(), size_name(size))
                 }));
             }
         }
@@ -179,7 +179,7 @@ fn beside(sums: &Sums) -> Vec<LogBeside> {
         let pairs = (0..classes.len()).rev().map(|at| {
             two.map(|protocol| {
                 let cell = of(sums, |(_, one, class)| *one == protocol && *class == at);
-                told(&cell, "", classes[at].name)
+                log_cell(&cell, "", classes[at].name)
             })
         });
         let pairs = pairs.filter(|pair| pair.iter().any(|cell| cell.transfers > 0)).collect();
@@ -190,11 +190,12 @@ fn beside(sums: &Sums) -> Vec<LogBeside> {
 }
 
 fn sides(name: &str, cells: &Cells) -> [[LogCell; 2]; 2] {
-    SIZES
-        .map(|size| [0, 1].map(|side| told(&sized(cells, size, Some(side)), name, size_name(size))))
+    SIZES.map(|size| {
+        [0, 1].map(|side| log_cell(&sized(cells, size, Some(side)), name, size_name(size)))
+    })
 }
 
-fn told(cell: &Cell, name: &str, class: &str) -> LogCell {
+fn log_cell(cell: &Cell, name: &str, class: &str) -> LogCell {
     LogCell {
         name: name.to_string(),
         class: class.to_string(),

@@ -78,7 +78,7 @@ impl Course {
         self.steps = steps;
     }
 
-    pub fn told(&self) -> LogCourse {
+    pub fn points(&self) -> LogCourse {
         let step_s = length_s(self.length);
         let points = self.steps.iter().map(|(key, step)| LogPoint {
             unix_s: key * step_s,
@@ -108,18 +108,18 @@ mod tests {
         ] {
             let mut course = Course::default();
             times.iter().for_each(|at| course.add(*at, &one));
-            let told = course.told();
-            let transfers: u64 = told.points.iter().map(|point| point.transfers).sum();
+            let points = course.points();
+            let transfers: u64 = points.points.iter().map(|point| point.transfers).sum();
             assert_eq!(transfers, times.len() as u64);
-            assert!(told.points.is_sorted_by(|a, b| a.unix_s < b.unix_s));
-            let step = told.step_s as i64;
-            let span = told.points[told.points.len() - 1].unix_s - told.points[0].unix_s;
-            assert!(span / step < POINTS_MAX, "{told:?}");
-            assert!(told.points.iter().all(|point| {
+            assert!(points.points.is_sorted_by(|a, b| a.unix_s < b.unix_s));
+            let step = points.step_s as i64;
+            let span = points.points[points.points.len() - 1].unix_s - points.points[0].unix_s;
+            assert!(span / step < POINTS_MAX, "{points:?}");
+            assert!(points.points.iter().all(|point| {
                 times.iter().any(|at| (point.unix_s..point.unix_s + step).contains(at))
             }));
             if step_s < 3600 {
-                assert_eq!(told.step_s, step_s, "{times:?}");
+                assert_eq!(points.step_s, step_s, "{times:?}");
             }
         }
     }

@@ -79,7 +79,7 @@ mod tests {
     const BEGAN_S: u64 = 1_773_309_600;
 
     /// A line, as whoever wrote the log knows it.
-    struct Made {
+    struct Line {
         at_s: u64,
         bytes: u64,
         duration_ms: u64,
@@ -90,11 +90,11 @@ mod tests {
     }
 
     /// 1 kB to 40 MB over two hours.
-    fn made() -> Vec<Made> {
+    fn made() -> Vec<Line> {
         let one = |number: u64| {
             let bytes = 1000 * (1 + number * 7919 % 40_000);
             let duration_ms = 10 + bytes / (1000 * (1 + number % 9));
-            Made {
+            Line {
                 at_s: BEGAN_S + number * 6,
                 bytes,
                 duration_ms,
@@ -107,9 +107,9 @@ mod tests {
         (0..1200).map(one).collect()
     }
 
-    fn text(made: &[Made]) -> String {
-        let line = |one: &Made| {
-            let Made { at_s, bytes, duration_ms, server_ms, client, protocol, controller } = one;
+    fn text(made: &[Line]) -> String {
+        let line = |one: &Line| {
+            let Line { at_s, bytes, duration_ms, server_ms, client, protocol, controller } = one;
             format!(
                 "{{\"ts\":{at_s},\"bytes\":{bytes},\"duration_ms\":{duration_ms},\"ttfb_ms\":{server_ms},\
                  \"client_ip\":\"{client}\",\"protocol\":\"{protocol}\",\"cc\":\"{controller}\",\
@@ -143,23 +143,23 @@ mod tests {
         }
     }
 
-    fn check<'m>(cell: &LogCell, own: impl Iterator<Item = &'m Made>) {
-        let own: Vec<&Made> = own.collect();
-        let sum = |get: fn(&Made) -> u64| own.iter().map(|one| get(one)).sum::<u64>();
+    fn check<'m>(cell: &LogCell, own: impl Iterator<Item = &'m Line>) {
+        let own: Vec<&Line> = own.collect();
+        let sum = |get: fn(&Line) -> u64| own.iter().map(|one| get(one)).sum::<u64>();
         assert_eq!(
             (cell.transfers, cell.bytes),
             (own.len() as u64, sum(|one| one.bytes)),
             "{cell:?}"
         );
         near(cell.time_us, own.iter().map(|one| one.duration_ms as f64 * 1e3).collect());
-        let bps = |one: &&Made| one.bytes as f64 * 8e3 / one.duration_ms as f64;
+        let bps = |one: &&Line| one.bytes as f64 * 8e3 / one.duration_ms as f64;
         near(cell.throughput_bps, own.iter().map(bps).collect());
         let server = sum(|one| one.server_ms) as f64 / sum(|one| one.duration_ms) as f64;
         assert!((cell.server_ratio.unwrap() - server).abs() < 1e-9);
         near(cell.delivery_ratio, own.iter().map(|one| 0.5e3 / one.duration_ms as f64).collect());
     }
 
-    fn large(one: &&Made) -> bool {
+    fn large(one: &&Line) -> bool {
         one.bytes >= 3_000_000
     }
 

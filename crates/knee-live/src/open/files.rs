@@ -229,7 +229,7 @@ fn row<'a>(
 ) -> impl IntoIterator<Item = Value<'a>> {
     use Value::{Maybe, Number, Text};
     let OpenConnection { change, info, .. } = one;
-    let told = crate::row::told(info);
+    let record = crate::row::connection_record(info);
     [
         Number(times[0]),
         Number(times[1]),
@@ -249,15 +249,15 @@ fn row<'a>(
         Number(info.retransmitted_bytes),
         Number(info.delivered_bytes()),
         Number(info.retransmitted_packets.into()),
-        Maybe(told.timeouts),
-        Maybe(told.srtt_ns),
-        Maybe(told.rtt_min_ns),
-        Number(told.window_bytes.unwrap_or(0)),
+        Maybe(record.timeouts),
+        Maybe(record.srtt_ns),
+        Maybe(record.rtt_min_ns),
+        Number(record.window_bytes.unwrap_or(0)),
         Number(info.mss.into()),
         Number(info.unacked.into()),
         Number(info.unsent_bytes.into()),
-        Maybe(told.pacing_rate_bps),
-        Maybe(told.delivery_rate_bps),
+        Maybe(record.pacing_rate_bps),
+        Maybe(record.delivery_rate_bps),
     ]
 }
 

@@ -24,7 +24,7 @@ const ASKED: u32 = 5;
 /// How often the peer acknowledges before it is known by that.
 const ACKNOWLEDGED: u32 = 3;
 /// Longest wait for an answer; with short intervals as long as some of them.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// TTL of the probes to the peer itself.
 const TTL_WHOLE: u8 = 64;
 const INTERVALS: u32 = 5;
@@ -265,7 +265,7 @@ impl Prober {
                 let number = self.number();
                 self.probe.send(ttl, number)?;
                 let sent = Instant::now();
-                while router.is_none() && !is_peer && sent.elapsed() < PATIENCE {
+                while router.is_none() && !is_peer && sent.elapsed() < PROBE_TIMEOUT {
                     if self.is_over() {
                         return Ok(());
                     }
@@ -306,7 +306,7 @@ impl Prober {
         let mut pending: BTreeMap<u32, (usize, Instant)> = BTreeMap::new();
         // Of those to the peer one at a time: an acknowledgement does not say of what.
         let mut to_peer: Option<(u32, Instant)> = None;
-        let patience = PATIENCE.min(self.interval * INTERVALS);
+        let patience = PROBE_TIMEOUT.min(self.interval * INTERVALS);
         let step = self.interval / u32::try_from(hops).unwrap_or(u32::MAX).max(1);
         let mut due = Instant::now();
         for hop in (0..hops).cycle() {
@@ -342,7 +342,8 @@ impl Prober {
                 // The peer closes what is idle; what it ended with is no answer.
                 to_peer = None;
                 pending.clear();
-                self.probe = HopProbe::connect(self.to, PATIENCE).map_err(std::io::Error::other)?;
+                self.probe =
+                    HopProbe::connect(self.to, PROBE_TIMEOUT).map_err(std::io::Error::other)?;
             }
             if to_peer.is_none() {
                 to_peer = Some((self.probe.received_segments()?, Instant::now()));

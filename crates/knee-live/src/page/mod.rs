@@ -157,7 +157,7 @@ fn routes<S: Shown>(site: &Arc<Site<S>>) -> Router {
         .route("/", get(with(site, page)))
         .route("/page.css", get(async || text("text/css; charset=utf-8", observed_style())))
         .route("/page.js", get(async || text("text/javascript; charset=utf-8", SCRIPT)))
-        .route("/events", get(with(site, told)))
+        .route("/events", get(with(site, current_state)))
         .route("/report", get(with(site, |site| text("application/json", site.shown.json()))))
         .route("/metrics", get(with(site, |site| open_metrics(site.shown.metrics()))))
 }
@@ -179,7 +179,7 @@ fn page<S: Shown>(site: &Site<S>) -> Response {
 }
 
 /// Starts with the current state, without waiting for the next tick.
-fn told<S: Shown>(site: &Site<S>) -> Response {
+fn current_state<S: Shown>(site: &Site<S>) -> Response {
     let news = site.news.subscribe();
     match site.shown.body() {
         Ok(body) => {

@@ -26,8 +26,9 @@ pub(crate) fn report(gathered: Gathered) -> ObservedReport {
     let by_size = merged(gathered.cells.iter(), |(_, kind)| Some(kind.size()));
     let mut all = Cell::default();
     by_size.values().for_each(|cell| all.merge(cell));
-    let of =
-        |size| told(by_size.get(&Some(size)).unwrap_or(&Cell::default()), "", size_name(size), "");
+    let of = |size| {
+        observed_cell(by_size.get(&Some(size)).unwrap_or(&Cell::default()), "", size_name(size), "")
+    };
     let silent = gathered.cells.iter().filter(|((_, kind), _)| kind.class.is_none());
     ObservedReport {
         schema: OBSERVED_REPORT_SCHEMA.to_string(),
@@ -41,7 +42,7 @@ pub(crate) fn report(gathered: Gathered) -> ObservedReport {
         observed_s: (sum(|p| p.observed_ns) + 500_000_000) / 1_000_000_000,
         minutes_with_loss: lossy.count() as u64,
         rows: gathered.rows,
-        all: told(&all, "", "", ""),
+        all: observed_cell(&all, "", "", ""),
         large: of(Size::Large),
         small: of(Size::Small),
         controllers: controllers(&gathered),
@@ -104,7 +105,9 @@ fn controllers(gathered: &Gathered) -> Vec<ObservedCell> {
         Some((kind.class?, cc.is_empty(), cc.clone()))
     });
     let classes = size_classes();
-    by.iter().map(|((class, _, cc), cell)| told(cell, "", classes[*class].name, cc)).collect()
+    by.iter()
+        .map(|((class, _, cc), cell)| observed_cell(cell, "", classes[*class].name, cc))
+        .collect()
 }
 
 fn groups(gathered: &Gathered) -> Vec<ObservedCell> {
@@ -121,7 +124,7 @@ fn groups(gathered: &Gathered) -> Vec<ObservedCell> {
         Some((rank, group.clone(), kind.size()?, cc.is_empty(), cc.clone()))
     });
     by.iter()
-        .map(|((_, group, size, _, cc), cell)| told(cell, group, size_name(*size), cc))
+        .map(|((_, group, size, _, cc), cell)| observed_cell(cell, group, size_name(*size), cc))
         .collect()
 }
 
@@ -134,7 +137,7 @@ fn arms(gathered: &Gathered) -> Vec<ObservedCell> {
     by.iter()
         .map(|((group, size, arm, _, cc), cell)| ObservedCell {
             arm: arm.to_string(),
-            ..told(cell, group, size_name(*size), cc)
+            ..observed_cell(cell, group, size_name(*size), cc)
         })
         .collect()
 }
@@ -150,9 +153,9 @@ fn hours(gathered: &Gathered) -> Vec<ObservedHour> {
         if all.connections > 0 {
             hours.push(ObservedHour {
                 hour,
-                all: told(&all, "", "", ""),
-                large: told(&large, "", size_name(Size::Large), ""),
-                small: told(&small, "", size_name(Size::Small), ""),
+                all: observed_cell(&all, "", "", ""),
+                large: observed_cell(&large, "", size_name(Size::Large), ""),
+                small: observed_cell(&small, "", size_name(Size::Small), ""),
             });
         }
     }
@@ -175,13 +178,13 @@ fn providers(gathered: &Gathered) -> Vec<ObservedProvider> {
             let mut all = small.clone();
             all.merge(&large);
             let network = at.map(|at| table.network(at));
-            let told = |cell, class| told(cell, "", class, "");
+            let observed_cell = |cell, class| observed_cell(cell, "", class, "");
             ObservedProvider {
                 asn: network.map(|(number, _)| number),
                 name: network.map_or("", |(_, name)| name).to_string(),
-                all: told(&all, ""),
-                large: told(&large, size_name(Size::Large)),
-                small: told(&small, size_name(Size::Small)),
+                all: observed_cell(&all, ""),
+                large: observed_cell(&large, size_name(Size::Large)),
+                small: observed_cell(&small, size_name(Size::Small)),
             }
         })
         .collect();
@@ -234,7 +237,7 @@ fn beside(gathered: &Gathered) -> Option<ObservedBeside> {
         [0, 1].map(|side| {
             let cell = by.get(&(group.clone(), size, side)).cloned().unwrap_or_default();
             let controller = if of_controllers { &names[side] } else { "" };
-            told(&cell, &group, size_name(size), controller)
+            observed_cell(&cell, &group, size_name(size), controller)
         })
     });
     Some(ObservedBeside { pairs: pairs.collect(), of_controllers, names: names.clone() })
@@ -265,7 +268,7 @@ fn objects(gathered: &Gathered) -> Option<ObservedObjects> {
     })
 }
 
-fn told(cell: &Cell, group: &str, class: &str, controller: &str) -> ObservedCell {
+fn observed_cell(cell: &Cell, group: &str, class: &str, controller: &str) -> ObservedCell {
     ObservedCell {
         group: group.to_string(),
         arm: String::new(),

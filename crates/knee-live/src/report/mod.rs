@@ -125,7 +125,7 @@ mod tests {
     const BEGAN_S: u64 = 1_795_539_600;
 
     /// A connection of a synthetic folder.
-    struct Made {
+    struct Connection {
         minute: u64,
         group: &'static str,
         cc: &'static str,
@@ -135,12 +135,12 @@ mod tests {
     }
 
     /// Deterministic connections: 1 kB to 40 MB over two hours, two groups, two controllers.
-    fn made() -> Vec<Made> {
+    fn made() -> Vec<Connection> {
         let one = |number: u64| {
             let acked_bytes = 1000 * (1 + number * 7919 % 40_000);
             let busy_us = 10_000 + acked_bytes / (1 + number % 9);
             let retransmitted_bytes = if number.is_multiple_of(3) { 1460 } else { 0 };
-            Made {
+            Connection {
                 minute: number % 120,
                 group: ["office", "others"][(number % 2) as usize],
                 cc: ["bbr", "cubic", ""][(number / 2 % 3) as usize],
@@ -160,7 +160,7 @@ mod tests {
         (0..1200).map(one).collect()
     }
 
-    fn write(directory: &Path, made: &[Made], lost: u64) {
+    fn write(directory: &Path, made: &[Connection], lost: u64) {
         let mut minutes: Vec<Minute> = Vec::new();
         for minute in 0..120 {
             let unix_ns = (BEGAN_S + 60 * minute) * 1_000_000_000;
@@ -194,7 +194,7 @@ mod tests {
         file.finish().unwrap();
     }
 
-    fn made_report(settings: ReportSettings) -> (Vec<Made>, ObservedReport) {
+    fn made_report(settings: ReportSettings) -> (Vec<Connection>, ObservedReport) {
         let (folder, made) = (tempfile::tempdir().unwrap(), made());
         write(folder.path(), &made, 3);
         let report = report(folder.path(), settings).unwrap();
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!((report.connections, report.rows, report.lost_reports), (1200, 1200, 3));
         assert_eq!((report.minutes, report.minutes_with_loss, report.valid), (120, 1, true));
         assert_eq!((report.from_unix_s, report.to_unix_s), (BEGAN_S, BEGAN_S + 7200));
-        let large = |one: &&Made| one.ended.acked_bytes >= 3_000_000;
-        let bps = |one: &Made| one.ended.acked_bytes as f64 * 8e6 / one.ended.busy_us as f64;
+        let large = |one: &&Connection| one.ended.acked_bytes >= 3_000_000;
+        let bps = |one: &Connection| one.ended.acked_bytes as f64 * 8e6 / one.ended.busy_us as f64;
         let spread = report.large.throughput_bps.unwrap();
         for (part, found) in [(0.05, spread.p5), (0.5, spread.p50), (0.95, spread.p95)] {
             near(found, exact(made.iter().filter(large).map(bps).collect(), part));
@@ -301,7 +301,7 @@ mod tests {
     fn networks_and_objects_come_from_rows() {
         let table = "prefix,asn,name\n192.0.2.0/24,AS64496,One\n203.0.113.0/24,64497,Two\n";
         let providers = Providers::read(Path::new("networks.csv"), table).unwrap();
-        let line = |made: &Made| {
+        let line = |made: &Connection| {
             let unix_s = BEGAN_S + made.minute * 60 + 20;
             let client = made.prefix.replace(".0/24", ".77");
             let (port, bytes) = (made.port, made.ended.acked_bytes - 300);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const HOSTS: usize = 5;
 const LINKS: usize = HOSTS - 1;
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// So many probes in an interval of 20 ms, since these routers report all of them.
 const INTERVAL: Duration = Duration::from_millis(20);
 const PROBES: u64 = 200;
@@ -117,7 +117,7 @@ impl Chain {
                     if seen.is_whole && least >= PROBES {
                         return Ok(seen);
                     }
-                    assert!(began.elapsed() < PATIENCE, "{seen:?}");
+                    assert!(began.elapsed() < TIMEOUT, "{seen:?}");
                     thread::sleep(Duration::from_millis(20));
                 }
             });

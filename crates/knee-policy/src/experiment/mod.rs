@@ -7,9 +7,12 @@
 //! the application wrote. Times come from the caller and must not depend on the setting of a clock.
 
 mod block;
+mod follow;
 mod judge;
 mod observed;
 mod records;
+mod run;
+mod site;
 mod timeline;
 mod watch;
 
@@ -17,6 +20,7 @@ pub use block::{Block, CLASSES, GroupBlock, Sums, Times};
 pub use judge::{Judged, Stopped, certain_harm, judge};
 pub use observed::{Checked, Noise, check, noise};
 pub use records::{BlockFile, RecordedBlocks, recorded_blocks};
+pub use run::{ExperimentEnd, ExperimentFiles, SoFar, judged, run_experiment, so_far};
 pub use timeline::{Slot, Timeline};
 
 use crate::plan::part_length;
@@ -25,7 +29,7 @@ use ipnet::IpNet;
 use knee_steer::{Alarm, AssignedGroup, Design, Treatment, Window, in_half};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use watch::{Told, Watch};
+use watch::{ConnectionReport, Watch};
 
 /// Window of the search for harm; a quarter of the block if that is shorter.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -361,24 +365,24 @@ impl Experiment {
         let observed = self.is_observed();
         let chosen = self.reads_back.then_some(self.chosen);
         let Experiment { watch, groups, block, kept, .. } = self;
-        let counted = watch.step(now, at_end, |told| {
+        let counted = watch.step(now, at_end, |report| {
             let found = groups.iter().enumerate().find_map(|(index, group)| {
-                let fits = group.ports.is_empty() || group.ports.contains(&told.local_port);
-                let prefix = group.prefixes.iter().find(|(net, _)| net.contains(&told.remote));
+                let fits = group.ports.is_empty() || group.ports.contains(&report.local_port);
+                let prefix = group.prefixes.iter().find(|(net, _)| net.contains(&report.remote));
                 prefix.filter(|_| fits).map(|(_, part)| (index, *part))
             });
             let Some((index, part)) = found else { return };
-            if kept.iter().any(|net| net.contains(&told.remote)) {
+            if kept.iter().any(|net| net.contains(&report.remote)) {
                 return;
             }
             // Connections from before the block have another controller, and what they sent until the
             // first listing is not of this block.
             let is_now = now < end || at_end;
-            let Some(not_before) = told.not_before.filter(|at| *at >= begin && is_now) else {
+            let Some(not_before) = report.not_before.filter(|at| *at >= begin && is_now) else {
                 return;
             };
             let (group, record) = (&mut groups[index], &mut block.groups[index]);
-            let Ok(part) = IpNet::new(told.remote, part).map(|net| net.trunc()) else { return };
+            let Ok(part) = IpNet::new(report.remote, part).map(|net| net.trunc()) else { return };
             let (treatment, key) = &treatments[index];
             let tested = match treatment {
                 // Every block is cut in halves, so that any order can be assumed afterwards.
@@ -388,21 +392,21 @@ impl Experiment {
                 Treatment::Half => in_half(key, part),
             };
             // Those from before a choice may have any controller.
-            if let Some(name) = told.began_with
+            if let Some(name) = report.began_with
                 && chosen.is_some_and(|chosen| not_before > chosen)
             {
                 let is_given = name == group.arms[usize::from(tested)].controller;
                 *(if is_given { &mut block.given } else { &mut block.refused }) += 1;
             }
-            watched(group, &told, tested, *treatment);
-            record.bytes[0] += told.again;
-            record.bytes[1] += told.sent;
-            let is_unfinished = told.info.outstanding_bytes() > 0;
-            let is_cut_off = at_end && !told.has_ended && is_unfinished;
-            if (told.has_ended || is_cut_off) && (counts_from..end).contains(&not_before) {
+            watched(group, &report, tested, *treatment);
+            record.bytes[0] += report.again;
+            record.bytes[1] += report.sent;
+            let is_unfinished = report.info.outstanding_bytes() > 0;
+            let is_cut_off = at_end && !report.has_ended && is_unfinished;
+            if (report.has_ended || is_cut_off) && (counts_from..end).contains(&not_before) {
                 group.parts[usize::from(tested)].insert(part);
-                time(&mut record.times, &told);
-                count(record, &told, usize::from(tested));
+                time(&mut record.times, &report);
+                count(record, &report, usize::from(tested));
             }
         })?;
         self.block.reports += counted.reports;
@@ -437,15 +441,15 @@ fn is_control(block: &Block, timeline: &Timeline, design: Design, group: &str) -
 }
 
 /// Adds a connection to the sums that alarms compare.
-fn watched(group: &mut Group, told: &Told<'_>, tested: bool, treatment: Treatment) {
+fn watched(group: &mut Group, report: &ConnectionReport<'_>, tested: bool, treatment: Treatment) {
     let mut one =
-        Window { sent_bytes: told.sent, retransmitted_bytes: told.again, ..Window::default() };
-    if told.has_ended && told.info.srtt_us > 0 {
+        Window { sent_bytes: report.sent, retransmitted_bytes: report.again, ..Window::default() };
+    if report.has_ended && report.info.srtt_us > 0 {
         one.connections = 1;
-        one.rtt_us = told.info.srtt_us.into();
-        one.unfinished = u64::from(told.info.outstanding_bytes() > 0);
-        let busy = told.info.busy_us.filter(|busy| *busy > 0);
-        if let Some(busy) = busy.filter(|_| written(told) < SMALL_BYTES) {
+        one.rtt_us = report.info.srtt_us.into();
+        one.unfinished = u64::from(report.info.outstanding_bytes() > 0);
+        let busy = report.info.busy_us.filter(|busy| *busy > 0);
+        if let Some(busy) = busy.filter(|_| written(report) < SMALL_BYTES) {
             one.small = 1;
             one.small_ln_us = (busy as f64).ln();
         }
@@ -458,31 +462,31 @@ fn watched(group: &mut Group, told: &Told<'_>, tested: bool, treatment: Treatmen
 }
 
 /// Adds the times of a connection.
-fn time(times: &mut Times, told: &Told<'_>) {
-    let found = told.info.min_rtt().map(|_| told.info.min_rtt_us);
+fn time(times: &mut Times, report: &ConnectionReport<'_>) {
+    let found = report.info.min_rtt().map(|_| report.info.min_rtt_us);
     times.rtt_min_us = times.rtt_min_us.into_iter().chain(found).min();
-    times.rtt_us.add(told.info.srtt_us.into());
-    let busy = told.info.busy_us.filter(|_| (1..SMALL_BYTES).contains(&written(told)));
+    times.rtt_us.add(report.info.srtt_us.into());
+    let busy = report.info.busy_us.filter(|_| (1..SMALL_BYTES).contains(&written(report)));
     times.small_us.add(busy.unwrap_or(0) as f64);
 }
 
 /// Adds a connection to its class.
-fn count(record: &mut GroupBlock, told: &Told<'_>, arm: usize) {
-    let (bytes, busy_us) = (written(told), told.info.busy_us.unwrap_or(0));
+fn count(record: &mut GroupBlock, report: &ConnectionReport<'_>, arm: usize) {
+    let (bytes, busy_us) = (written(report), report.info.busy_us.unwrap_or(0));
     if bytes == 0 || busy_us == 0 {
         return;
     }
     let class = CLASSES.iter().position(|(below, _)| bytes < *below);
     // If nothing has arrived in this time, its rate is below that of a segment.
-    let arrived = told.info.delivered_bytes().max(told.info.mss.max(1).into()).min(bytes);
+    let arrived = report.info.delivered_bytes().max(report.info.mss.max(1).into()).min(bytes);
     record.classes[class.unwrap_or(CLASSES.len() - 1)][arm].merge(Sums {
         count: 1,
-        unfinished: u64::from(told.info.outstanding_bytes() > 0),
+        unfinished: u64::from(report.info.outstanding_bytes() > 0),
         ln_bps: (arrived as f64 * 8e6 / busy_us as f64).ln(),
     });
 }
 
 /// Payload that the application has written: of a connection that has finished, what it delivered.
-fn written(told: &Told<'_>) -> u64 {
-    told.info.delivered_bytes() + told.info.outstanding_bytes()
+fn written(report: &ConnectionReport<'_>) -> u64 {
+    report.info.delivered_bytes() + report.info.outstanding_bytes()
 }

@@ -7,12 +7,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Limits of one step: waiting time, and number of reports.
-const PATIENCE: Duration = Duration::from_millis(100);
+const REPORT_TIMEOUT: Duration = Duration::from_millis(100);
 const BATCH: u64 = 50_000;
 
 /// Report of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'t> {
+pub(crate) struct ConnectionReport<'t> {
     pub local_port: u16,
     pub remote: IpAddr,
     /// Lower bound of its start; `None` if it may have begun before the first listing.
@@ -29,7 +29,7 @@ pub(crate) struct Told<'t> {
 
 /// A live connection.
 #[derive(Clone, Copy, Debug)]
-struct Living {
+struct LiveConnection {
     not_before: Option<Duration>,
     again: u64,
     sent: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Watch {
     closed: ClosedSockets,
     interval: Duration,
     /// The two latest listings, the newest first, with their times; `None` before there are any.
-    looks: [(Option<Duration>, BTreeMap<u64, Living>); 2],
+    looks: [(Option<Duration>, BTreeMap<u64, LiveConnection>); 2],
 }
 
 /// Numbers of reports received and lost.
@@ -64,19 +64,19 @@ impl Watch {
         &mut self,
         now: Duration,
         lists: bool,
-        mut each: impl FnMut(Told<'_>),
+        mut each: impl FnMut(ConnectionReport<'_>),
     ) -> Result<Counted, PolicyError> {
         let is_due = self.looks[0].0.is_none_or(|at| now.saturating_sub(at) >= self.interval);
         if is_due && !lists {
             self.look(now, &mut each)?;
         }
         let Watch { closed, looks, .. } = self;
-        let unseen = Living { not_before: looks[1].0, again: 0, sent: 0 };
-        let patience = if lists { Duration::ZERO } else { PATIENCE };
+        let unseen = LiveConnection { not_before: looks[1].0, again: 0, sent: 0 };
+        let patience = if lists { Duration::ZERO } else { REPORT_TIMEOUT };
         let heard = closed.hear(patience, BATCH, |socket| {
             let Some(info) = socket.info.filter(|_| socket.remote.port() != 0) else { return };
             let known = looks.iter_mut().find_map(|(_, living)| living.remove(&socket.cookie));
-            each(told(&socket, info, known.unwrap_or(unseen), true));
+            each(report_of(&socket, info, known.unwrap_or(unseen), true));
         });
         let heard = heard
             .map_err(|error| HostError::call("receive reports of connections that end", error))?;
@@ -87,17 +87,21 @@ impl Watch {
         Ok(Counted { reports: heard.reports, lost: heard.dropped })
     }
 
-    fn look(&mut self, now: Duration, each: &mut impl FnMut(Told<'_>)) -> Result<(), PolicyError> {
+    fn look(
+        &mut self,
+        now: Duration,
+        each: &mut impl FnMut(ConnectionReport<'_>),
+    ) -> Result<(), PolicyError> {
         let (before, seen) = std::mem::take(&mut self.looks[0]);
         let mut living = BTreeMap::new();
         each_connection(|socket| {
             let Some(info) = socket.info else { return };
-            let unseen = Living { not_before: before, again: 0, sent: 0 };
+            let unseen = LiveConnection { not_before: before, again: 0, sent: 0 };
             let known = seen.get(&socket.cookie).copied().unwrap_or(unseen);
             let is_new = before.is_some() && !seen.contains_key(&socket.cookie);
             let began_with = socket.controller.filter(|_| is_new);
-            each(Told { began_with, ..told(&socket, info, known, false) });
-            let counted = Living {
+            each(ConnectionReport { began_with, ..report_of(&socket, info, known, false) });
+            let counted = LiveConnection {
                 not_before: known.not_before,
                 again: info.retransmitted_bytes,
                 sent: info.sent_bytes,
@@ -109,13 +113,13 @@ impl Watch {
     }
 }
 
-fn told(
+fn report_of(
     socket: &knee_host::TcpSocket<'_>,
     info: TcpInfo,
-    known: Living,
+    known: LiveConnection,
     has_ended: bool,
-) -> Told<'static> {
-    Told {
+) -> ConnectionReport<'static> {
+    ConnectionReport {
         local_port: socket.local.port(),
         remote: socket.remote.ip(),
         not_before: known.not_before,

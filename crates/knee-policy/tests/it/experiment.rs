@@ -16,7 +16,7 @@ fn timeline() -> Timeline {
 
 /// A block of a hundred connections with these RTTs and busy times, milliseconds: of ninety, and of
 /// the ten in the tail.
-fn block(number: u64, half: bool, rtt_ms: [f64; 2], busy_ms: [f64; 2]) -> Block {
+pub fn block(number: u64, half: bool, rtt_ms: [f64; 2], busy_ms: [f64; 2]) -> Block {
     let mut times = Times { rtt_min_us: Some(20_000), ..Times::default() };
     for at in 0..100 {
         let late = usize::from(at >= 90);

@@ -1,6 +1,6 @@
 //! Condenses the runs of a candidate: over the scenarios for each seed, then over the seeds.
 
-use super::{Company, RankFigures, RankRun};
+use super::{Competition, RankFigures, RankRun};
 use std::collections::BTreeMap;
 
 /// One number of a candidate for each repeat.
@@ -17,7 +17,7 @@ pub(super) struct Runs<'r> {
 
 impl<'r> Runs<'r> {
     /// Returns the runs in the given company, in the order of all runs.
-    pub fn with(self, company: Company) -> impl Iterator<Item = &'r RankRun> {
+    pub fn with(self, company: Competition) -> impl Iterator<Item = &'r RankRun> {
         let mine = move |run: &&RankRun| run.candidate == self.candidate && run.company == company;
         self.all.iter().filter(mine)
     }
@@ -26,7 +26,7 @@ impl<'r> Runs<'r> {
     /// each.
     pub fn geometric(
         self,
-        company: Company,
+        company: Competition,
         value: impl Fn(&RankFigures) -> Option<f64>,
     ) -> ByRepeat {
         let log = |figures: &RankFigures| value(figures).map(f64::ln);
@@ -35,7 +35,11 @@ impl<'r> Runs<'r> {
 
     /// Returns the arithmetic mean over all scenarios. A repeat that lacks a scenario or its value
     /// has none.
-    pub fn mean(self, company: Company, value: impl Fn(&RankFigures) -> Option<f64>) -> ByRepeat {
+    pub fn mean(
+        self,
+        company: Competition,
+        value: impl Fn(&RankFigures) -> Option<f64>,
+    ) -> ByRepeat {
         let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for run in self.with(company) {
             values.entry(run.repeat).or_default().extend(value(&run.figures));
@@ -49,7 +53,7 @@ impl<'r> Runs<'r> {
 impl Runs<'_> {
     /// Returns whether the seed changes nothing that was measured in the given company. A
     /// difference from such runs is not due to chance.
-    pub fn nothing_is_random(self, company: Company) -> bool {
+    pub fn nothing_is_random(self, company: Competition) -> bool {
         let mut first: BTreeMap<usize, (&RankFigures, usize)> = BTreeMap::new();
         let same = self.with(company).all(|run| {
             let known = first.entry(run.scenario).or_insert((&run.figures, 0));
@@ -63,7 +67,7 @@ impl Runs<'_> {
 /// Returns whether the seed changes anything: two runs that differ only in it have different
 /// figures.
 pub(super) fn seeds_matter(runs: &[RankRun]) -> bool {
-    let mut first: BTreeMap<(usize, usize, Company), &RankFigures> = BTreeMap::new();
+    let mut first: BTreeMap<(usize, usize, Competition), &RankFigures> = BTreeMap::new();
     runs.iter().any(|run| {
         let key = (run.scenario, run.candidate, run.company);
         *first.entry(key).or_insert(&run.figures) != &run.figures

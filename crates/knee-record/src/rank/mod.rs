@@ -16,7 +16,7 @@ use crate::Summary;
 
 /// What shares the path with a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Company {
+pub enum Competition {
     /// No other flow.
     Alone,
     /// A second flow with the same controller.
@@ -33,7 +33,7 @@ pub struct RankRun {
     /// Number of the candidate.
     pub candidate: usize,
     /// What shared the path.
-    pub company: Company,
+    pub company: Competition,
     /// Number of the repeat, from one.
     pub repeat: u64,
     /// Seed of all randomness.

@@ -2,7 +2,7 @@
 
 use super::gather::{ByRepeat, Runs, seeds_matter};
 use super::worst::{RankWorst, worst};
-use super::{Company, RankFigures, RankRun, words};
+use super::{Competition, RankFigures, RankRun, words};
 use crate::{Error, Interval, Judgement, Paired};
 use knee_statistics::{Advice, Better, WORTH_NAMING, holm};
 use schemars::JsonSchema;
@@ -167,7 +167,7 @@ impl RankSummary {
     pub fn new(ranking: Ranking, runs: &[RankRun], traces: Vec<RankTrace>) -> RankSummary {
         let power = |candidate: usize| {
             let runs = Runs { all: runs, candidate, scenarios: ranking.scenarios.len() };
-            runs.geometric(Company::Alone, |figures| figures.power)
+            runs.geometric(Competition::Alone, |figures| figures.power)
         };
         let mut all: Vec<(RankEntry, ByRepeat)> = (0..ranking.candidates.len())
             .map(|candidate| (entry(&ranking, runs, candidate), power(candidate)))
@@ -215,7 +215,7 @@ fn yes() -> bool {
 
 fn entry(ranking: &Ranking, all: &[RankRun], candidate: usize) -> RankEntry {
     let runs = Runs { all, candidate, scenarios: ranking.scenarios.len() };
-    let (alone, itself) = (Company::Alone, Company::Itself);
+    let (alone, itself) = (Competition::Alone, Competition::Itself);
     let used = runs.geometric(alone, |figures| figures.capacity_share);
     let delay = runs.geometric(alone, RankFigures::delay);
     let both = used.iter().filter_map(|(repeat, used)| Some([*used, *delay.get(repeat)?]));
@@ -239,25 +239,25 @@ fn entry(ranking: &Ranking, all: &[RankRun], candidate: usize) -> RankEntry {
 }
 
 fn takes(runs: Runs<'_>, ranking: &Ranking) -> Vec<Option<Interval>> {
-    let rivals = (0..ranking.rivals.len()).map(Company::Rival);
+    let rivals = (0..ranking.rivals.len()).map(Competition::Rival);
     rivals.map(|rival| over_parts(&runs.mean(rival, |figures| figures.share))).collect()
 }
 
 fn place(ranking: &Ranking, all: &[RankRun], candidate: usize, at: usize) -> RankPlace {
     let here: Vec<RankRun> = all.iter().filter(|run| run.scenario == at).cloned().collect();
     let runs = Runs { all: &here, candidate, scenarios: 1 };
-    let alone = || runs.with(Company::Alone).map(|run| run.figures);
+    let alone = || runs.with(Competition::Alone).map(|run| run.figures);
     RankPlace {
         points: alone().filter_map(|f| Some([f.goodput_bps?, f.delay()? * f.base_rtt_s])).collect(),
-        power: over(&runs.mean(Company::Alone, |figures| figures.power)),
-        used: over_parts(&runs.mean(Company::Alone, |figures| figures.capacity_share)),
-        delay: over(&runs.mean(Company::Alone, RankFigures::delay)),
+        power: over(&runs.mean(Competition::Alone, |figures| figures.power)),
+        used: over_parts(&runs.mean(Competition::Alone, |figures| figures.capacity_share)),
+        delay: over(&runs.mean(Competition::Alone, RankFigures::delay)),
         capacity_bps: alone().find_map(|figures| figures.capacity_bps),
         base_rtt_s: alone().next().map(|figures| figures.base_rtt_s),
         retransmit_ratio: over_parts(
-            &runs.mean(Company::Alone, |figures| figures.retransmit_ratio),
+            &runs.mean(Competition::Alone, |figures| figures.retransmit_ratio),
         ),
-        jain: over_parts(&runs.mean(Company::Itself, |figures| figures.jain)),
+        jain: over_parts(&runs.mean(Competition::Itself, |figures| figures.jain)),
         takes: takes(runs, ranking),
     }
 }

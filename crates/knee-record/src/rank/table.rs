@@ -1,7 +1,7 @@
 //! `rank.parquet`: a row per run.
 
 use super::summary::Ranking;
-use super::{Company, RankFigures, RankRun};
+use super::{Competition, RankFigures, RankRun};
 use crate::Error;
 use crate::table::write_columns;
 use knee_columns::{Cells, Kind};
@@ -44,9 +44,9 @@ pub fn write_rank(path: &Path, ranking: &Ranking, runs: &[RankRun]) -> Result<()
         (name.to_string(), Kind::Float { nullable: true }, cells)
     };
     let company = |run: &RankRun| match run.company {
-        Company::Alone => "alone",
-        Company::Itself => "itself",
-        Company::Rival(rival) => ranking.rivals[rival].as_str(),
+        Competition::Alone => "alone",
+        Competition::Itself => "itself",
+        Competition::Rival(rival) => ranking.rivals[rival].as_str(),
     };
     let scenario = |run: &RankRun| &ranking.scenarios[run.scenario];
     let mut columns = vec![

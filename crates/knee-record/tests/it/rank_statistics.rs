@@ -3,7 +3,9 @@
 //!
 //! `KNEE_RANKINGS=2000` raises the number of rankings tried.
 
-use knee_record::{Company, Judgement, RankFigures, RankRun, RankScenario, RankSummary, Ranking};
+use knee_record::{
+    Competition, Judgement, RankFigures, RankRun, RankScenario, RankSummary, Ranking,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -28,7 +30,7 @@ fn ranking(number: u64, candidates: usize, repeats: u64, factor: f64) -> RankSum
             let factor = if candidate + 1 == candidates { factor } else { 1.0 };
             let power = factor * 0.5 * (common + 0.05 * normal(&mut random)).exp();
             let figures = RankFigures { power: Some(power), ..RankFigures::default() };
-            let (company, seed) = (Company::Alone, repeat);
+            let (company, seed) = (Competition::Alone, repeat);
             runs.push(RankRun { scenario: 0, candidate, company, repeat, seed, figures });
         }
     }

@@ -34,16 +34,16 @@ pub(super) fn check(file: &ClaimFile, names: &Names, reading: &mut Reading<'_>) 
     if declared.needs().any(|key| key == "path") {
         path(file, names, reading);
     }
-    Measure::build(declared.name, &Given { file, statistic })
+    Measure::build(declared.name, &ClaimParameters { file, statistic })
 }
 
 /// The parameters that a claim gives.
-struct Given<'f> {
+struct ClaimParameters<'f> {
     file: &'f ClaimFile,
     statistic: Option<Statistic>,
 }
 
-impl Parameters for Given<'_> {
+impl Parameters for ClaimParameters<'_> {
     fn statistic(&self) -> Option<Statistic> {
         self.statistic
     }

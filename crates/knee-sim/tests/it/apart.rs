@@ -5,16 +5,16 @@
 //! `KNEE_SCENARIOS=20000 cargo test -p knee-sim --test it apart::` checks more
 //! scenarios; a failure names its seed, and `KNEE_SEED=<seed>` runs that one alone.
 
-use crate::random::{Told, each_seed, read, run};
+use crate::random::{RunRows, each_seed, read, run};
 use knee_trials::scenario::{self, Island, Scenario, link_and_path};
 
 /// Scenarios in one test run.
 const SCENARIOS: u64 = 200;
 
-fn told(text: &str, scenario: &Scenario) -> Told {
+fn told(text: &str, scenario: &Scenario) -> RunRows {
     let files: Vec<(&str, &[u8])> = scenario.files().collect();
     let scenario = read(text, &files);
-    Told::of(&scenario, run(&scenario))
+    RunRows::of(&scenario, run(&scenario))
 }
 
 /// An unused link, a path that is never present, and a flow on it.
@@ -140,7 +140,7 @@ fn a_path_that_comes_and_goes_does_not_touch_a_mix_elsewhere() {
     );
     let told = |text: &str| {
         let scenario = read(text, &[]);
-        let mut told = Told::of(&scenario, run(&scenario));
+        let mut told = RunRows::of(&scenario, run(&scenario));
         told.flows.retain(|(name, _), _| name == "mix");
         told.links.retain(|name, _| name == "m");
         told

@@ -4,7 +4,7 @@
 //! `KNEE_SCENARIOS=20000 cargo test -p knee-sim --test it looking::` checks more
 //! scenarios; a failure names its seed, and `KNEE_SEED=<seed>` runs that one alone.
 
-use crate::random::{Told, each_seed, read, run};
+use crate::random::{RunRows, each_seed, read, run};
 use knee_record::Records;
 use knee_scenario::Scenario;
 use knee_sim::Control;
@@ -23,7 +23,7 @@ fn logged(scenario: &Scenario) -> Records {
 
 /// Keeps the rows at times that both have; the rest of the records does not
 /// depend on the interval.
-fn keep_common_times(one: &mut Told, other: &mut Told) {
+fn keep_common_times(one: &mut RunRows, other: &mut RunRows) {
     for (name, told) in &mut one.flows {
         let others = other.flows.get_mut(name).expect("it is the same scenario");
         let pairs = [
@@ -59,9 +59,9 @@ fn check(seed: u64) {
     let records = run(&scenario);
     assert!(records == logged(&scenario), "KNEE_SEED={seed}: the packet log changes the run");
 
-    let mut told = Told::of(&scenario, records);
+    let mut told = RunRows::of(&scenario, records);
     scenario.sample_interval = Time::from_nanos(1_000_000 + 7_777 * (seed % 100));
-    let mut other = Told::of(&scenario, run(&scenario));
+    let mut other = RunRows::of(&scenario, run(&scenario));
     keep_common_times(&mut told, &mut other);
     told.assert_same(&other, &format!("KNEE_SEED={seed}: the sampling interval"));
 }

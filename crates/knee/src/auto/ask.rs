@@ -8,7 +8,7 @@ use std::thread::spawn;
 use std::time::Duration;
 
 /// Interval between looks at whether it was interrupted.
-const PATIENCE: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether a stage may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn ask(stage: &str, handle: &Handle) -> Consent {
         let _ = answer.send(read.map_or_else(|_| String::new(), |_| line));
     });
     loop {
-        match answered.recv_timeout(PATIENCE) {
+        match answered.recv_timeout(CHECK_INTERVAL) {
             Ok(line) => return consent(&line),
             Err(RecvTimeoutError::Timeout) if !handle.is_stopped() => {}
             Err(_) => return Consent::Refused,

@@ -100,7 +100,7 @@ pub fn advised(one: &Advised, recommended: &[Recommended<'_>], needed: Option<u6
     let with = |verdict: Advice| -> Vec<&AdvisedClass> {
         one.classes.iter().filter(|class| class.verdict == verdict).collect()
     };
-    let told = |classes: &[&AdvisedClass]| -> String {
+    let listed = |classes: &[&AdvisedClass]| -> String {
         let words = classes.iter().filter_map(|class| {
             let change = change_words(class.change()?);
             Some(format!("{} for objects of {}: {change}", class.candidate, class.sizes()))
@@ -132,12 +132,14 @@ pub fn advised(one: &Advised, recommended: &[Recommended<'_>], needed: Option<u6
                 }
                 Some(other) => format!("it has clients in common with {}", other.group.name),
                 None => {
-                    format!("what loses outweighs what gains: {}", told(&[tries, keeps].concat()))
+                    format!("what loses outweighs what gains: {}", listed(&[tries, keeps].concat()))
                 }
             })
         }
-        Some(_) if !unclear.is_empty() => stays(format!("undecided, {}; {would}", told(&unclear))),
-        Some(_) => stays(format!("a loss is expected, {}", told(&keeps))),
+        Some(_) if !unclear.is_empty() => {
+            stays(format!("undecided, {}; {would}", listed(&unclear)))
+        }
+        Some(_) => stays(format!("a loss is expected, {}", listed(&keeps))),
     }
 }
 
@@ -146,7 +148,7 @@ pub fn measured(classes: &[Class], stopped: Option<&str>) -> Decision {
     if let Some(why) = stopped {
         return stays(format!("worse: stopped, {why}"));
     }
-    let told = |classes: &[&Class]| -> String {
+    let listed = |classes: &[&Class]| -> String {
         let words = classes.iter().map(|class| {
             let effect = class.effect.map(|effect| change(effect, None).shown);
             format!("{} for {}", effect.unwrap_or_default(), class.objects)
@@ -162,7 +164,7 @@ pub fn measured(classes: &[Class], stopped: Option<&str>) -> Decision {
             Some(harm) if !gains.is_empty() => format!(
                 "; the gain was {}: if that is worth it, begin again with --accept {} and another \
                  --out",
-                told(&gains),
+                listed(&gains),
                 harm.name()
             ),
             _ => String::new(),
@@ -183,18 +185,18 @@ pub fn measured(classes: &[Class], stopped: Option<&str>) -> Decision {
     let costly: Vec<&Class> =
         worse.iter().copied().filter(|one| one.effect.is_none_or(|by| by < -LOSS_MAX)).collect();
     match (better.is_empty(), costly.is_empty(), worse.is_empty()) {
-        (false, true, true) => goes_on(format!("better, {}", told(&better))),
+        (false, true, true) => goes_on(format!("better, {}", listed(&better))),
         (false, true, false) => goes_on(format!(
             "better, {}; the loss of others is within 2 %, {}",
-            told(&better),
-            told(&worse)
+            listed(&better),
+            listed(&worse)
         )),
         (false, false, _) => stays(format!(
             "better, {}, but worse, {}: a controller steers all sizes of a group",
-            told(&better),
-            told(&costly)
+            listed(&better),
+            listed(&costly)
         )),
-        (true, _, false) => stays(format!("worse, {}", told(&worse))),
+        (true, _, false) => stays(format!("worse, {}", listed(&worse))),
         (true, ..) if !undecided.is_empty() => {
             let visible = undecided.iter().filter_map(|class| class.visible).reduce(f64::min);
             let seen = visible.map_or_else(String::new, |least| {

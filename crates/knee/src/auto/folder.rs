@@ -3,9 +3,8 @@
 use super::decide::{Class, Decision};
 use crate::arguments::AutoStage;
 use crate::failure::Failure;
-use crate::policy::now_unix;
 use ipnet::IpNet;
-use knee_policy::{Journal, PolicyError, Timeline};
+use knee_policy::{Journal, PolicyError, Timeline, since_1970};
 use knee_record::{Error as RecordError, read_json, write_json};
 use knee_steer::Guarded;
 use serde::de::DeserializeOwned;
@@ -185,7 +184,7 @@ impl Folder {
             other => of_lock(other),
         })?;
         lock.clear().map_err(of_lock)?;
-        lock.write(&[Journal::begin("auto", now_unix())?]).map_err(of_lock)?;
+        lock.write(&[Journal::begin("auto", since_1970().as_secs())?]).map_err(of_lock)?;
         Ok(Folder { path: path.to_path_buf(), lock })
     }
 

@@ -4,11 +4,14 @@ use super::decide::{Class, Decision, canary, measured, observed, stays};
 use super::folder::{Group, Outcome, SCHEMA, Stage};
 use super::{Found, Next, Run};
 use crate::arguments::{Apply, AutoStage, Published};
-use crate::experiment::{self, Ended, Place};
+use crate::experiment;
 use crate::failure::{Ending, Failure};
-use crate::policy::{self, now_unix, read};
+use crate::policy::{self, read};
 use crate::screen;
-use knee_policy::{Block, Judged, Means, Policy, PolicyGroup, Stage as Staged, TABLE, Timeline};
+use knee_policy::{
+    Block, ExperimentEnd, ExperimentFiles, Judged, Means, Policy, PolicyGroup, Stage as Staged,
+    TABLE, Timeline, judged, since_1970,
+};
 use knee_present::words::time_us;
 use knee_record::write_text;
 
@@ -132,23 +135,23 @@ pub fn experiment(run: &Run<'_>, found: &Found, stage: AutoStage) -> Result<Next
     let mut policy = policy_of(found, &able, stage);
     if !able.is_empty() {
         policy = experiment::compared(kept(run, &policy, stage)?, &[])?;
-        let place = Place {
+        let files = ExperimentFiles {
             blocks: &run.folder.of(stage, "jsonl"),
             journal: &run.arguments.journal.path,
-            published: &Published { assignment: None },
+            publication: None,
         };
-        match experiment::carry_out(&policy, timeline, &place, &run.handle)? {
-            None | Some((_, Ended::Interrupted)) => return Ok(Next::Interrupted),
-            Some((_, Ended::Lost(why))) => return Err(why),
-            Some((done, Ended::Done)) => blocks = done,
+        match experiment::carry_out(&policy, timeline, &files, &run.handle)? {
+            None | Some((_, ExperimentEnd::Interrupted)) => return Ok(Next::Interrupted),
+            Some((_, ExperimentEnd::Lost(why))) => return Err(why.into()),
+            Some((done, ExperimentEnd::Done)) => blocks = done,
         }
     }
     // Observed blocks say what the experiment itself will see.
     let whole = self::timeline(found, AutoStage::Host);
     let judged_by = if stage == AutoStage::Observe { whole } else { timeline };
-    let judged = experiment::judged(&policy, &judged_by, &[&blocks]).unwrap_or_default();
+    let all = judged(&policy, &judged_by, &[&blocks]).unwrap_or_default();
     for (at, group) in able.into_iter().enumerate() {
-        let own: Vec<&Judged> = judged.iter().filter(|one| one.group == at).collect();
+        let own: Vec<&Judged> = all.iter().filter(|one| one.group == at).collect();
         outcomes.push(of_group(group, &own, stopped(&blocks, at), stage));
     }
     if stage == AutoStage::Canary {
@@ -160,7 +163,7 @@ pub fn experiment(run: &Run<'_>, found: &Found, stage: AutoStage) -> Result<Next
         AutoStage::Canary => format!("{count} blocks in one group, to look for harm"),
         _ => format!("{count} blocks in all groups, to compare"),
     };
-    let ended_unix = now_unix();
+    let ended_unix = since_1970().as_secs();
     Ok(Next::Decided(Stage { schema: SCHEMA.to_string(), ended_unix, done, groups: outcomes }))
 }
 

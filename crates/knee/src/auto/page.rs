@@ -12,7 +12,7 @@ use knee_lab::command::quoted;
 use knee_lab::directory::REPORT;
 use knee_policy::{Block, recorded_blocks};
 use knee_present::words::{capitalised, count};
-use knee_present::{Cell, Document, Layout, Mood, Table, text};
+use knee_present::{Cell, Document, Layout, Table, Tone, text};
 use knee_record::{rfc3339, write_text};
 use knee_report::{SteeringGroup, SteeringPage, SteeringRow, SteeringStage, steering_page};
 use std::fs;
@@ -166,11 +166,11 @@ pub fn document(found: &Found) -> Document {
     ])
     .called("groups");
     for group in &groups {
-        let mood = if group.is_changed { Mood::Good } else { Mood::Neutral };
+        let tone = if group.is_changed { Tone::Good } else { Tone::Neutral };
         let SteeringGroup { name, in_use, candidate, decision, why, .. } = group;
         table.row_with(
             3,
-            mood,
+            tone,
             [name, in_use, candidate, decision, why].map(|text| Cell::from(text.as_str())),
         );
     }

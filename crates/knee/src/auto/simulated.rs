@@ -5,7 +5,7 @@ use super::folder::{Advice, Expected, Group, Outcome, PathFound, Planned, SCHEMA
 use super::{Found, Next, Run, page};
 use crate::advise::{advise_groups, observed};
 use crate::failure::Failure;
-use crate::policy::{networks, now_unix};
+use crate::policy::networks;
 use crate::progress::Bar;
 use crate::screen;
 use ipnet::IpNet;
@@ -15,7 +15,7 @@ use knee_lab::{
     RehearseSettings, Rehearsed, RehearsedClass, recommended,
 };
 use knee_live::Providers;
-use knee_policy::Timeline;
+use knee_policy::{Timeline, since_1970};
 
 /// Limit on the sizes that are kept of a group.
 const SIZES_MAX: usize = 1500;
@@ -145,7 +145,12 @@ pub fn rehearse(run: &Run<'_>, found: &Found) -> Result<Next, Failure> {
         "on the path that explains each group best, an experiment of {} triples was simulated",
         timeline.triples
     );
-    Ok(Next::Decided(Stage { schema: SCHEMA.to_string(), ended_unix: now_unix(), done, groups }))
+    Ok(Next::Decided(Stage {
+        schema: SCHEMA.to_string(),
+        ended_unix: since_1970().as_secs(),
+        done,
+        groups,
+    }))
 }
 
 /// Rehearses an experiment; `None` if it was interrupted.

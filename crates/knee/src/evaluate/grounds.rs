@@ -9,7 +9,7 @@ use crate::screen;
 use knee_lab::directory::{GROUNDS, REPORT};
 use knee_lab::report::evaluation_figures as figures;
 use knee_lab::{EvaluateBoth, EvaluateSettings, Ground, Lab, SIMULATOR};
-use knee_present::{Document, Mood, Table, number, text};
+use knee_present::{Document, Table, Tone, number, text};
 use knee_record::{EvaluationGrounds, EvaluationsCompared, GroundsPair};
 use std::path::Path;
 
@@ -80,7 +80,7 @@ fn table(one: &EvaluationGrounds) -> Table {
     let mut table = Table::new(heads).called("grounds");
     for pair in &one.pairs {
         let GroundsPair { section, title, controllers, ratios, agrees, .. } = pair;
-        let mood = if *agrees { Mood::Neutral } else { Mood::Bad };
+        let tone = if *agrees { Tone::Neutral } else { Tone::Bad };
         let cells = [
             section.clone(),
             title.clone(),
@@ -89,7 +89,7 @@ fn table(one: &EvaluationGrounds) -> Table {
             figures(ratios[1]),
             if *agrees { "yes" } else { "no" }.to_string(),
         ];
-        table.row_in(mood, cells);
+        table.row_in(tone, cells);
     }
     table
 }

@@ -1,12 +1,11 @@
 //! What an experiment on this host says, by stage.
 
-use super::judged;
-use crate::verdicts::{self, Shown, amount, effect, evidence, mood, word};
+use crate::verdicts::{self, Shown, amount, effect, evidence, tone, word};
 use knee_policy::{
-    Block, CLASSES, Checked, Judged, Policy, Slot, Stage, Stopped, Timeline, check, noise,
+    Block, CLASSES, Checked, Judged, Policy, Slot, Stage, Stopped, Timeline, check, judged, noise,
 };
 use knee_present::words::time_us;
-use knee_present::{Cell, Document, Mood, Table, number, text};
+use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_steer::{GUARD_LEVEL, Guarded, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -97,7 +96,7 @@ pub fn hosts(timeline: &Timeline, files: &[PathBuf], hosts: &[&[Block]]) -> Docu
             Slot::Triple { triple, .. } => Some(triple + 1),
             Slot::Calibration { .. } => None,
         });
-        let mood = if stopped.is_some() { Mood::Bad } else { Mood::Neutral };
+        let tone = if stopped.is_some() { Tone::Bad } else { Tone::Neutral };
         let cells = [
             Cell::from(file.display().to_string().as_str()),
             Cell::count(whole as u64),
@@ -106,7 +105,7 @@ pub fn hosts(timeline: &Timeline, files: &[PathBuf], hosts: &[&[Block]]) -> Docu
             Cell::count(counted.map(|sums| sums.count).sum::<u64>()),
             stopped.map_or_else(|| "no".into(), |triple| format!("in triple {triple}").into()),
         ];
-        table.row_with(5, mood, cells);
+        table.row_with(5, tone, cells);
     }
     Document::default().table(table).said(
         "Each host is weighted by its connections in the pairs before the first triple; without a \
@@ -152,7 +151,7 @@ fn observed(
         let differ = 100.0 * noise.deviation;
         let verdict = one.trial.verdict().0;
         let is_none = matches!(verdict, Verdict::Alike | Verdict::Undecided | Verdict::TooFew);
-        let mood = if is_none { Mood::Good } else { Mood::Bad };
+        let tone = if is_none { Tone::Good } else { Tone::Bad };
         let cells = [
             Cell::from(policy.groups[one.group].name.as_str()),
             CLASSES[one.class].1.into(),
@@ -164,7 +163,7 @@ fn observed(
             middle,
             large,
         ];
-        table.row_with(2, mood, cells);
+        table.row_with(2, tone, cells);
     }
     let document = document.table(table).said(
         "Nothing was changed. As labelled: what an experiment of this seed would have said, which must \
@@ -224,14 +223,14 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
             is_able = false;
             let cells = [name.into(), "not measured".into()];
             let none = (0..4).map(|_| Cell::default());
-            table.row_with(1, Mood::Bad, cells.into_iter().chain(none));
+            table.row_with(1, Tone::Bad, cells.into_iter().chain(none));
             continue;
         };
-        let (result, mood) = match (guard.has_stopped(), guard.is_able()) {
-            _ if guard.is_accepted() => ("accepted", Mood::Neutral),
-            (true, _) => ("stopped", Mood::Bad),
-            (false, true) => ("none seen", Mood::Good),
-            (false, false) => ("too short", Mood::Neutral),
+        let (result, tone) = match (guard.has_stopped(), guard.is_able()) {
+            _ if guard.is_accepted() => ("accepted", Tone::Neutral),
+            (true, _) => ("stopped", Tone::Bad),
+            (false, true) => ("none seen", Tone::Good),
+            (false, false) => ("too short", Tone::Neutral),
         };
         ended |= guard.has_stopped();
         is_able &= guard.is_able() || guard.is_accepted();
@@ -244,7 +243,7 @@ fn canary(document: Document, policy: &Policy, judged: &[Judged]) -> Document {
             amount(harm, guard.margin()),
             guard.smallest_so_far().map_or("nothing".into(), |by| amount(harm, by)),
         ];
-        table.row_with(1, mood, cells);
+        table.row_with(1, tone, cells);
     }
     let (b, a) = (group.arm(), group.control.as_deref().unwrap_or(""));
     let mut document = document.table(table).said(format!(
@@ -292,15 +291,15 @@ fn compared_classes(document: Document, policy: &Policy, judged: &[Judged]) -> D
             .iter()
             .filter(|other| other.group == one.group)
             .any(|other| other.trial.guards().each().any(|(_, guard)| guard.has_stopped()));
-        let (words, mood) = match &one.stopped {
-            Some(_) if is_guarded => ("worse: stopped".to_string(), Mood::Bad),
-            Some(_) => ("worse: stopped at once".to_string(), Mood::Bad),
-            None => (word(&one.trial), mood(verdict)),
+        let (words, tone) = match &one.stopped {
+            Some(_) if is_guarded => ("worse: stopped".to_string(), Tone::Bad),
+            Some(_) => ("worse: stopped at once".to_string(), Tone::Bad),
+            None => (word(&one.trial), tone(verdict)),
         };
         let proof = one.trial.evidence();
         table.row_with(
             3,
-            mood,
+            tone,
             [
                 Cell::from(group.name.as_str()),
                 pair.as_str().into(),

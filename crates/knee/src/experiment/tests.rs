@@ -2,7 +2,7 @@
 
 use super::*;
 use knee_policy::{GroupBlock, Sums, Times};
-use knee_steer::Treatment;
+use knee_steer::{Design, Treatment};
 
 const TRIPLES: u64 = 12;
 
@@ -49,30 +49,6 @@ fn blocks(policy: &Policy, timeline: &Timeline, rtt_ms: [f64; 2]) -> Vec<Block> 
         Block { number, groups: groups.collect(), reports: 100, ..Block::default() }
     };
     (0..all).map(block).collect()
-}
-
-/// Certain harm in one of two groups stops B there and goes on in the other; in both, or in the only
-/// group of a canary, it ends the experiment. A site is not judged by one of its hosts. Within a triple
-/// nothing is judged.
-#[test]
-fn certain_harm_by_stage() {
-    let block = Duration::from_secs(600);
-    let timeline = Timeline { block, burn_in: block / 10, calibration: 4, triples: TRIPLES };
-    let found = |policy: &Policy, rtt_ms: [f64; 2], count: usize| {
-        let so_far = so_far(policy, &timeline, &blocks(policy, &timeline, rtt_ms)[..count]);
-        (so_far.is_decided, so_far.harmed.into_keys().collect::<Vec<_>>())
-    };
-    let all = 8 + 3 * TRIPLES as usize;
-    let host = policy("");
-    assert_eq!(found(&host, [60.0, 60.0], all), (false, vec![]));
-    assert_eq!(found(&host, [90.0, 60.0], all), (false, vec![0]));
-    assert_eq!(found(&host, [90.0, 60.0], all - 1), (false, vec![]));
-    assert_eq!(found(&host, [90.0, 90.0], all), (true, vec![0, 1]));
-    let mut canary = policy("stage = \"canary\"");
-    canary.groups.truncate(1);
-    assert_eq!(found(&canary, [90.0, 60.0], all), (true, vec![0]));
-    let site = policy("stage = \"site\"\nbegins = 2026-01-31T18:00:00Z");
-    assert_eq!(found(&site, [90.0, 90.0], all), (false, vec![]));
 }
 
 /// A guard that one class has fired stops all classes of its group, and the report says so of each,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The shortest interval: the kernel's timer ticks have up to 10 ms.
 const INTERVAL_MIN: Time = Time::from_millis(100);
 /// Maximum wait until the stop condition is checked.
-const PATIENCE: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Rows of a table, if the output is no terminal.
 const ROWS: usize = 20;
 /// Columns that a narrow terminal has no room for, the first to be left out first.
@@ -61,13 +61,13 @@ pub fn observe(arguments: &Arguments) -> Result<Ending, Failure> {
     let page = page.map(|page| page.show_open(&mut observer, grouped, whole)).transpose()?;
     let [interval, duration] = [Some(arguments.interval), arguments.duration]
         .map(|time| time.map(|time| Duration::from_nanos(time.as_nanos())));
-    let interval = interval.unwrap_or(PATIENCE);
+    let interval = interval.unwrap_or(CHECK_INTERVAL);
     let began = Instant::now();
     let mut due = interval;
     let mut failed = None;
     while failed.is_none() && duration.is_none_or(|duration| due <= duration) {
         while began.elapsed() < due && !handle.is_stopped() {
-            thread::sleep(due.saturating_sub(began.elapsed()).min(PATIENCE));
+            thread::sleep(due.saturating_sub(began.elapsed()).min(CHECK_INTERVAL));
         }
         if handle.is_stopped() {
             break;

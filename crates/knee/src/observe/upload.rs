@@ -91,7 +91,7 @@ mod storing {
     use std::time::Duration;
 
     /// Time for the last files after the end.
-    const PATIENCE: Duration = Duration::from_secs(15);
+    const FINISH_TIMEOUT: Duration = Duration::from_secs(15);
 
     /// Files that are being stored.
     pub struct Upload {
@@ -123,7 +123,7 @@ mod storing {
     impl Upload {
         /// Reports the first of consecutive failures, and their end.
         pub fn tell(&mut self) {
-            let trouble = self.storing.told().trouble;
+            let trouble = self.storing.progress().trouble;
             match &trouble {
                 Some(trouble) if !self.is_failing => screen::say(&format!(
                     "Not stored: {trouble}. It is tried again; until then the files stay in the \
@@ -137,14 +137,14 @@ mod storing {
 
         /// Stores what is left, as far as it is possible soon.
         pub fn finish(self) -> Stored {
-            let waiting = self.storing.told().waiting;
+            let waiting = self.storing.progress().waiting;
             if waiting > 0 {
                 screen::say(&format!(
                     "Storing the last files ({waiting}), for at most {} s.",
-                    PATIENCE.as_secs()
+                    FINISH_TIMEOUT.as_secs()
                 ));
             }
-            self.storing.finish(PATIENCE)
+            self.storing.finish(FINISH_TIMEOUT)
         }
     }
 

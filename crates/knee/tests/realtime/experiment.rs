@@ -26,7 +26,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 5001);
 const POLICY: &str = "name = \"edge\"\nactuator = \"route\"\n[[group]]\nname = \"all\"\n\
     prefixes = [\"198.51.100.0/24\"]\nports = [5001]\ncontroller = \"cubic\"\n\
@@ -61,7 +61,7 @@ pub fn knee(folder: &Path, line: &str) -> Command {
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(began.elapsed() < TIMEOUT, "not within {TIMEOUT:?}: {what}");
         sleep(Duration::from_millis(10));
     }
 }

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 const POLICY: &str = "name = \"edge\"\nactuator = \"route\"\n[[group]]\nname = \"all\"\n\
     prefixes = [\"198.51.100.0/24\"]\nports = [443]\ncontroller = \"reno\"\n";
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A namespace with a route to other hosts, and a folder with a policy.
 fn host(work: impl FnOnce(&Path) + Send) {
@@ -80,7 +80,7 @@ fn json(folder: &Path, line: &str, code: i32) -> Value {
 fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(began.elapsed() < TIMEOUT, "not within {TIMEOUT:?}: {what}");
         sleep(Duration::from_millis(10));
     }
 }

@@ -50,13 +50,13 @@ fn two_paths() -> String {
     ONE_PATH.replace("path = \"a\"\n", "paths = [\"a\", \"b\"]\nscheduler = \"blest\"\n")
 }
 
-use Verdict::{Anyway, Carried, Refused};
+use Verdict::{Anyway, Applied, Refused};
 
 /// What happens to a key.
 #[derive(Clone, Copy)]
 enum Verdict {
     /// It changes the settings of QUIC, the application or the emulator.
-    Carried,
+    Applied,
     /// QUIC does so anyway.
     Anyway,
     /// The scenario is refused, at this key of a flow.
@@ -65,10 +65,10 @@ enum Verdict {
 
 /// Transport settings of both ends, in `[transport]` and in a flow.
 const TRANSPORT: [(&str, &str, Verdict); 21] = [
-    ("mss", "1300 B", Carried),
+    ("mss", "1300 B", Applied),
     ("mss", "1000 B", Refused("mss")),
-    ("header", "40 B", Carried),
-    ("initial_window", "11", Carried),
+    ("header", "40 B", Applied),
+    ("initial_window", "11", Applied),
     ("acks", "quic", Anyway),
     ("ack_every", "3", Refused("acks")),
     ("ack_bytes", "30 kB", Refused("acks")),
@@ -76,61 +76,61 @@ const TRANSPORT: [(&str, &str, Verdict); 21] = [
     ("ack_delay", "20 ms", Refused("acks")),
     ("quick_acks", "8", Refused("acks")),
     ("receiver", "{ conceal_loss = true }", Refused("receiver")),
-    ("receive_window", "100 kB", Carried),
-    ("pacing", "on", Carried),
-    ("pacing", "off", Carried),
+    ("receive_window", "100 kB", Applied),
+    ("pacing", "on", Applied),
+    ("pacing", "off", Applied),
     ("ecn", "true", Refused("ecn")),
     ("sampler", "ns3-3.35", Refused("sampler")),
-    ("recovery", "quic", Carried),
-    ("recovery", "tcp", Carried),
+    ("recovery", "quic", Applied),
+    ("recovery", "tcp", Applied),
     ("min_rto", "300 ms", Refused("min_rto")),
-    ("max_burst", "32 KiB", Carried),
+    ("max_burst", "32 KiB", Applied),
     ("send_jitter", "1 ms", Refused("send_jitter")),
 ];
 
 /// A value for each other key, by its name for `--set`.
 const OTHERS: [(&str, &str, Verdict); 30] = [
-    ("seed", "2", Carried),
-    ("start_jitter", "500 ms", Carried),
-    ("link.a.rate", "5 Mbit/s", Carried),
-    ("link.a.delay", "5 ms", Carried),
-    ("link.a.jitter", "{ amount = \"1 ms\", share = \"5 %\" }", Carried),
-    ("link.a.buffer", "20 packets", Carried),
-    ("link.a.aqm", "pie", Carried),
-    ("link.b.ecn", "true", Carried),
-    ("link.a.loss", "1 %", Carried),
-    ("link.a.policer", "{ rate = \"5 Mbit/s\", burst = \"15 kB\" }", Carried),
-    ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
-    ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Carried),
-    ("link.b.device", "20 packets", Carried),
-    ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Carried),
-    ("link.a.ecn_bleached", "true", Carried),
-    ("link.d.pause", "{ at = \"80 %\", until = \"50 %\" }", Carried),
-    ("path.a.forward", "[\"a\", \"b\"]", Carried),
-    ("path.a.reverse_delay", "20 ms", Carried),
-    ("path.b.reverse", "[\"a\"]", Carried),
+    ("seed", "2", Applied),
+    ("start_jitter", "500 ms", Applied),
+    ("link.a.rate", "5 Mbit/s", Applied),
+    ("link.a.delay", "5 ms", Applied),
+    ("link.a.jitter", "{ amount = \"1 ms\", share = \"5 %\" }", Applied),
+    ("link.a.buffer", "20 packets", Applied),
+    ("link.a.aqm", "pie", Applied),
+    ("link.b.ecn", "true", Applied),
+    ("link.a.loss", "1 %", Applied),
+    ("link.a.policer", "{ rate = \"5 Mbit/s\", burst = \"15 kB\" }", Applied),
+    ("link.a.down", "[{ from = \"100 ms\", until = \"200 ms\" }]", Applied),
+    ("link.a.hold", "[{ from = \"100 ms\", until = \"200 ms\" }]", Applied),
+    ("link.b.device", "20 packets", Applied),
+    ("link.a.circuit_breaker", "{ interval = \"1 s\" }", Applied),
+    ("link.a.ecn_bleached", "true", Applied),
+    ("link.d.pause", "{ at = \"80 %\", until = \"50 %\" }", Applied),
+    ("path.a.forward", "[\"a\", \"b\"]", Applied),
+    ("path.a.reverse_delay", "20 ms", Applied),
+    ("path.b.reverse", "[\"a\"]", Applied),
     ("path.a.tunnel", "home", Refused("path")),
-    ("flow.flow.name", "other", Carried),
-    ("flow.flow.count", "3", Carried),
-    ("flow.flow.path", "b", Carried),
-    ("flow.flow.cc", "reno", Carried),
+    ("flow.flow.name", "other", Applied),
+    ("flow.flow.count", "3", Applied),
+    ("flow.flow.path", "b", Applied),
+    ("flow.flow.cc", "reno", Applied),
     ("flow.flow.program", "{ server = [\"s\"], client = [\"c\"] }", Refused("program")),
-    ("flow.flow.workload", "{ file = \"1 MB\" }", Carried),
-    ("flow.flow.start", "100 ms", Carried),
-    ("flow.flow.start_interval", "100 ms", Carried),
-    ("flow.flow.start_jitter", "500 ms", Carried),
-    ("flow.flow.stop", "500 ms", Carried),
+    ("flow.flow.workload", "{ file = \"1 MB\" }", Applied),
+    ("flow.flow.start", "100 ms", Applied),
+    ("flow.flow.start_interval", "100 ms", Applied),
+    ("flow.flow.start_jitter", "500 ms", Applied),
+    ("flow.flow.stop", "500 ms", Applied),
 ];
 
 /// Keys of a flow over several paths.
 const SEVERAL: [(&str, &str, Verdict); 7] = [
     ("path.a.absent", "[{ from = \"100 ms\" }]", Refused("path")),
-    ("flow.flow.paths", "[\"b\", \"a\"]", Carried),
-    ("flow.flow.scheduler", "minrtt", Carried),
-    ("flow.flow.reinjection", "false", Carried),
-    ("flow.flow.backup", "[\"b\"]", Carried),
-    ("flow.flow.backup", "[\"a\"]", Carried),
-    ("flow.flow.workload", "page", Carried),
+    ("flow.flow.paths", "[\"b\", \"a\"]", Applied),
+    ("flow.flow.scheduler", "minrtt", Applied),
+    ("flow.flow.reinjection", "false", Applied),
+    ("flow.flow.backup", "[\"b\"]", Applied),
+    ("flow.flow.backup", "[\"a\"]", Applied),
+    ("flow.flow.workload", "page", Applied),
 ];
 
 /// Keys that are not settings of hosts: the run uses `duration` and `sample_interval`, the records
@@ -145,9 +145,9 @@ fn scenario(text: &str, key: &str, value: &str) -> Scenario {
 
 /// All that a run takes from a scenario: settings, routes and applications as text; links with
 /// their streams.
-type Told = (String, Vec<(Config, ChaCha8Rng)>);
+type Resolved = (String, Vec<(Config, ChaCha8Rng)>);
 
-fn told(scenario: &Scenario) -> Result<Told, QuicError> {
+fn resolved(scenario: &Scenario) -> Result<Resolved, QuicError> {
     let (links, routes) = links_and_routes(scenario);
     let settings = (flows(scenario)?, paths(scenario));
     // The applications take these from the scenario itself.
@@ -158,15 +158,15 @@ fn told(scenario: &Scenario) -> Result<Told, QuicError> {
 }
 
 fn assert_verdict(text: &str, key: &str, value: &str, verdict: Verdict) {
-    let plain = told(&scenario(text, "seed", "1")).unwrap();
-    match (told(&scenario(text, key, value)), verdict) {
-        (Ok(changed), Carried) => assert!(changed != plain, "{key} = {value} is ignored"),
+    let plain = resolved(&scenario(text, "seed", "1")).unwrap();
+    match (resolved(&scenario(text, key, value)), verdict) {
+        (Ok(changed), Applied) => assert!(changed != plain, "{key} = {value} is ignored"),
         (Ok(changed), Anyway) => assert!(changed == plain, "{key} = {value} changes settings"),
         (Err(QuicError::Unsupported { place, advice, .. }), Refused(at)) => {
             assert_eq!(place, format!("flow \"flow\", {at}"), "{key} = {value}");
             assert!(!advice.is_empty(), "{key} = {value}");
         }
-        (other, _) => panic!("{key} = {value}: {:?}", other.map(|told| told.0)),
+        (other, _) => panic!("{key} = {value}: {:?}", other.map(|resolved| resolved.0)),
     }
 }
 
@@ -193,7 +193,8 @@ fn a_ready_made_path_is_its_links() {
     let own = "forward = [\"a\"]\nreverse_delay = \"10 ms\"\n";
     assert!(ONE_PATH.contains(own));
     let ready = ONE_PATH.replace(own, "like = \"leo\"\n");
-    let [plain, ready] = [ONE_PATH, &ready].map(|text| told(&scenario(text, "seed", "1")).unwrap());
+    let [plain, ready] =
+        [ONE_PATH, &ready].map(|text| resolved(&scenario(text, "seed", "1")).unwrap());
     assert!(ready.1 != plain.1, "the links are those of the path before");
 }
 

@@ -68,13 +68,13 @@ pub struct FlowTold {
 
 /// Records of everything, by name; without the positions in the file.
 #[derive(Debug, Default, PartialEq)]
-pub struct Told {
+pub struct RunRows {
     pub flows: BTreeMap<(String, u32), FlowTold>,
     pub links: BTreeMap<String, Vec<LinkSample>>,
 }
 
-impl Told {
-    pub fn of(scenario: &Scenario, records: Records) -> Told {
+impl RunRows {
+    pub fn of(scenario: &Scenario, records: Records) -> RunRows {
         let key = |flow: u32| {
             let flow = &scenario.flows[flow as usize];
             (flow.name.clone(), flow.index as u32)
@@ -84,7 +84,7 @@ impl Told {
             let paths = &scenario.flows[flow as usize].paths;
             paths.iter().position(|known| *known == usize::from(path)).expect("it is the flow's")
         };
-        let mut told = Told::default();
+        let mut told = RunRows::default();
         for record in records.flows {
             let flow = told.flows.entry(key(record.flow)).or_default();
             flow.record = FlowRecord { flow: 0, ..record };
@@ -128,12 +128,12 @@ impl Told {
     }
 
     /// Returns the records of parts whose names begin with `prefix`, without the prefix.
-    pub fn under(mut self, prefix: &str) -> Told {
+    pub fn under(mut self, prefix: &str) -> RunRows {
         let short = |name: &str| name.replace(prefix, "");
         let flows = std::mem::take(&mut self.flows).into_iter();
         let links = std::mem::take(&mut self.links).into_iter();
         let flows = flows.filter(|((name, _), _)| name.starts_with(prefix));
-        Told {
+        RunRows {
             flows: flows
                 .map(|((name, index), mut told)| {
                     told.record.name = short(&told.record.name);
@@ -150,8 +150,8 @@ impl Told {
     }
 
     /// Reports the first difference; printing everything would be too much.
-    pub fn assert_same(&self, other: &Told, what: &str) {
-        let names = |told: &Told| told.flows.keys().cloned().collect::<Vec<_>>();
+    pub fn assert_same(&self, other: &RunRows, what: &str) {
+        let names = |told: &RunRows| told.flows.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(self), names(other), "{what}");
         for (name, told) in &self.flows {
             let other = &other.flows[name];

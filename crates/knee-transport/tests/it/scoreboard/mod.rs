@@ -86,12 +86,12 @@ struct Network<'a> {
     acknowledged: usize,
     /// Until when, at the latest, the network meddled, and how many timeouts there were.
     meddled: (Nanos, u64),
-    told: Arc<Told>,
+    told: Arc<SampledCounts>,
 }
 
 /// What a controller is told.
 #[derive(Debug, Default)]
-struct Told {
+struct SampledCounts {
     /// The degree of reordering.
     degree: AtomicU64,
     /// Segments newly acknowledged, in all.
@@ -102,7 +102,7 @@ struct Told {
 #[derive(Clone, Debug)]
 struct Listener {
     inner: Box<Halving>,
-    told: Arc<Told>,
+    told: Arc<SampledCounts>,
 }
 
 impl Controller for Listener {
@@ -144,7 +144,7 @@ fn time(at: Nanos) -> Time {
 
 impl<'a> Network<'a> {
     fn new(plan: &'a Plan, ways: Ways) -> Network<'a> {
-        let told = Arc::new(Told::default());
+        let told = Arc::new(SampledCounts::default());
         let inner = Halving::new(plan.window, plan.reacts, None);
         let controller = Box::new(Listener { inner, told: Arc::clone(&told) });
         let mut sender = Sender::new(&Config::default(), controller);
