@@ -1,5 +1,5 @@
-//! Embeds all files below `studies/` and `evaluation/` in the program, so that they work without a
-//! checkout.
+//! Embeds all files below `studies/`, `suites/` and `evaluation/` in the program, so that they work
+//! without a checkout.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     embed("studies")?;
+    embed("suites")?;
     embed("evaluation")
 }
 

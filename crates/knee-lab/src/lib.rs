@@ -42,6 +42,7 @@ mod rerun;
 mod studies;
 mod study_page;
 mod study_record;
+mod suites;
 mod sweep;
 mod text;
 mod train;
@@ -96,6 +97,7 @@ pub use studies::{
     load_built_in_study, read_study,
 };
 pub use study_record::{GroundRecord, NotRun, RunRecord, StudyRecord, StudyRecords};
+pub use suites::{CANDIDATE, built_in_suites, load_suite};
 pub use sweep::{
     Found, PlannedRun, Point, Sweep, SweepError, SweepSettings, SweepStore, Swept, TABLE, Vary,
     VaryError, program_hash, set_program_file,

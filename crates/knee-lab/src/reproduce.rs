@@ -176,6 +176,9 @@ impl<'s> Reproduction<'s> {
 
     /// The command that repeats all of them.
     fn command(&self) -> String {
+        if let [NamedStudy { repeat: Some(command), .. }] = self.studies {
+            return format!("{command}{}", on(&names(&self.on)));
+        }
         let all = self.studies.iter().map(|study| study.word.as_str()).eq(built_in_studies());
         let words = self.studies.iter().filter(|_| !all).map(|study| format!(" {}", study.word));
         format!("knee reproduce{}{}", self.options(), words.collect::<String>())
@@ -357,7 +360,10 @@ fn gather_study(
         kernel: grounds.remove(KERNEL),
         grounds,
         claims,
-        command: format!("knee reproduce{} {}", what.options(), named.word),
+        command: match &named.repeat {
+            Some(command) => format!("{command}{}", on(&names(&what.on))),
+            None => format!("knee reproduce{} {}", what.options(), named.word),
+        },
     }
 }
 

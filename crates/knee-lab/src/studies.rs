@@ -4,7 +4,9 @@ use crate::command::quoted;
 use crate::error::Error;
 use crate::ground::Grounds;
 use crate::text::{FilesBeside, all_or_every_error};
-use knee_scenario::{Embedded, Errors, Loader, Override, Scenario, Source, Study, load_study};
+use knee_scenario::{
+    Embedded, Errors, Loader, Override, Scenario, Source, Study, StudyChanges, load_study,
+};
 use std::path::{Path, PathBuf};
 
 /// File name of a study's definition; its folder is a study.
@@ -28,6 +30,8 @@ pub struct NamedStudy {
     pub study: Study,
     /// What was added to the seeds of its runs.
     pub seed_shift: u64,
+    /// The command that repeats it, if that is not `knee reproduce`.
+    pub repeat: Option<String>,
 }
 
 /// Names of the built-in studies, in alphabetical order.
@@ -50,8 +54,10 @@ pub fn load_built_in_study(
     seed_shift: u64,
 ) -> Result<NamedStudy, Errors> {
     let file = format!("{name}/{STUDY}");
-    let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names(), seed_shift)?;
-    Ok(NamedStudy { name: name.to_string(), word: name.to_string(), file: None, study, seed_shift })
+    let changed = StudyChanges { seed_shift, set: &[] };
+    let study = load_study(&Embedded(embedded::FILES), &file, &grounds.names(), &changed)?;
+    let (word, repeat) = (name.to_string(), None);
+    Ok(NamedStudy { name: name.to_string(), word, file: None, study, seed_shift, repeat })
 }
 
 /// Loads a built-in scenario, `study/file.toml`, with overrides.
@@ -128,6 +134,7 @@ fn load_folder(folder: &Path, grounds: &Grounds, seed_shift: u64) -> Result<Name
         file: Some(folder.join(STUDY)),
         study: read_folder(folder, grounds, seed_shift)?,
         seed_shift,
+        repeat: None,
     })
 }
 
@@ -141,7 +148,8 @@ pub fn read_study(folder: &Path, grounds: &Grounds) -> Result<Study, Errors> {
 
 fn read_folder(folder: &Path, grounds: &Grounds, seed_shift: u64) -> Result<Study, Errors> {
     let name = folder.join(STUDY);
-    load_study(&FilesBeside(&name), &name.to_string_lossy(), &grounds.names(), seed_shift)
+    let changed = StudyChanges { seed_shift, set: &[] };
+    load_study(&FilesBeside(&name), &name.to_string_lossy(), &grounds.names(), &changed)
 }
 
 #[cfg(test)]

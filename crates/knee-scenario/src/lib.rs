@@ -109,12 +109,20 @@ pub fn parse_cached(
 /// # Errors
 /// All problems of these files, or that one cannot be read.
 pub fn read_study(folder: &std::path::Path) -> Result<Study, Errors> {
-    load_study(&Folder(folder.to_path_buf()), "study.toml", &[], 0)
+    load_study(&Folder(folder.to_path_buf()), "study.toml", &[], &StudyChanges::default())
+}
+
+/// What differs from a study's file in all of its runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StudyChanges<'c> {
+    /// Added to the seed of every run: other random numbers, the same claims.
+    pub seed_shift: u64,
+    /// Put into every scenario after what its run sets.
+    pub set: &'c [Override],
 }
 
 /// Reads a study through a loader. `name` is its file with its folder; `grounds` are the grounds
-/// that its runs can name in addition to those of this version of Knee. `seed_shift` is added to
-/// the seed of every run.
+/// that its runs can name in addition to those of this version of Knee.
 ///
 /// # Errors
 /// All problems of the study, or that it cannot be read.
@@ -122,14 +130,14 @@ pub fn load_study(
     loader: &dyn Loader,
     name: &str,
     grounds: &[&str],
-    seed_shift: u64,
+    changed: &StudyChanges<'_>,
 ) -> Result<Study, Errors> {
     let text = load(loader, name)?;
     let cache = FileCache::default();
     let mut reading = Reading::new(loader, Algorithms::built_in(), &cache).with_grounds(grounds);
     let study = parse_document(name, &text, &mut reading).and_then(|document: Node| {
         let file = StudyFile::read(&document, &mut reading)?;
-        Some(check::study(file, folder_of(name), seed_shift, &mut reading))
+        Some(check::study(file, folder_of(name), changed, &mut reading))
     });
     reading.finish(study)
 }

@@ -188,6 +188,7 @@ pub(crate) trait Parameters {
     fn fraction(&self) -> Option<f64>;
     fn hold(&self) -> Option<Time>;
     fn phase(&self) -> Option<String>;
+    fn next(&self) -> Option<String>;
     fn path(&self) -> Option<String>;
     fn quality(&self) -> Option<u32>;
 }

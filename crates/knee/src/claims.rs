@@ -16,6 +16,18 @@ pub fn document(claims: &[ClaimOutcome]) -> Document {
     Document::default().table(table).words(format!("{gap}{}", findings.concat()))
 }
 
+/// A table of checks, whose outcomes nothing is on record about.
+pub fn outcomes(claims: &[ClaimOutcome]) -> Table {
+    let mut table = Table::new(heads(false).into_iter().map(text)).called("claims");
+    for claim in claims {
+        let tone = if claim.outcome == Outcome::Holds { Tone::Good } else { Tone::Bad };
+        let words = [&claim.outcome.to_string(), &claim.id, &claim.says, &claim.expected];
+        let cells = words.map(Cell::from).into_iter().chain([measured(claim)]);
+        table.row_in(tone, cells);
+    }
+    table
+}
+
 /// Summarises the outcomes in one line, and how they compare with the record.
 pub fn tally<'c>(claims: impl IntoIterator<Item = &'c ClaimOutcome>) -> String {
     let claims: Vec<&ClaimOutcome> = claims.into_iter().collect();
@@ -78,13 +90,16 @@ fn row(claim: &ClaimOutcome, sourced: bool) -> Vec<Cell> {
         true => format!("{}, drifted", claim.outcome),
         false => format!("{}, differs from record: {}", claim.outcome, claim.recorded),
     };
-    let measured = Cell::figure(claim.unit, claim.measured).reading(claim.measured_text.clone());
     let words = [&outcome, &claim.id, &claim.says, &claim.expected].map(Cell::from);
-    let mut row: Vec<Cell> = words.into_iter().chain([measured]).collect();
+    let mut row: Vec<Cell> = words.into_iter().chain([measured(claim)]).collect();
     if sourced {
         row.insert(3, claim.source_figure.clone().unwrap_or_default().into());
     }
     row
+}
+
+fn measured(claim: &ClaimOutcome) -> Cell {
+    Cell::figure(claim.unit, claim.measured).reading(claim.measured_text.clone())
 }
 
 fn tone(claim: &ClaimOutcome) -> Tone {

@@ -2,6 +2,7 @@
 
 mod grounds;
 mod rfc9743;
+mod suite;
 
 use crate::arguments;
 use crate::failure::{Ending, Failure};
@@ -31,6 +32,9 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
         return Err(Failure::Usage("several candidates".to_string(), advice.to_string()));
     };
     let lab = lab(arguments.output.jobs);
+    if let Some(name) = &arguments.suite {
+        return suite::evaluate(arguments, &lab, name, candidate);
+    }
     // Read before files are replaced: it may be in the output folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
     let before = before.map_err(Error::from)?;

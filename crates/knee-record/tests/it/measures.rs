@@ -319,6 +319,54 @@ fn phases_are_counted_and_timed() {
     }
 }
 
+/// Two stays in drain, of 0.5 s and 0.3 s (the first of which leads to probe_bw_cruise), and a third that
+/// has not ended. The estimates are 8 Mbit/s and 40 ms, a BDP of 40 kB; in drain the pacing rate is
+/// 4 Mbit/s, the window 60 kB, and 30 and 50 kB are in flight at its end.
+#[test]
+fn stays_in_a_phase_are_measured() {
+    let mut records = records(&[flow("a", 0, |t| FULL * t)]);
+    let mut steps = 0..;
+    change(&mut records.samples, |row| {
+        let step = steps.next().unwrap();
+        row.phase = match step {
+            0..10 => "startup",
+            10..15 | 40..43 | 95.. => "drain",
+            15..40 => "probe_bw_cruise",
+            _ => "probe_rtt",
+        };
+        let is_drain = row.phase == "drain";
+        row.bandwidth_estimate_bps = 8_000_000;
+        row.min_rtt_estimate_ns = if step < 2 { 0 } else { 40_000_000 };
+        row.pacing_rate_bps = if is_drain { 4_000_000 } else { 8_000_000 };
+        row.window_bytes = if is_drain { 60_000 } else { 80_000 };
+        row.in_flight_bytes = if step == 14 { 30_000 } else { 50_000 };
+    });
+    let of = |measure: fn(String) -> Measure, phase: &str| {
+        value(&records, &measure(phase.to_string()), "a")
+    };
+    close(of(Measure::PhaseDuration, "drain"), 0.4);
+    close(of(Measure::PhaseDuration, "probe"), (2.5 + 5.2) / 2.0);
+    close(of(Measure::PacingGain, "drain"), 0.5);
+    close(of(Measure::WindowGain, "drain"), 1.5);
+    close(of(Measure::PhaseEndInFlight, "drain"), 1.0);
+    let followed = |next: &str| {
+        let (phase, next) = ("drain".to_string(), next.to_string());
+        value(&records, &Measure::PhaseFollowedBy { phase, next }, "a")
+    };
+    close(followed("probe_bw"), 0.5);
+    close(followed("probe"), 1.0);
+    close(followed("startup"), 0.0);
+    // None of these ended, or none was there.
+    let late = Measure::PhaseDuration("other".to_string());
+    assert!(reason(&records, &late, "a").contains("left no phase other"));
+    // Without estimates there is no gain.
+    change(&mut records.samples, |row| row.bandwidth_estimate_bps = 0);
+    for measure in [Measure::PacingGain, Measure::WindowGain] {
+        let why = reason(&records, &measure("drain".to_string()), "a");
+        assert!(why.contains("no such value"), "{why}");
+    }
+}
+
 #[test]
 fn a_flow_without_samples_is_measured_whole_or_not_at_all() {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);

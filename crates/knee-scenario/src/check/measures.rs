@@ -63,6 +63,9 @@ impl Parameters for ClaimParameters<'_> {
     fn phase(&self) -> Option<String> {
         self.file.phase.get().cloned()
     }
+    fn next(&self) -> Option<String> {
+        self.file.next.get().cloned()
+    }
     fn path(&self) -> Option<String> {
         self.file.path.get().cloned()
     }
@@ -97,6 +100,7 @@ fn parameters(file: &ClaimFile, name: &At<String>, declared: &Declared, reading:
         ("band", "\"25 %\"", file.band.span(), file.band.is_broken()),
         ("hold", "\"2 s\"", file.hold.span(), file.hold.is_broken()),
         ("phase", "\"probe_bw\"", file.phase.span(), file.phase.is_broken()),
+        ("next", "\"drain\"", file.next.span(), file.next.is_broken()),
         ("fraction", "\"90 %\"", file.fraction.span(), file.fraction.is_broken()),
         ("path", "\"name\"", file.path.span(), file.path.is_broken()),
         ("quality", "0", file.quality.span(), file.quality.is_broken()),

@@ -2,10 +2,11 @@
 
 use super::claims::{self, Names};
 use super::{check_name, in_range, parse_document, scenario};
+use crate::StudyChanges;
 use crate::file::{ModelFile, ModelWord, RunFile, ScenarioFile, StudyFile};
 use crate::measure::Subject;
 use crate::model::{Model, ModelKind, Scenario, Starts, Study, StudyRun};
-use crate::overrides::{self, Change};
+use crate::overrides::{self, Change, Override};
 use crate::read::{At, Value, key};
 use crate::source::{Reading, beside, folder_of};
 use crate::tree::{Key, Kind, Node, Span};
@@ -15,12 +16,11 @@ const DEFAULT_GROUND: &str = "sim";
 /// Largest number of seeds: each is a whole run.
 const SEEDS_MAX: u64 = 1000;
 
-/// Checks a study. `folder` is where the files that it names are looked up; `seed_shift` is added to
-/// the seed of every run.
+/// Checks a study. `folder` is where the files that it names are looked up.
 pub(crate) fn study(
     mut file: StudyFile,
     folder: &str,
-    seed_shift: u64,
+    changed: &StudyChanges<'_>,
     reading: &mut Reading<'_>,
 ) -> Study {
     let mut names = Names { study: true, ..Names::default() };
@@ -29,7 +29,7 @@ pub(crate) fn study(
     for entry in &file.run.0 {
         let before = reading.problem_count();
         let run =
-            entry.get().and_then(|run| self::run(run, (folder, seed_shift), &mut taken, reading));
+            entry.get().and_then(|run| self::run(run, (folder, changed), &mut taken, reading));
         if let Some(run) = run {
             names.add_run(&run.name, &run.scenario);
             runs.push(run);
@@ -76,7 +76,7 @@ fn unique(name: &At<String>, taken: &mut Vec<String>, reading: &mut Reading<'_>)
 
 fn run(
     file: &RunFile,
-    (folder, seed_shift): (&str, u64),
+    (folder, changed): (&str, &StudyChanges<'_>),
     taken: &mut Vec<String>,
     reading: &mut Reading<'_>,
 ) -> Option<StudyRun> {
@@ -94,11 +94,12 @@ fn run(
     let path = beside(folder, &at.value);
     let document = load(at, &path, reading)?;
     let given = (document, path.as_str());
-    let mut scenario = scenario_of(file, &given, file.seed.at().map(seed), reading)?;
-    if seed_shift > 0 {
-        let value = scenario.seed.saturating_add(seed_shift);
+    let set = changed.set;
+    let mut scenario = scenario_of(file, &given, (file.seed.at().map(seed), set), reading)?;
+    if changed.seed_shift > 0 {
+        let value = scenario.seed.saturating_add(changed.seed_shift);
         let span = file.seed.span().unwrap_or_default();
-        scenario = scenario_of(file, &given, Some(seed(&At { value, span })), reading)?;
+        scenario = scenario_of(file, &given, (Some(seed(&At { value, span })), set), reading)?;
     }
     // A problem of the first seed is a problem of all.
     let seeds = match few && reading.problem_count() == before {
@@ -108,22 +109,23 @@ fn run(
     let further = (1..seeds).map(|more| {
         let value = scenario.seed.saturating_add(more);
         let span = file.seeds.span().unwrap_or_default();
-        scenario_of(file, &given, Some(seed(&At { value, span })), reading)
+        scenario_of(file, &given, (Some(seed(&At { value, span })), set), reading)
     });
     let further_seeds = further.collect::<Option<_>>()?;
     Some(StudyRun { name: name.value.clone(), scenario, further_seeds, grounds })
 }
 
-/// Returns the run's scenario, of a document and its path, with the study's seed.
+/// Returns the run's scenario, of a document and its path, with the study's seed and further changes.
 fn scenario_of(
     file: &RunFile,
     (document, path): &(Node, &str),
-    seed: Option<Change>,
+    (seed, set): (Option<Change>, &[Override]),
     reading: &mut Reading<'_>,
 ) -> Option<Scenario> {
     let mut document = document.clone();
     let changes = file.set.get().map(|set| overrides::changes(&set.0)).unwrap_or_default();
-    overrides::apply(&mut document, changes.into_iter().chain(seed), reading);
+    let set: Vec<Change> = set.iter().map(|given| overrides::change(given, reading)).collect();
+    overrides::apply(&mut document, changes.into_iter().chain(seed).chain(set), reading);
     let parsed = ScenarioFile::read(&document, reading)?;
     Some(scenario(parsed, path, folder_of(path), reading))
 }

@@ -23,9 +23,12 @@ table! {
         /// For convergence_time: how long the shares must stay fair. For
         /// takeover_time: time over which goodput is averaged.
         hold: Optional<Time>,
-        /// For phase_entries and phase_share: name of the phase, or its
+        /// For measures of the controller's phases: name of the phase, or its
         /// beginning.
         phase: Optional<String>,
+        /// For phase_followed_by: name of the phase that follows, or its
+        /// beginning.
+        next: Optional<String>,
         /// For takeover_time: part of the path's rate that must be reached.
         fraction: Optional<Fraction>,
         /// For path_share: name of the path.

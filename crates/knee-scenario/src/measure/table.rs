@@ -235,6 +235,43 @@ macro_rules! measures {
                     "part of the time in phases" => {
                     of Flows |flows| flows.phase_share(phase);
                 }
+                /// mean time from the first sample in phases whose name begins with `phase` to
+                /// the first after them, over the stays that begin and end between b and e
+                PhaseDuration(phase: String) = "phase_duration", Seconds, Neither, Balance,
+                    "how long the controller stays in phases" => {
+                    of Flows |flows| flows.phase_duration(phase);
+                }
+                /// share of the ends of phases whose name begins with `phase` after which one
+                /// follows whose name begins with `next`; the ends between b and e
+                PhaseFollowedBy {
+                    /// Name of the phase that ends, or its beginning.
+                    phase: String,
+                    /// Name of the phase that follows, or its beginning.
+                    next: String,
+                } = "phase_followed_by", Fraction, Neither, Balance,
+                    "how often a phase leads to another" => {
+                    of Flows |flows| flows.phase_followed_by(phase, next);
+                }
+                /// pacing rate over the estimate of the bandwidth, mean over the time in phases
+                /// whose name begins with `phase`; samples without either do not count
+                PacingGain(phase: String) = "pacing_gain", Number, Neither, Balance,
+                    "pacing rate in phases, over the estimated bandwidth" => {
+                    of Flows |flows| flows.pacing_gain(phase);
+                }
+                /// congestion window over the BDP of the controller's own estimates, mean over
+                /// the time in phases whose name begins with `phase`; samples without estimates
+                /// do not count
+                WindowGain(phase: String) = "window_gain", Number, Neither, Balance,
+                    "congestion window in phases, over the estimated BDP" => {
+                    of Flows |flows| flows.window_gain(phase);
+                }
+                /// bytes in flight in the last sample of phases whose name begins with `phase`,
+                /// over the BDP of the controller's own estimates; mean over the ends between b
+                /// and e
+                PhaseEndInFlight(phase: String) = "phase_end_in_flight", Number, Neither, Balance,
+                    "bytes in flight at the end of phases, over the estimated BDP" => {
+                    of Flows |flows| flows.phase_end_in_flight(phase);
+                }
                 /// the congestion window, payload, distribution over time; of flows whose
                 /// controllers have one
                 CongestionWindow(statistic: Statistic) = "congestion_window", Bytes, Neither,

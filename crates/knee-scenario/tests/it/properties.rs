@@ -2,7 +2,7 @@
 //! nothing panics.
 
 use crate::common::{FILES, FULL, assert_resolves_to_itself, read, with_files};
-use knee_scenario::{Embedded, Errors, Override, load_study};
+use knee_scenario::{Embedded, Errors, Override, StudyChanges, load_study};
 use proptest::prelude::*;
 
 /// An optional key.
@@ -298,7 +298,7 @@ proptest! {
         if let Err(errors) = with_files(&text, &[], &[]) {
             assert_told(&errors);
         }
-        if let Err(errors) = load_study(&Embedded(&[("s.toml", text.as_bytes())]), "s.toml", &[], 0) {
+        if let Err(errors) = load_study(&Embedded(&[("s.toml", text.as_bytes())]), "s.toml", &[], &StudyChanges::default()) {
             assert_told(&errors);
         }
     }

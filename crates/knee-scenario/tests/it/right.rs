@@ -4,7 +4,8 @@ use crate::common::{FILES, FILM, FULL, again, assert_resolves_to_itself, read, w
 use knee_link::{Aqm, Buffer, CircuitBreaker, Device, Loss, Normal, Pause, RateModel, Steps};
 use knee_scenario::{
     Embedded, Flow, Folder, Measure, ModelKind, Outcome, Override, Program, Ready, Scenario,
-    SizeRange, Source, Starts, Statistic, Workload, load_study, parse, read_study, template,
+    SizeRange, Source, Starts, Statistic, StudyChanges, Workload, load_study, parse, read_study,
+    template,
 };
 use knee_transport::ReceiveWindow;
 use knee_units::{Packed, Rate, Time};
@@ -650,7 +651,13 @@ fn a_study_reads_from_a_program_and_from_a_folder() {
         ("duel/scenarios/base.toml", DUMBBELL.as_bytes()),
         ("duel/scenarios/../lte.down", trace),
     ];
-    let embedded = load_study(&knee_scenario::Embedded(files), "duel/study.toml", &[], 0).unwrap();
+    let embedded = load_study(
+        &knee_scenario::Embedded(files),
+        "duel/study.toml",
+        &[],
+        &StudyChanges::default(),
+    )
+    .unwrap();
     assert_is_the_study(&embedded);
 
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("duel");
@@ -681,7 +688,12 @@ fn a_run_of_a_study_has_several_seeds() {
             ("s/study.toml", Box::leak(text.into_boxed_str()).as_bytes()),
             ("s/base.toml", DUMBBELL.as_bytes()),
         ]));
-        load_study(&knee_scenario::Embedded(files), "s/study.toml", &[], shift)
+        load_study(
+            &knee_scenario::Embedded(files),
+            "s/study.toml",
+            &[],
+            &StudyChanges { seed_shift: shift, set: &[] },
+        )
     };
     let study = |seeds: &str| shifted(seeds, 0);
     let seeds = |text: &str| {

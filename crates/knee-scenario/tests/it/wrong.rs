@@ -2,7 +2,7 @@
 //! write. Snapshots are reviewed before they are accepted.
 
 use crate::common::FILM;
-use knee_scenario::{Embedded, Errors, Override, Source, load_study, parse};
+use knee_scenario::{Embedded, Errors, Override, Source, StudyChanges, load_study, parse};
 use std::fmt::Write;
 
 /// A valid scenario; each case replaces one part of it.
@@ -870,7 +870,7 @@ fn wrong_studies() {
             ("right.toml", RIGHT.as_bytes()),
             ("broken.toml", broken.as_bytes()),
         ];
-        load_study(&Embedded(files), "study.toml", &[], 0)
+        load_study(&Embedded(files), "study.toml", &[], &StudyChanges::default())
     };
     read(STUDY).unwrap_or_else(|errors| panic!("{errors}"));
     let mut told = String::new();

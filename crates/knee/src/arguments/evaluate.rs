@@ -1,8 +1,9 @@
 //! Arguments of `knee evaluate`.
 
 use super::{Output, Print, grounds};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
-use knee_lab::{Candidates, EVALUATE_SEEDS_REAL};
+use knee_lab::{Candidates, EVALUATE_SEEDS_REAL, built_in_suites};
 use knee_scenario::Override;
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ Examples:
   knee evaluate bbr3 --search --report rfc9743.md     for a working group
   knee evaluate bbr --section 6.4 --trace cell.down   over a recorded link too
   knee evaluate cubic --section 5 --on sim,kernel     (as root) do both agree?
+  knee evaluate bbr3 --suite bbr-draft                the test cases of the BBR draft
 
 The candidate runs every scenario of RFC 9743's criteria beside Reno, CUBIC and BBR on
 the same seeds. Each line tells whether it is better, alike or worse than each of them.
@@ -36,6 +38,11 @@ pub struct Evaluate {
     /// subsections. Default: all
     #[arg(long, value_name = "NUMBER")]
     pub section: Vec<String>,
+    /// Instead of RFC 9743's criteria, run the test cases of this suite; exit with 1 if
+    /// one of their checks fails
+    #[arg(long, value_name = "NAME", value_parser = suites(), conflicts_with_all = [
+        "section", "repeat_real", "repeat", "quick", "search", "trace", "against", "report"])]
+    pub suite: Option<String>,
     /// Where to run; with further grounds, only the cases of --quick that all of them
     /// can run
     #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
@@ -72,4 +79,8 @@ pub struct Evaluate {
     pub output: Output,
     #[command(flatten)]
     pub print: Print,
+}
+
+fn suites() -> PossibleValuesParser {
+    built_in_suites().into()
 }

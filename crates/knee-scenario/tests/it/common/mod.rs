@@ -287,6 +287,14 @@ of = "both"
 at_most = "256 kB"
 
 [[claim]]
+says = "start-up ends in a drain"
+measure = "phase_followed_by"
+phase = "startup"
+next = "drain"
+of = "many"
+at_least = "100 %"
+
+[[claim]]
 says = "mostly in probe_bw"
 measure = "phase_share"
 phase = "probe_bw"
