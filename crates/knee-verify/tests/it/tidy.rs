@@ -147,7 +147,7 @@ fn the_verifier_depends_on_nothing() {
 }
 
 /// Names that nobody outside of this project would look for, with what the field says.
-const DIALECT: [(&str, &str); 16] = [
+const DIALECT: [(&str, &str); 15] = [
     ("Way", "CheckedPath, ClientHandle, Direction"),
     ("Shot", "Snapshot"),
     ("Tape", "Trace, DecisionQueue"),
@@ -161,7 +161,6 @@ const DIALECT: [(&str, &str); 16] = [
     ("LAST_BREATH", "EXIT_TIMEOUT"),
     ("Mood", "Tone"),
     ("Company", "Competition"),
-    ("Beside", "what it is: a context, a wrapper, a file"),
     ("Made", "what was made: an object, a run, a row"),
     ("Told", "Event, Report"),
 ];

@@ -425,3 +425,34 @@ fn what_got_worse_fails() {
     let other = "evaluate bbr --quick --section 5.1.2 --repeat 2 --against bbr/evaluation.json";
     complaint(at, &format!("{other} --out other"), 2);
 }
+
+/// A controller that follows the BBR draft passes its test cases; one with another gain, or another
+/// interval between PROBE_RTTs, fails those that are about it, and one without BBR's phases most.
+#[test]
+fn the_test_cases_of_the_bbr_draft() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |candidate: &str, out: &str| {
+        let line = ["evaluate", candidate, "--suite", "bbr-draft", "--out", out];
+        let output = knee(folder.path()).args(line).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), printed.lines().next().unwrap_or_default().to_string())
+    };
+    let first = |candidate: &str, words: &str| format!("{candidate} passes {words}.");
+    let all = first("bbr3", "22 of 22 test cases");
+    assert_eq!(run("bbr3", "draft"), (Some(0), all));
+    let records = json(&folder.path().join("draft").join("reproduce.json"));
+    let claims = records["studies"][0]["claims"].as_array().unwrap();
+    assert!(claims.len() > 50 && claims.iter().all(|claim| claim["outcome"] == "holds"));
+    let repeat = records["command"].as_str().unwrap();
+    assert_eq!(repeat, "knee evaluate bbr3 --suite bbr-draft");
+    let gain = "{ name = \"bbr3\", drain_gain = 0.35 }";
+    let (code, said) = run(gain, "gain");
+    assert_eq!((code, said), (Some(1), first(gain, "20 of 22 test cases; not 3, 4")));
+    let interval = "{ name = \"bbr3\", probe_rtt_interval = \"10 s\" }";
+    let (code, said) = run(interval, "interval");
+    assert_eq!((code, said), (Some(1), first(interval, "19 of 22 test cases; not 10, 11, 20")));
+    let (code, said) = run("cubic", "cubic");
+    assert!(code == Some(1) && said.contains("passes 3 of 22"), "{said}");
+    let said = complaint(folder.path(), "evaluate bbr3 --suite bbr-draft --quick", 2);
+    assert!(said.contains("cannot be used with"), "{said}");
+}
