@@ -141,7 +141,9 @@ fn claims_have_bounds_in_si_units() {
     assert!(sizes.contains(10_000) && !sizes.contains(9_999) && !sizes.contains(3_000_000));
     assert!(SizeRange::default().contains(0) && SizeRange::default().contains(u64::MAX));
     assert_eq!(claims[6].at_most, Some(256_000.0));
-    assert_eq!(claims[7].at_least, Some(0.98));
+    let (phase, next) = ("startup".to_string(), "drain".to_string());
+    assert_eq!(claims[7].measure, Measure::PhaseFollowedBy { phase, next });
+    assert_eq!(claims[8].at_least, Some(0.98));
 }
 
 #[test]
