@@ -141,6 +141,14 @@ fn a_recorded_link_is_used_up_to_the_whole() {
     assert_eq!((&entries[0]["word"], &reno["word"]), (&"better".into(), &"worse".into()));
 }
 
+/// Whether the process of this file (proc(5)) has a handler for a signal; it must not have ended.
+fn catches(status: &str, signal: Signal) -> bool {
+    let text = fs::read_to_string(status).unwrap();
+    let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    let caught = u64::from_str_radix(caught.trim(), 16).unwrap();
+    caught & (1 << (signal as u32 - 1)) != 0
+}
+
 /// Finished runs are kept, and the result is marked as partial.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "waits for another process")]
@@ -152,7 +160,12 @@ fn an_interrupt_keeps_what_there_is() {
     let mut command = knee(at);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    let status = format!("/proc/{}/status", child.id());
+    // A program that does not listen yet is killed by the signal, whenever a busy host gets there.
+    while !catches(&status, Signal::SIGINT) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(1));
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     let (out, err) = texts(&output);
