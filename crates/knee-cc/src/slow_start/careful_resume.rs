@@ -1,5 +1,5 @@
-//! Careful Resume (RFC 9959): a connection continues with half the window that an earlier one had on
-//! the same path, and retreats if that was too much.
+//! Careful Resume (RFC 9959): a connection continues with half the window that an earlier one had
+//! on the same path, and retreats if that was too much.
 //!
 //! ```text
 //!                 initial window acknowledged,       acknowledgement of what
@@ -12,13 +12,14 @@
 //!                                              safe retreat ---------------------------+
 //! ```
 //! PipeSize is what has been shown to fit: the bytes in flight before the jump and all that is
-//! acknowledged since.
+//! acknowledged since, in the retreat without retransmissions.
 //!
 //! The transport must pace, and recovery is without proportional rate reduction, because the
 //! retreat is immediate. What is saved comes from the scenario and never expires. The limits of
 //! the unvalidated phase are checked at acknowledgements. Slow start is the standard one before
 //! and after the jump.
 
+use super::flight::Flight;
 use crate::pacing::EXACTLY;
 use crate::window::{UNLIMITED, Window};
 use crate::{Connection, Init, Sample};
@@ -62,6 +63,8 @@ pub(crate) struct CarefulResume {
     first: u64,
     /// One past the last byte sent in the unvalidated phase.
     last: u64,
+    /// What was in flight when the retreat began.
+    flight: Flight,
 }
 
 impl CarefulResume {
@@ -76,6 +79,7 @@ impl CarefulResume {
             jumped_at: Time::ZERO,
             first: 0,
             last: 0,
+            flight: Flight::default(),
         }
     }
 
@@ -91,7 +95,11 @@ impl CarefulResume {
             Stage::Reconnaissance => return self.reconnoitre(window, connection),
             Stage::Unvalidated | Stage::Validating | Stage::SafeRetreat => {}
         }
-        self.pipe = self.pipe.saturating_add(sample.newly_acked);
+        let acked = match self.stage {
+            Stage::SafeRetreat => self.flight.take(sample, connection).0,
+            _ => sample.newly_acked,
+        };
+        self.pipe = self.pipe.saturating_add(acked);
         if self.stage == Stage::Unvalidated && self.jump_is_over(window, connection) {
             self.validate(window, connection);
         } else if self.stage == Stage::Validating && connection.acknowledged >= self.last {
@@ -161,6 +169,7 @@ impl CarefulResume {
             return false;
         }
         self.stage = Stage::SafeRetreat;
+        self.flight = Flight::begin(connection, connection.lost);
         window.set(self.retreat(connection).min(window.segments));
         window.threshold = window.segments;
         true

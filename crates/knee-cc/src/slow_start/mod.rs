@@ -8,9 +8,10 @@
 //! | `hystart++` | 2x, then 1.25x for five rounds | a round's delay |
 //! | `search` | 2x | fewer bytes delivered than sent one RTT before |
 //! | `rapid-start` | 3x, 2x once a queue forms | nothing; its own first recovery |
-//! | `careful-resume` | a jump to half a saved window, 2x otherwise | nothing; its own first recovery |
+//! | `careful-resume` | a jump to half a saved window, else 2x | nothing; its own first recovery |
 
 mod careful_resume;
+mod flight;
 mod hystart;
 mod hystart_plus_plus;
 mod rapid_start;

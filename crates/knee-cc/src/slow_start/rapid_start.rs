@@ -13,6 +13,7 @@
 //! draft lets the sender fall silent first; this holds for later recoveries, too. CUBIC's `w_max`
 //! becomes the size found in this way, on which the draft is silent.
 
+use super::flight::Flight;
 use crate::extremes::RecentMin;
 use crate::pacing::EXACTLY;
 use crate::window::{UNLIMITED, Window};
@@ -43,6 +44,7 @@ enum Stage {
     Recovering {
         window: f64,
         floor: f64,
+        flight: Flight,
     },
     Over,
 }
@@ -88,10 +90,10 @@ impl RapidStart {
     ) {
         match self.stage {
             Stage::Over => {}
-            Stage::Recovering { window: bytes, floor } => {
-                let lost = connection.lost.saturating_sub(self.lost);
-                let bytes = self.reduce(bytes, sample.newly_acked, lost).max(floor);
-                self.stage = Stage::Recovering { window: bytes, floor };
+            Stage::Recovering { window: bytes, floor, mut flight } => {
+                let (acked, lost) = flight.take(sample, connection);
+                let bytes = self.reduce(bytes, acked, lost).max(floor);
+                self.stage = Stage::Recovering { window: bytes, floor, flight };
                 let segments = (bytes / f64::from(connection.mss.max(1))) as u32;
                 window.set(segments.max(SMALLEST).min(window.segments));
                 window.threshold = window.segments;
@@ -141,10 +143,11 @@ impl RapidStart {
         let mss = f64::from(connection.mss.max(1));
         let before = f64::from(window.segments) * mss;
         let silenced = before * (self.beta + AT_ONCE * (1.0 - self.beta));
-        // At most two thirds are lost if the window tripled; and a tiny pipe keeps what classic slow
-        // start would leave.
+        // At most two thirds are lost if the window tripled; and a tiny pipe keeps what classic
+        // slow start would leave.
         let floor = (before * self.beta / 3.0).max(self.initial_window as f64 * self.beta);
-        self.stage = Stage::Recovering { window: silenced, floor: floor.min(silenced) };
+        let flight = Flight::begin(connection, self.lost);
+        self.stage = Stage::Recovering { window: silenced, floor: floor.min(silenced), flight };
         window.set(((silenced / mss) as u32).max(SMALLEST));
         window.threshold = window.segments;
         true
