@@ -33,6 +33,7 @@ use crate::read::{At, Named, Optional, Required, Value};
 use crate::source::{Reading, file_name};
 use crate::tree::{self, Kind, Node, Span};
 use claims::Names;
+use knee_foreign::{Purpose, purpose};
 use knee_registry::did_you_mean;
 use knee_units::{Time, is_hidden};
 use std::fmt::Display;
@@ -205,8 +206,13 @@ fn refuse_text(
     errors: Vec<tree::SyntaxError>,
     reading: &mut Reading<'_>,
 ) {
+    let end = text.find('\n').unwrap_or(text.len());
+    if let Some(Purpose { what, advice }) = purpose(text.as_bytes()) {
+        let message = format!("this is {what}, not a scenario");
+        let help = advice.replace("FILE", file_name(name));
+        return reading.problem(Span { start: base, end: base + end }, message, help);
+    }
     if let Some(format) = knee_workload::log_format(text) {
-        let end = text.find('\n').unwrap_or(text.len());
         let message = format!("this is an access log ({format}), not a scenario");
         let help =
             format!("name it in a mix of a scenario: sizes = {{ log = \"{}\" }}", file_name(name));

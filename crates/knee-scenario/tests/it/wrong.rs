@@ -783,6 +783,22 @@ fn wrong_paths_and_workloads() {
     insta::assert_snapshot!(told(SEVERAL, SEVERAL_CASES));
 }
 
+/// A file for something else is named, once, with what takes it.
+#[test]
+fn files_that_are_no_scenarios_are_named() {
+    for (text, what, takes) in [
+        ("{\n  \"log\": {\"entries\": []}\n}\n", "a HAR", "objects = \"case.toml\""),
+        ("{\"start\":{},\"intervals\":[]}", "a result of iperf3", "knee fit case.toml"),
+        ("<MPD>\n</MPD>", "XML, such as the manifest of a video", "manifest = \"case.toml\""),
+        ("#EXTM3U\nlow.m3u8\n", "a playlist of HLS", "manifest = \"case.toml\""),
+    ] {
+        let Err(errors) = scenario(text, &[]) else { panic!("{text} is accepted") };
+        let [problem] = &errors.problems[..] else { panic!("{errors}") };
+        assert_eq!(problem.message, format!("this is {what}, not a scenario"));
+        assert!(problem.help.contains(takes), "{}", problem.help);
+    }
+}
+
 #[test]
 fn wrong_overrides() {
     let mut told = String::new();
