@@ -53,7 +53,7 @@ fn loaded(page: LoadedPage) -> PageFile {
     let object = |one: knee_foreign::LoadedObject| PageObject {
         name: one.name,
         bytes: one.bytes,
-        after: one.after.into_iter().collect(),
+        after: one.after,
         delay: one.delay,
         origin: one.origin,
     };

@@ -47,6 +47,8 @@ pub(super) struct Fetch {
     pub begun_ns: i128,
     /// When its last byte was there.
     pub ended_ns: i128,
+    /// Whether it is a script or a style sheet, for which others wait.
+    pub blocks: bool,
     /// URL of what asked for it; `None` if the file does not say.
     pub initiator: Option<String>,
     /// URL that the answer redirects to.
@@ -55,6 +57,22 @@ pub(super) struct Fetch {
     pub waited_ns: Option<i128>,
     /// Round-trip time, as far as setting up a connection for it tells.
     pub round_trip_ns: Option<i128>,
+}
+
+/// Returns whether one of these, a media type or the browser's word for it, is that of a script or a style
+/// sheet; without them, whether the URL is.
+pub(super) fn blocks(kinds: &[Option<&str>], url: &str) -> bool {
+    let is = |kind: &str| {
+        let kind = kind.to_ascii_lowercase();
+        ["script", "css", "stylesheet"].iter().any(|known| kind.contains(known))
+    };
+    match kinds.iter().flatten().next() {
+        Some(_) => kinds.iter().flatten().any(|kind| is(kind)),
+        None => {
+            let path = url.split(['?', '#']).next().unwrap_or_default();
+            [".js", ".mjs", ".css"].iter().any(|ending| path.ends_with(ending))
+        }
+    }
 }
 
 /// Milliseconds as nanoseconds; `None` of a number that cannot be one.
@@ -135,6 +153,16 @@ mod tests {
         assert!(is_target("//b.example/x", "https://b.example/x"));
         assert!(is_target("/x", "https://b.example/x"));
         assert!(!is_target("https://b.example/x", "https://b.example/y"));
+    }
+
+    #[test]
+    fn scripts_and_style_sheets_are_known_by_any_word() {
+        for kind in ["script", "Stylesheet", "text/javascript", "text/css; charset=utf-8"] {
+            assert!(blocks(&[None, Some(kind)], "x"), "{kind}");
+        }
+        assert!(!blocks(&[Some("image/png"), None], "https://example.org/a.js"));
+        assert!(blocks(&[None, None], "https://example.org/a.js?v=2"));
+        assert!(!blocks(&[], "https://example.org/a.jsp"));
     }
 
     /// TCP takes 30 of 70 ms, with 40 for TLS; QUIC's handshake is TLS's as well.

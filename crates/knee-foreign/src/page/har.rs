@@ -2,7 +2,7 @@
 //! <http://www.softwareishard.com/blog/har-12-spec/>), with the fields that Chromium, Firefox, Safari
 //! and WebPageTest add.
 
-use super::fetch::{FETCHES_MAX, Fetch, Recorded, elsewhere, ms, round_trip};
+use super::fetch::{FETCHES_MAX, Fetch, Recorded, blocks, elsewhere, ms, round_trip};
 use crate::access::Protocol;
 use crate::error::FileError;
 use crate::instant::{At, calendar};
@@ -54,6 +54,9 @@ struct Entry {
     /// Chromium: what asked for it. WebPageTest: its URL.
     #[serde(rename = "_initiator")]
     initiator: Node<Initiator>,
+    /// Chromium: "script", "stylesheet" …
+    #[serde(rename = "_resourceType")]
+    resource_type: Loose,
     /// Chromium: "disk", "memory" …
     #[serde(rename = "_fromCache")]
     from_cache: Loose,
@@ -88,8 +91,9 @@ struct Response {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Content {
+    mime_type: Loose,
     size: Loose,
     /// Bytes that compression saved.
     compression: Loose,
@@ -188,7 +192,9 @@ fn fetch(entry: Entry) -> Result<Fetch, &'static str> {
     let (bytes, is_unpacked) = size(&response, &entry.bytes_in).ok_or("without a size")?;
     let version = [&response.http_version, &request.http_version]
         .map(|version| version.text().map_or(Protocol::Unknown, Protocol::named));
+    let media_type = response.content.map().and_then(|content| content.mime_type.text());
     Ok(Fetch {
+        blocks: blocks(&[entry.resource_type.text(), media_type], &url),
         url,
         protocol: version.into_iter().find(|one| *one != Protocol::Unknown).unwrap_or_default(),
         bytes,

@@ -54,10 +54,10 @@ pub struct LoadedObject {
     pub bytes: u64,
     /// Index of its origin.
     pub origin: usize,
-    /// Index of the object that it waited for; `None` if it was requested at the start.
-    pub after: Option<usize>,
-    /// Time from the arrival of that object, or from the start, to its request; with the time that
-    /// the server took.
+    /// Indexes of the objects that it waited for; none if it was requested at the start.
+    pub after: Vec<usize>,
+    /// Time from the arrival of the last of these, or from the start, to its request; with the time
+    /// that the server took.
     pub delay: Time,
 }
 
@@ -151,7 +151,8 @@ impl fmt::Display for LoadedPage {
             write!(f, ", {} counted with the size after decompression", self.unpacked)?;
         }
         if let Some(load) = self.load {
-            write!(f, "; loaded in {load}")?;
+            let whole = Time::from_millis(load.as_millis_f64().round() as u64);
+            write!(f, "; loaded in {whole}")?;
         }
         if !self.left_out.is_empty() {
             write!(f, "; left out: {}", listed(&self.left_out))?;

@@ -1,7 +1,9 @@
 //! What each object of a page waited for, from the requests that a browser recorded.
 //!
 //! 1. What follows from a redirection waits for it.
-//! 2. Otherwise it waits for what asked for it, if the file says so.
+//! 2. Otherwise it waits for what asked for it, if the file says so; and for the last script or style
+//!    sheet that arrived between that and its request: it may have been executed or applied only then,
+//!    or what asked for it may have waited for it, as a deferred script does for those before it.
 //! 3. Otherwise it waits for the last object that had arrived before it was requested.
 //!
 //! The time between the two is the browser's, and stays as it was, whatever the path. So does the
@@ -38,12 +40,13 @@ pub(super) fn page(mut recorded: Recorded) -> LoadedPage {
     let server = server_ns(&fetches, &of, origins.len());
     let after = dependencies(&fetches);
     let object = |(number, fetch): (usize, &Fetch)| {
-        let known = after[number].map_or(begin, |before| fetches[before].ended_ns);
+        let known = after[number].iter().map(|before| fetches[*before].ended_ns).max();
+        let known = known.unwrap_or(begin);
         LoadedObject {
             name: name(&fetch.url),
             bytes: fetch.bytes.max(1),
             origin: of[number],
-            after: after[number],
+            after: after[number].clone(),
             delay: time((fetch.begun_ns - known).max(0) + server[number]),
         }
     };
@@ -134,11 +137,12 @@ fn alone(fetches: &[Fetch]) -> Vec<bool> {
     alone.collect()
 }
 
-/// Returns what each waits for: one that began before it.
-fn dependencies(fetches: &[Fetch]) -> Vec<Option<usize>> {
+/// Returns what each waits for: what began before it.
+fn dependencies(fetches: &[Fetch]) -> Vec<Vec<usize>> {
     let mut by_url: BTreeMap<&str, usize> = BTreeMap::new();
-    // The fetches that ended, by their ends.
+    // The fetches, and those of scripts and style sheets, by their ends.
     let mut ended: BTreeMap<i128, usize> = BTreeMap::new();
+    let mut blocking: BTreeMap<i128, usize> = BTreeMap::new();
     let mut redirections: Vec<usize> = Vec::new();
     let mut after = Vec::with_capacity(fetches.len());
     for (number, fetch) in fetches.iter().enumerate() {
@@ -147,13 +151,25 @@ fn dependencies(fetches: &[Fetch]) -> Vec<Option<usize>> {
             before.ended_ns <= fetch.begun_ns + REDIRECT_SLACK_NS
                 && before.redirects_to.as_ref().is_some_and(|to| is_target(to, &fetch.url))
         };
-        let redirected = redirections.iter().rposition(follows);
-        let redirected = redirected.map(|place| redirections.remove(place));
+        let last = |ended: &BTreeMap<i128, usize>| {
+            ended.range(..=fetch.begun_ns).next_back().map(|(_, number)| *number)
+        };
         let initiator = fetch.initiator.as_deref().and_then(|url| by_url.get(url).copied());
-        let last = || ended.range(..=fetch.begun_ns).next_back().map(|(_, number)| *number);
-        after.push(redirected.or(initiator).or_else(last));
+        let waits_for = match (redirections.iter().rposition(follows), initiator) {
+            (Some(place), _) => vec![redirections.remove(place)],
+            (None, None) => last(&ended).into_iter().collect(),
+            (None, Some(initiator)) => {
+                let known_ns = fetches[initiator].ended_ns;
+                let since = |before: &usize| fetches[*before].ended_ns > known_ns;
+                [initiator].into_iter().chain(last(&blocking).filter(since)).collect()
+            }
+        };
+        after.push(waits_for);
         by_url.insert(&fetch.url, number);
         ended.insert(fetch.ended_ns, number);
+        if fetch.blocks {
+            blocking.insert(fetch.ended_ns, number);
+        }
         if fetch.redirects_to.is_some() {
             redirections.push(number);
         }

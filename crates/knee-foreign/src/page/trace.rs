@@ -1,7 +1,7 @@
 //! Traces of DevTools' performance panel: Trace Event Format, of which the events of the network say
 //! what was requested (category `devtools.timeline`).
 
-use super::fetch::{FETCHES_MAX, Fetch, Recorded, elsewhere, ms, round_trip};
+use super::fetch::{FETCHES_MAX, Fetch, Recorded, blocks, elsewhere, ms, round_trip};
 use crate::access::Protocol;
 use crate::error::FileError;
 use crate::json;
@@ -45,6 +45,7 @@ struct Args {
 struct Data {
     request_id: Loose,
     url: Loose,
+    resource_type: Loose,
     initiator: Node<Initiator>,
     stack_trace: List<Frame, FRAMES_MAX>,
     status_code: Loose,
@@ -202,6 +203,7 @@ impl Requests {
         let by = by.or_else(|| data.stack_trace.0.iter().find_map(|frame| frame.url.text()));
         let fetch = Fetch {
             url: url.to_owned(),
+            blocks: blocks(&[data.resource_type.text()], url),
             begun_ns: at_ns,
             initiator: by.map(str::to_owned),
             ..Fetch::default()

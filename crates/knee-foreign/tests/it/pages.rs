@@ -33,9 +33,11 @@ fn har(entries: &[String]) -> String {
 
 /// The names of the objects, their sizes, what they wait for, and how long after it they are
 /// requested, ms.
-fn rows(page: &LoadedPage) -> Vec<(&str, u64, Option<usize>, f64)> {
+fn rows(page: &LoadedPage) -> Vec<(&str, u64, &[usize], f64)> {
     let object = page.objects.iter();
-    object.map(|one| (one.name.as_str(), one.bytes, one.after, one.delay.as_millis_f64())).collect()
+    object
+        .map(|one| (one.name.as_str(), one.bytes, &one.after[..], one.delay.as_millis_f64()))
+        .collect()
 }
 
 /// As Chromium exports it. The document arrives at 120 ms; its wait of 60 ms is a round trip of 40
@@ -75,9 +77,9 @@ fn a_har_of_chromium_has_initiators() {
     let page = read(&text);
     assert_eq!(page.format, "HAR");
     let expected = [
-        ("example.org", 18_400, None, 20.0),
-        ("app.js", 30_000, Some(0), 30.0),
-        ("logo.png", 1000, Some(1), 70.0),
+        ("example.org", 18_400, &[][..], 20.0),
+        ("app.js", 30_000, &[0], 30.0),
+        ("logo.png", 1000, &[1], 70.0),
     ];
     assert_eq!(rows(&page), expected);
     let origins: Vec<(&str, Protocol)> =
@@ -117,11 +119,11 @@ fn without_initiators_the_order_of_time_counts() {
         of(190, 50.0, "e.png", 3800),
     ]));
     let expected = [
-        ("a.html", 5000, None, 0.0),
-        ("b.css", 1000, None, 40.0),
-        ("c.js", 2000, Some(0), 10.0),
-        ("d.png", 3000, Some(2), 10.0),
-        ("e.png", 4000, Some(2), 20.0),
+        ("a.html", 5000, &[][..], 0.0),
+        ("b.css", 1000, &[][..], 40.0),
+        ("c.js", 2000, &[0], 10.0),
+        ("d.png", 3000, &[2], 10.0),
+        ("e.png", 4000, &[2], 20.0),
     ];
     assert_eq!(rows(&page), expected);
     assert_eq!((page.origins.len(), page.origins[0].protocol), (1, Protocol::Http1));
@@ -149,11 +151,8 @@ fn redirections_are_followed_and_the_load_event_ends_the_page() {
          \"pageTimings\":{\"onContentLoad\":200,\"onLoad\":400.5}}],\"entries\"",
     );
     let page = read(&text);
-    let expected = [
-        ("example.org", 300, None, 0.0),
-        ("home", 5000, Some(0), 1.0),
-        ("a.js", 5000, Some(1), 9.0),
-    ];
+    let expected =
+        [("example.org", 300, &[][..], 0.0), ("home", 5000, &[0], 1.0), ("a.js", 5000, &[1], 9.0)];
     assert_eq!(rows(&page), expected);
     assert_eq!(page.load, Some(Time::from_micros(400_500)));
     assert_eq!(page.left_out, [("of another page", 1), ("begun after the load event", 1)]);
@@ -235,9 +234,9 @@ fn a_trace_has_the_same() {
     let text = text.trim_end_matches(',').to_owned() + "]}";
     let page = read(&text);
     let expected = [
-        ("example.org", 500, None, 0.0),
-        ("home", 12_000, Some(0), 5.0),
-        ("a.png", 750, Some(1), 10.0),
+        ("example.org", 500, &[][..], 0.0),
+        ("home", 12_000, &[0], 5.0),
+        ("a.png", 750, &[1], 10.0),
     ];
     assert_eq!(rows(&page), expected);
     assert_eq!(page.load, Some(Time::from_millis(200)));
@@ -261,7 +260,36 @@ fn a_document_is_requested_before_its_page_notes_it() {
                 {\"name\":\"MarkLoad\",\"ts\":2110000,\"args\":{\"data\":{}}}]";
     let page = read(text);
     assert_eq!(page.load, Some(Time::from_millis(200)));
-    assert_eq!(rows(&page), [("example.org", 700, None, 0.0)]);
+    assert_eq!(rows(&page), [("example.org", 700, &[][..], 0.0)]);
+}
+
+/// Deferred scripts run in their order: what the first one asks for waits for those before it, too. The
+/// first script arrives at 200 ms, another at 300; at 310 the image is asked for. A second image is asked for
+/// at once, and waits for the document alone; a style sheet that comes later does not count.
+#[test]
+fn what_a_script_asks_for_waits_for_the_scripts_before_it() {
+    let by = |url: &str| format!(",\"_initiator\":{{\"url\":\"https://example.org/{url}\"}}");
+    let of = |at, time, url: &str, kind: &str, initiator: &str| {
+        let response = format!("\"bodySize\":700,\"content\":{{\"mimeType\":\"{kind}\"}}");
+        entry(at, time, &format!("https://example.org/{url}"), &response, initiator)
+    };
+    let page = read(&har(&[
+        of(0, 100.0, "", "text/html", ""),
+        of(105, 95.0, "a.js", "text/javascript", &by("")),
+        of(105, 195.0, "b.js", "text/javascript", &by("")),
+        of(106, 100.0, "c.png", "image/png", &by("")),
+        of(106, 900.0, "d.css", "text/css", &by("")),
+        of(310, 50.0, "e.png", "image/png", &by("a.js")),
+    ]));
+    let expected = [
+        ("example.org", 700, &[][..], 0.0),
+        ("a.js", 700, &[0], 5.0),
+        ("b.js", 700, &[0], 5.0),
+        ("c.png", 700, &[0], 6.0),
+        ("d.css", 700, &[0], 6.0),
+        ("e.png", 700, &[1, 2], 10.0),
+    ];
+    assert_eq!(rows(&page), expected);
 }
 
 #[test]
@@ -374,8 +402,9 @@ proptest! {
         for object in &page.objects {
             let number: usize = object.name[1..].parse().unwrap();
             let (.., after, think_ms) = made[number];
-            let name = object.after.map(|before| page.objects[before].name.clone());
-            prop_assert_eq!(name, after.map(|before| format!("o{before}")));
+            let names: Vec<&str> = object.after.iter().map(|before| &page.objects[*before].name[..]).collect();
+            let expected: Vec<String> = after.iter().map(|before| format!("o{before}")).collect();
+            prop_assert_eq!(names, expected);
             prop_assert_eq!(object.delay, Time::from_millis(u64::from(think_ms)));
         }
     }
