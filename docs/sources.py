@@ -329,7 +329,7 @@ PAGES = [
             Item(
                 "Table 2, equations 1 to 6, figures 2 and 3: the model",
                 "The terms are those at the head of "
-                "[sctc.rs](../../crates/knee-sched/src/sctc.rs), with the readings of the rules "
+                "[sctc.rs](../../crates/knee-multipath/src/sched/sctc.rs), with the readings of the rules "
                 "([schedulers](../schedulers.md#sctc)); how much a perfect scheduler could gain, what "
                 "solving the model at each decision gains, and what cycles do.",
                 "D3.c* D3.p[0-9]* D3.w1c*",

@@ -3,8 +3,8 @@
 use crate::ideal::{self, Object};
 use crate::runs::{Contender, run_with, side_by_side, value};
 use crate::table::Column;
-use knee_random::{below, log_normal};
 use knee_scenario::{Embedded, Measure};
+use knee_units::random::{below, log_normal};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

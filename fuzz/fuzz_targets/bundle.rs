@@ -5,7 +5,7 @@
 
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, Limits};
-use knee_sched::{Path, Selection};
+use knee_multipath::sched::{Path, Selection};
 use knee_units::Time;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
         reinjection: true,
         lateness: Time::from_millis(1),
     };
-    let Ok(scheduler) = knee_sched::build(&Selection::named("minrtt")) else { return };
+    let Ok(scheduler) = knee_multipath::sched::build(&Selection::named("minrtt")) else { return };
     let mut bundle = Bundle::new(settings, LIMITS, scheduler);
     (0..2).for_each(|path| bundle.on_path_up(path));
     let path = Path { ready: true, window: WINDOW, ..Path::default() };

@@ -1,7 +1,7 @@
 //! The path model and the search space.
 
 use crate::search::Space;
-use knee_random::{chance, normal, unit};
+use knee_units::random::{chance, normal, unit};
 use rand_chacha::ChaCha8Rng;
 
 /// A bottleneck with cross traffic.

@@ -4,7 +4,7 @@
 use crate::path::{LOSS, NONE_BELOW, Point, between};
 use crate::search::{Compared, Search, Space};
 use crate::statistics::{quantile, sorted};
-use knee_random::below;
+use knee_units::random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

@@ -1,7 +1,7 @@
 //! Statistics of many finished connections.
 
 use crate::search::Compared;
-use knee_random::below;
+use knee_units::random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

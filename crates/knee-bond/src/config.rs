@@ -481,7 +481,7 @@ fn controller<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error>
 
 fn scheduler<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> {
     let selection = Selection::from(Written::deserialize(from)?);
-    knee_sched::build(&selection).map_err(D::Error::custom)?;
+    knee_multipath::sched::build(&selection).map_err(D::Error::custom)?;
     Ok(selection)
 }
 

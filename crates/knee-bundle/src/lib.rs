@@ -44,4 +44,4 @@ pub use varint::{Reader, VARINT_MAX, put_varint, varint_len};
 /// than a scheduler could serve, as every datagram may carry ACKs for each of them.
 pub const PATHS_MAX: usize = 8;
 
-const _: () = assert!(PATHS_MAX <= knee_sched::PATHS_MAX);
+const _: () = assert!(PATHS_MAX <= knee_multipath::sched::PATHS_MAX);

@@ -3,7 +3,7 @@
 
 use crate::spans::Spans;
 use bytes::Bytes;
-use knee_sched::PathSet;
+use knee_multipath::sched::PathSet;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of waiting messages; beyond it the oldest is dropped.

@@ -28,7 +28,7 @@ use crate::extremes::{RecentMax, RecentMin};
 use crate::pacing::SendQuantum;
 use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Recovery, Sample, State};
-use knee_registry::{Kind, Parameter, Settings};
+use knee_units::registry::{Kind, Parameter, Settings};
 use knee_units::{Rate, Time};
 
 pub(crate) const ENTRY: Entry = Entry {

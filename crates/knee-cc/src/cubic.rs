@@ -23,8 +23,8 @@ use crate::registry::{Build, Entry};
 use crate::slow_start::{self, SlowStart};
 use crate::window::{Sizes, Window};
 use crate::{Connection, Controller, Init, Sample};
-use knee_registry::{Kind, Parameter, Settings};
 use knee_units::Time;
+use knee_units::registry::{Kind, Parameter, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "cubic",

@@ -15,7 +15,7 @@
 use crate::pacing::{FASTER, SendQuantum, rate_of_window};
 use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
-use knee_registry::{Kind, Parameter, Settings};
+use knee_units::registry::{Kind, Parameter, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "fixed",

@@ -23,8 +23,8 @@ use crate::loss_based::{Growth, LossBased};
 use crate::registry::{Build, Entry};
 use crate::window::Window;
 use crate::{Connection, Controller, Init, Recovery, Sample};
-use knee_registry::{Kind, Parameter, Settings};
 use knee_units::Time;
+use knee_units::registry::{Kind, Parameter, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "ledbat++",

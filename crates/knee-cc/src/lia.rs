@@ -15,7 +15,7 @@ use crate::coupling::{Coupled, Coupling, Paths};
 use crate::loss_based::LossBased;
 use crate::registry::{Build, Entry};
 use crate::{Controller, Init};
-use knee_registry::Settings;
+use knee_units::registry::Settings;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lia",

@@ -396,10 +396,10 @@ mod vivace;
 mod window;
 
 pub use held_back::HeldBack;
-pub use knee_registry::{
+pub use knee_units::Ecn;
+pub use knee_units::registry::{
     ExternalFactory, Kind, Parameter, Preset, Selection, SelectionError, Settings, Value,
 };
-pub use knee_units::Ecn;
 pub use linux::{is_in_bpf, is_in_linux};
 pub use phase::intern as intern_phase;
 pub use registry::{

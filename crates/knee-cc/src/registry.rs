@@ -4,7 +4,7 @@
 //! [`ENTRIES`]; a program adds its own to a [`Registry`].
 
 use crate::{Controller, Init, bbr};
-use knee_registry::{ExternalFactory, Selection, SelectionError, Settings};
+use knee_units::registry::{ExternalFactory, Selection, SelectionError, Settings};
 
 /// How the registry builds a controller.
 #[derive(Clone, Debug)]
@@ -21,13 +21,13 @@ pub enum Build {
 }
 
 /// A controller as the registry knows it.
-pub type Entry = knee_registry::Entry<Build>;
+pub type Entry = knee_units::registry::Entry<Build>;
 
 /// A controller with its parameters, of which any number can be built.
-pub type Prepared<'a> = knee_registry::Prepared<'a, Build>;
+pub type Prepared<'a> = knee_units::registry::Prepared<'a, Build>;
 
 /// Controllers by name: those of this crate, and those that a program registers.
-pub type Registry = knee_registry::Registry<Build>;
+pub type Registry = knee_units::registry::Registry<Build>;
 
 static ENTRIES: &[Entry] = &[
     crate::balia::ENTRY,
@@ -50,7 +50,7 @@ static ENTRIES: &[Entry] = &[
 
 static BUILT_IN: Registry = Registry::built_in();
 
-impl knee_registry::Build for Build {
+impl knee_units::registry::Build for Build {
     const NOUN: &'static str = "controller";
     const BUILT_IN: &'static [Entry] = ENTRIES;
     type Built = Box<dyn Controller>;

@@ -6,7 +6,7 @@ use crate::registry::{Build, Entry};
 use crate::slow_start::{self, SlowStart};
 use crate::window::Window;
 use crate::{Connection, Controller, Init, Sample};
-use knee_registry::{Parameter, Settings};
+use knee_units::registry::{Parameter, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "reno",

@@ -14,7 +14,7 @@
 use knee_advise::{Gain, RuleOfThumb, Verdict};
 use knee_lab::record::ConnectionRecord;
 use knee_lab::{AdviseSettings, Advised, Candidates, Job, Lab, Observed, ScenarioText};
-use knee_random::{chance, unit};
+use knee_units::random::{chance, unit};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeMap;

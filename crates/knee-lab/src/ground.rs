@@ -26,8 +26,8 @@ pub use quic::Quic;
 pub use simulator::Simulator;
 
 use knee_record::{Control, HostHealth, Records, SampleSink, Verdict};
-use knee_registry::did_you_mean;
 use knee_scenario::Scenario;
+use knee_units::registry::did_you_mean;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};

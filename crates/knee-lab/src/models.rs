@@ -1,11 +1,11 @@
 //! The model of alternate probing: values for claims of studies, and for `knee model`.
 
 use knee_cc::model::{AlternateProbing, Round, fixed_point, rounds_to_converge};
-use knee_random::exponential;
 use knee_record::{ClaimOutcome, NotMeasurable, outcome_of};
 use knee_report::{Probed, ProbingPicture};
 use knee_scenario::{Claim, Measure, Model, ModelKind, Starts};
-use knee_statistics::Distribution;
+use knee_units::random::exponential;
+use knee_units::statistics::Distribution;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

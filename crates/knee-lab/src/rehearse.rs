@@ -22,11 +22,11 @@ use crate::load::Load;
 use crate::text::ScenarioText;
 use knee_record::{MixPair, Verdict, size_classes};
 use knee_scenario::{Override, Scenario};
-use knee_statistics::{Interval, LEVEL, Sketch};
 use knee_steer::{
     Cells, Costs, Covariate, Design, Guarded, Guards, HardStop, Treatment, Trial, TrialSettings,
 };
 use knee_units::Time;
+use knee_units::statistics::{Interval, LEVEL, Sketch};
 use std::collections::BTreeMap;
 
 /// Minimum mean number of transfers of a size class per block for a verdict.

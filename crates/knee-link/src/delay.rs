@@ -2,8 +2,8 @@
 //! nothing is delivered.
 
 use crate::config::{Config, Jitter, Normal, Steps};
-use knee_random::{chance, normal, up_to};
 use knee_units::Time;
+use knee_units::random::{chance, normal, up_to};
 use rand_chacha::ChaCha8Rng;
 
 pub(crate) struct Propagation {

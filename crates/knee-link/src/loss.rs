@@ -1,8 +1,8 @@
 //! Loss that is independent of the queue.
 
 use crate::config::{Loss, Steps};
-use knee_random::chance;
 use knee_units::Time;
+use knee_units::random::chance;
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Sums and distributions over similar connections.
 
 use knee_record::size_classes;
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

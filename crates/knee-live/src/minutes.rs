@@ -3,7 +3,7 @@
 use crate::cells::{Cell, Cells, Kind};
 use knee_columns::{Cells as Column, Kind as Type, each};
 use knee_record::{Error, ObservedPoint, read_columns, size_classes, write_columns_durably};
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,9 +4,9 @@ mod bursts;
 
 use crate::ring::Ring;
 use crate::runs::Runs;
+use crate::sched::PathSet;
 use crate::source::{ENDLESS, Source};
 use bursts::Burst;
-use knee_sched::PathSet;
 use knee_units::Time;
 use std::ops::Range;
 

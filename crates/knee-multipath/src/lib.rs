@@ -8,7 +8,7 @@
 //!                      credit (SharedWindow)
 //! ```
 //!
-//! A path is anything that carries packets, has an RTT and reports their
+//! The schedulers are in [`sched`]. A path is anything that carries packets, has an RTT and reports their
 //! outcome: a TCP subflow that retransmits its own losses, or a QUIC connection
 //! with datagrams, which [reports losses](Sending::on_lost).
 //!
@@ -20,6 +20,7 @@ mod chunks;
 mod reassembly;
 mod ring;
 mod runs;
+pub mod sched;
 mod sending;
 mod silence;
 mod source;

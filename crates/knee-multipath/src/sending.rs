@@ -11,9 +11,9 @@
 mod reinjection;
 
 use crate::chunks::{Chunk, Chunks};
+use crate::sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, View};
 use crate::silence::{Silence, SilenceRule};
 use crate::source::{ByteCount, Source};
-use knee_sched::{Decision, Oldest, PATHS_MAX, Path, PathSet, Place, Scheduler, View};
 use knee_units::Time;
 use reinjection::fastest;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Detects paths that have been silent for too long.
 
-use knee_sched::{PATHS_MAX, Path, PathSet};
+use crate::sched::{PATHS_MAX, Path, PathSet};
 use knee_units::Time;
 
 /// When a path counts as silent: after this many probe timeouts (RFC 9002,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use knee_sched::{Decision, PATHS_MAX, PathSet, Place, Scheduler, Status};
+use knee_multipath::sched::{Decision, PATHS_MAX, PathSet, Place, Scheduler, Status};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
@@ -36,7 +36,7 @@ pub struct Path {
 }
 
 impl Path {
-    fn fill(&mut self, index: usize, path: &knee_sched::Path) {
+    fn fill(&mut self, index: usize, path: &knee_multipath::sched::Path) {
         *self = Path {
             index,
             status: match path.status {
@@ -101,7 +101,7 @@ impl View {
         }
     }
 
-    fn fill(&mut self, view: &knee_sched::View<'_>) {
+    fn fill(&mut self, view: &knee_multipath::sched::View<'_>) {
         self.now_ns = view.now.as_nanos();
         self.mss_bytes = view.mss;
         self.unsent_bytes = view.unsent;
@@ -217,7 +217,11 @@ impl PythonScheduler {
         }))
     }
 
-    fn ask(&mut self, py: Python<'_>, view: &knee_sched::View<'_>) -> PyResult<Decision> {
+    fn ask(
+        &mut self,
+        py: Python<'_>,
+        view: &knee_multipath::sched::View<'_>,
+    ) -> PyResult<Decision> {
         let shown = self.view.bind(py);
         shown.try_borrow_mut()?.fill(view);
         while self.paths.len() < view.paths.len() {
@@ -232,7 +236,11 @@ impl PythonScheduler {
         self.read(&answer, view)
     }
 
-    fn read(&self, answer: &Bound<'_, PyAny>, view: &knee_sched::View<'_>) -> PyResult<Decision> {
+    fn read(
+        &self,
+        answer: &Bound<'_, PyAny>,
+        view: &knee_multipath::sched::View<'_>,
+    ) -> PyResult<Decision> {
         let ready = |path: usize| {
             let is_ready = view.paths.get(path).is_some_and(|path| path.ready);
             let what = format!("{}: schedule chose path {path}, which is not ready", self.place);
@@ -281,7 +289,7 @@ impl PythonScheduler {
 }
 
 impl Scheduler for PythonScheduler {
-    fn schedule(&mut self, view: &knee_sched::View<'_>) -> Decision {
+    fn schedule(&mut self, view: &knee_multipath::sched::View<'_>) -> Decision {
         if self.has_raised {
             return Decision::Wait;
         }

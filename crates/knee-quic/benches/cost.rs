@@ -17,11 +17,11 @@
 
 use bytes::BytesMut;
 use knee_bundle::{Class, Event, Limits, StreamId};
+use knee_multipath::sched::Selection;
 use knee_quic::{
     Addresses, BundleId, CongestionControl, CongestionSettings, ConnectionSettings, Host,
     HostSettings, KeyPair, Room, Socket,
 };
-use knee_sched::Selection;
 use knee_units::Time;
 use nix::time::{ClockId, clock_gettime};
 use noq_proto::congestion::{Controller, ControllerFactory, CubicConfig};

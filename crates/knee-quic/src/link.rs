@@ -6,7 +6,7 @@ use crate::keys::PublicKey;
 use bytes::Bytes;
 use knee_bundle::PathUse;
 use knee_cc::SelectionError;
-use knee_sched::{Path, Status};
+use knee_multipath::sched::{Path, Status};
 use knee_units::Time;
 use noq_proto::congestion::{Controller, ControllerFactory};
 use noq_proto::{Connection, ConnectionHandle, PathId};

@@ -5,7 +5,7 @@ use crate::over_seeds::OverSeeds;
 use crate::print::Unit;
 use crate::view::{RunView, Window};
 use knee_scenario::{Claim, OnRecord, placeholders};
-use knee_statistics::RatioInterval;
+use knee_units::statistics::RatioInterval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

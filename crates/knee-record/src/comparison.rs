@@ -2,7 +2,7 @@
 
 use crate::Summary;
 use crate::repeat::equal_but_for_the_seed;
-use knee_statistics::{Advice, Better, Judgement, Paired, WORTH_NAMING, holm};
+use knee_units::statistics::{Advice, Better, Judgement, Paired, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use crate::timed::{Field, Timed};
 use crate::track::Track;
 use crate::view::Span;
 use crate::{FlowRecord, FlowSample};
-use knee_statistics::{WeightedIntegers, minima};
+use knee_units::statistics::{WeightedIntegers, minima};
 
 /// Returns the rows that cover part of a span, each with the seconds that it covers: the time since
 /// the previous row, or since the start of the span.

@@ -90,7 +90,7 @@ pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
 pub use host::{Host, Meter, Usage, rfc3339};
 pub use knee_cc::intern_phase;
-pub use knee_statistics::{
+pub use knee_units::statistics::{
     Better, Distribution, Interval, Judgement, Paired, PairedScale, RatioInterval, bootstrap_ratio,
     bootstrap_ratio_of_pairs,
 };

@@ -3,7 +3,7 @@
 use crate::claims::{ClaimOutcome, Outcome, decided};
 use crate::print::Unit;
 use knee_scenario::Claim;
-use knee_statistics::{Interval, Paired};
+use knee_units::statistics::{Interval, Paired};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

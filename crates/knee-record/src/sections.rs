@@ -5,7 +5,7 @@ use crate::measures::{Flows, TransferValue, is_burst, is_of_page, is_segment};
 use crate::summary::{Spread, micros, seconds_to_us, us};
 use crate::view::FlowView;
 use knee_scenario::{SizeRange, Statistic};
-use knee_statistics::Distribution;
+use knee_units::statistics::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use crate::stalled::Stalled;
 use crate::view::{FlowView, LinkView, RunView, Window};
 use crate::{LinkSample, Records};
 use knee_scenario::{Scenario, Statistic};
-use knee_statistics::Distribution;
+use knee_units::statistics::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Names, sentences and intervals in words.
 
-use knee_statistics::Interval;
+use knee_units::statistics::Interval;
 
 /// Relative width below which an interval is rounding error.
 const ROUNDING: f64 = 1e-9;

@@ -3,7 +3,7 @@
 use crate::encode::Column;
 use crate::series::{ByFlow, Key, label};
 use knee_record::{FlowSample, Records};
-use knee_statistics::cumulative;
+use knee_units::statistics::cumulative;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

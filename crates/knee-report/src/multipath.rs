@@ -6,8 +6,8 @@ use crate::phases::Phases;
 use crate::series::{Detail, FlowSeries, flow_series};
 use knee_present::words::{percent, rate, time_us};
 use knee_record::{FlowRecord, FlowSample, FlowView, PathView, Records, RunView, Summary};
-use knee_statistics::Thinning;
 use knee_units::Time;
+use knee_units::statistics::Thinning;
 use serde::Serialize;
 
 /// Largest number of flows over several paths, and of paths of each, that are drawn.

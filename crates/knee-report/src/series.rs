@@ -5,8 +5,8 @@ use crate::bands::{GroupSeries, bands};
 use crate::encode::Column;
 use crate::phases::{Phase, Phases, Spans};
 use knee_record::{FlowRecord, FlowSample, LinkSample, Records, Track};
-use knee_statistics::Thinning;
 use knee_units::Time;
+use knee_units::statistics::Thinning;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

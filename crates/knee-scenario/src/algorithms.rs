@@ -2,7 +2,7 @@
 
 use crate::source::file_name;
 use knee_cc::Entry;
-use knee_registry::SelectionError;
+use knee_units::registry::SelectionError;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct Algorithms {
     /// Congestion controllers.
     pub controllers: knee_cc::Registry,
     /// Multipath schedulers.
-    pub schedulers: knee_sched::Registry,
+    pub schedulers: knee_multipath::sched::Registry,
     /// Makes controllers from files that scenarios name.
     pub importer: Importer,
 }

@@ -28,7 +28,7 @@ pub use algorithms::{Algorithms, ClassFile, Importer, class_file};
 pub use cache::FileCache;
 pub use check::{INPUTS, placeholders};
 pub use error::{Errors, Problem, SourceText};
-pub use knee_statistics::Statistic;
+pub use knee_units::statistics::Statistic;
 pub use knee_workload::Workload;
 pub use measure::{Measure, SizeRange};
 pub use model::{

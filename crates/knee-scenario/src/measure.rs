@@ -3,8 +3,8 @@
 
 mod table;
 
-use knee_statistics::Statistic;
 use knee_units::Time;
+use knee_units::statistics::Statistic;
 
 macro_rules! declare {
     ($(

@@ -172,7 +172,7 @@ impl Program {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multipath {
     /// Scheduler that chooses the path of each packet: name or preset, with parameters.
-    pub scheduler: knee_registry::Selection,
+    pub scheduler: knee_units::registry::Selection,
     /// Whether data on a slower or failed path is repeated on a better one when nothing new may be
     /// sent.
     pub reinjection: bool,

@@ -4,7 +4,7 @@
 use crate::ready;
 use crate::source::Reading;
 use crate::tree::{self, Entries, Key, Kind, Node, Span};
-use knee_registry::did_you_mean;
+use knee_units::registry::did_you_mean;
 use std::str::FromStr;
 
 /// A `--set` argument.

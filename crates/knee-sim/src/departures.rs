@@ -6,9 +6,9 @@ use crate::log::PacketLog;
 use crate::packet::Packet;
 use crate::queue::{Armed, Event};
 use crate::simulation::Simulation;
-use knee_random::unit;
 use knee_scenario::{Flow, Scenario, send_stream};
 use knee_units::Time;
+use knee_units::random::unit;
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 

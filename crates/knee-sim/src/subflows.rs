@@ -7,8 +7,8 @@ use crate::log::{Event, PacketLog};
 use crate::packet::Packet;
 use crate::simulation::{ACKNOWLEDGEMENT, CONNECTION, PACING, RETRANSMISSION, Simulation};
 use knee_link::Packet as _;
+use knee_multipath::sched::PATHS_MAX;
 use knee_scenario::Algorithms;
-use knee_sched::PATHS_MAX;
 use knee_transport::multipath::{
     MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
 };

@@ -63,7 +63,7 @@ fn nothing_is_allocated_per_packet_in_steady_state() {
 #[test]
 fn no_scheduler_allocates_per_packet() {
     let _alone = ONE_AT_A_TIME.lock();
-    for scheduler in knee_sched::schedulers() {
+    for scheduler in knee_multipath::sched::schedulers() {
         let name = scheduler.name;
         let text = |seconds: u32| {
             format!(

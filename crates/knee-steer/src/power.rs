@@ -76,7 +76,7 @@ mod tests {
         let mut one = || {
             let mut evidence = Evidence::new(scale);
             (0..triples).any(|_| {
-                evidence.push(effect + deviation * knee_random::normal(&mut rng));
+                evidence.push(effect + deviation * knee_units::random::normal(&mut rng));
                 evidence.values()[0] >= threshold
             })
         };

@@ -3,6 +3,9 @@
 //! that other programs wrote ([`Lines`]), in which numbers have the unit of their format, with the
 //! lists of numbers that are read from them ([`Packed`]).
 //!
+//! Beside them what every floor above needs: draws from random streams ([`random`]), algorithms by
+//! name with typed parameters ([`registry`]), and all statistics ([`statistics`]).
+//!
 //! A bare number never becomes a quantity: every quantity that a user writes names its unit
 //! ("10 Mbit/s", "60 ms").
 
@@ -13,9 +16,12 @@ mod foreign;
 mod fraction;
 mod packed;
 mod printable;
+pub mod random;
 mod range;
 mod rate;
+pub mod registry;
 mod schema;
+pub mod statistics;
 mod text;
 mod time;
 mod whole;

@@ -4,7 +4,7 @@
 //! Only the number of open transfers is kept, so a run of any length needs the same memory.
 
 use crate::{Action, Application, Properties, Sizes};
-use knee_random::{exponential, unit};
+use knee_units::random::{exponential, unit};
 use knee_units::{Packed, Time};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Random sizes.
 
-use knee_random::{below, log_normal, pareto};
 use knee_units::Packed;
+use knee_units::random::{below, log_normal, pareto};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::SQRT_2;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use knee_lab::{
     StudyError, SweepError, TrainError, built_in_studies,
 };
 use knee_record::Error as RecordError;
-use knee_registry::nearest;
+use knee_units::registry::nearest;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 

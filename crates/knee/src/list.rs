@@ -16,7 +16,7 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
     let document = match arguments.what {
         None => everything(),
         Some(Listed::Controllers) => registered::document(knee_cc::controllers()),
-        Some(Listed::Schedulers) => registered::document(knee_sched::schedulers()),
+        Some(Listed::Schedulers) => registered::document(knee_multipath::sched::schedulers()),
         Some(Listed::Workloads) => keys::workloads(),
         Some(Listed::Measures) => measures::document(),
         Some(Listed::Aqm) => registered::document(knee_link::aqms()),
@@ -32,7 +32,7 @@ pub fn list(arguments: &List) -> Result<Ending, Failure> {
 fn everything() -> Document {
     let lines = [
         ("controllers", registered::names(knee_cc::controllers())),
-        ("schedulers", registered::names(knee_sched::schedulers())),
+        ("schedulers", registered::names(knee_multipath::sched::schedulers())),
         ("workloads", keys::workload_names()),
         ("measures", measures::names()),
         ("aqm", registered::names(knee_link::aqms())),

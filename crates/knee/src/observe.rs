@@ -268,7 +268,7 @@ fn text(text: &str) -> Cell {
 
 fn json(observed: &Observed, stored: &Option<Stored>) -> serde_json::Value {
     let cells = observed.cells.iter().map(|(kind, cell)| {
-        let percentiles = |sketch: &knee_statistics::Sketch| {
+        let percentiles = |sketch: &knee_units::statistics::Sketch| {
             let at = |part| sketch.percentile(part);
             json!({ "count": sketch.count(), "p5": at(0.05), "p50": at(0.5), "p95": at(0.95) })
         };

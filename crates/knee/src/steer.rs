@@ -10,8 +10,8 @@ use crate::{auto, experiment, guard, host_default, policy, signed};
 use knee_lab::{RehearseSettings, Rehearsed, RehearsedClass, ScenarioText, all_or_every_error};
 use knee_present::words::time_us;
 use knee_present::{Cell, Document, Table, number, text};
-use knee_statistics::Interval;
 use knee_steer::{Guarded, Verdict};
+use knee_units::statistics::Interval;
 
 /// Carries out an action.
 pub fn steer(arguments: &Steer) -> Result<Ending, Failure> {

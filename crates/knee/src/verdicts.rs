@@ -1,8 +1,8 @@
 //! Verdicts of experiments in words, and the tables that rehearsals and experiments on hosts share.
 
 use knee_present::{Cell, Document, Table, Tone, number, text};
-use knee_statistics::Judgement;
 use knee_steer::{Effect, Guard, Guarded, Trial, Verdict};
+use knee_units::statistics::Judgement;
 
 /// How B compares with A.
 pub fn judgement(verdict: Verdict) -> Judgement {

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `path-samples.parquet`, `samples.parquet` | ten times a second: each link, and all together |
 //! | `scenario.toml` | the links as they were seen, for `knee run` |
-//! | `decisions.txt` | the scheduler's decisions, as `knee_sched::record` reads them |
+//! | `decisions.txt` | the scheduler's decisions, as `knee_multipath::sched::record` reads them |
 //! | the others | as in any run: `knee report` shows it |
 //!
 //! Names of interfaces and of the other end are kept only on request; addresses, target names and

@@ -462,10 +462,11 @@ fn a_recorded_evening_is_replayed_in_the_laboratory() -> Result<(), Skipped> {
         };
         assert_eq!(last(0) + last(1), carried);
         let decisions = std::fs::read_to_string(out.join(DECISIONS)).unwrap();
-        let trace: knee_sched::record::Trace = decisions.parse().unwrap();
+        let trace: knee_multipath::sched::record::Trace = decisions.parse().unwrap();
         assert!(trace.decisions().count() > 1000);
-        let mut scheduler = knee_sched::build(&knee_cc::Selection::named("just-in-time")).unwrap();
-        assert_eq!(knee_sched::record::replay(&trace, &mut *scheduler), None);
+        let mut scheduler =
+            knee_multipath::sched::build(&knee_cc::Selection::named("just-in-time")).unwrap();
+        assert_eq!(knee_multipath::sched::record::replay(&trace, &mut *scheduler), None);
         // The files contain no names and no addresses.
         for file in ["scenario.toml", "manifest.json", "summary.json", "decisions.txt"] {
             let text = std::fs::read_to_string(out.join(file)).unwrap();

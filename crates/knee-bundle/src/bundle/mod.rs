@@ -5,7 +5,7 @@
 //! scheduler chooses, reinjection.
 //!
 //! The congestion controller of a path is below, in the connection that carries its datagrams; the
-//! bundle sees only what a [`knee_sched::Path`] says. The numbers of a path continue when it comes
+//! bundle sees only what a [`knee_multipath::sched::Path`] says. The numbers of a path continue when it comes
 //! back, so that an acknowledgement from before is ignored.
 
 mod overflow;
@@ -22,8 +22,8 @@ use crate::stream::{
     Class, Piece, ReceiveStream, Receiving, SendStream, Shares, StreamId, Streams, own_part,
 };
 use bytes::Bytes;
+use knee_multipath::sched::{Path, Scheduler};
 use knee_multipath::{MultipathCounters, Release, Sending, SilenceRule};
-use knee_sched::{Path, Scheduler};
 use knee_units::Time;
 use overflow::Overflow;
 use receive::is_needed;

@@ -4,7 +4,7 @@
 
 use super::{PathState, PathUse};
 use crate::PATHS_MAX;
-use knee_sched::{Path, Status};
+use knee_multipath::sched::{Path, Status};
 use knee_units::{Rate, Time};
 
 /// How long the cheaper paths must have been full. A request of some hundred kilobytes fills a path

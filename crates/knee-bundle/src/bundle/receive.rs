@@ -7,7 +7,7 @@ use crate::path::{Fate, NeverSent};
 use crate::stream::{Inserted, Piece, ReceiveStream, Receiving, SendStream, StreamId, Streams};
 use crate::varint::Reader;
 use bytes::Bytes;
-use knee_sched::PathSet;
+use knee_multipath::sched::PathSet;
 use knee_units::Time;
 
 /// Share of the shared window from which unread content leaves little for other streams.

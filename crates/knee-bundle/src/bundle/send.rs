@@ -6,7 +6,7 @@ use crate::frame::{Frame, HEADER, stream_overhead};
 use crate::path::ACK_DELAY;
 use crate::stream::{Piece, ReceiveStream};
 use bytes::BytesMut;
-use knee_sched::{Path, PathSet, Status};
+use knee_multipath::sched::{Path, PathSet, Status};
 use knee_units::Time;
 
 /// Room for an ACK: 32 ranges with numbers of four bytes.

@@ -6,7 +6,7 @@ use crate::history::{
 };
 use bytes::Bytes;
 use knee_bundle::{AckRanges, Class, Frame, PathUse, StreamId};
-use knee_sched::Selection;
+use knee_multipath::sched::Selection;
 use knee_units::Time;
 use proptest::prelude::*;
 
@@ -44,7 +44,8 @@ fn channel() -> impl Strategy<Value = Channel> {
 }
 
 fn scheduler() -> impl Strategy<Value = &'static str> {
-    let names: Vec<&str> = knee_sched::schedulers().iter().map(|entry| entry.name).collect();
+    let names: Vec<&str> =
+        knee_multipath::sched::schedulers().iter().map(|entry| entry.name).collect();
     prop::sample::select(names)
 }
 
@@ -63,7 +64,7 @@ proptest! {
         seed: u64, channels in prop::collection::vec(channel(), 1..5), transfers in transfers(),
         scheduler in scheduler(),
     ) {
-        if knee_sched::check_paths(&Selection::named(scheduler), channels.len()).is_err() {
+        if knee_multipath::sched::check_paths(&Selection::named(scheduler), channels.len()).is_err() {
             return Ok(());
         }
         let world = World::under(scheduler, seed, &channels, &transfers).run();

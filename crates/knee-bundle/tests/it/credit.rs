@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, StreamId, VARINT_MAX};
-use knee_sched::{Path, Selection, Status};
+use knee_multipath::sched::{Path, Selection, Status};
 use knee_units::Time;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,8 +54,11 @@ fn bundle_with(is_server: bool, buffer: u64, limits: Limits, peer: Limits) -> Bu
         reinjection: true,
         lateness: Time::from_millis(1),
     };
-    let mut bundle =
-        Bundle::new(settings, peer, knee_sched::build(&Selection::named("minrtt")).unwrap());
+    let mut bundle = Bundle::new(
+        settings,
+        peer,
+        knee_multipath::sched::build(&Selection::named("minrtt")).unwrap(),
+    );
     bundle.on_path_up(0);
     bundle
 }

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use knee_bundle::{Bundle, BundleSettings, Class, Event, Frame, Limits, StreamId};
-use knee_sched::{Path, Selection, Status};
+use knee_multipath::sched::{Path, Selection, Status};
 use knee_units::Time;
 
 const LIMITS: Limits = Limits { window: 1 << 20, stream_window: 64 << 10, streams: 16 };
@@ -16,7 +16,7 @@ fn bundle(is_server: bool) -> Bundle {
         reinjection: true,
         lateness: Time::from_millis(1),
     };
-    let scheduler = knee_sched::build(&Selection::named("minrtt")).unwrap();
+    let scheduler = knee_multipath::sched::build(&Selection::named("minrtt")).unwrap();
     let mut bundle = Bundle::new(settings, LIMITS, scheduler);
     bundle.on_path_up(0);
     bundle

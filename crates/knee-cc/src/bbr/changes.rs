@@ -11,7 +11,7 @@ use super::tobit::Tobit;
 use super::window_scale::Scale;
 use super::{Bbr, Gain, Mode};
 use crate::Sample;
-use knee_registry::Settings;
+use knee_units::registry::Settings;
 
 /// RTTs in microseconds that the changes use; zero before the first sample.
 #[derive(Clone, Copy, Debug, Default)]

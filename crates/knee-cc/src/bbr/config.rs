@@ -3,8 +3,8 @@
 use super::low_delay::{LITERAL, OWN};
 use super::{Gain, UNIT};
 use crate::registry::{Build, Entry};
-use knee_registry::{Kind, Parameter, Preset, SelectionError, Settings};
 use knee_units::Time;
+use knee_units::registry::{Kind, Parameter, Preset, SelectionError, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "bbr",

@@ -59,8 +59,8 @@ use super::config::in_units;
 use super::probe_rtt::WINDOW;
 use super::{Bbr, Gain, Mode, UNIT};
 use crate::Sample;
-use knee_registry::Settings;
 use knee_units::Time;
+use knee_units::registry::Settings;
 
 /// A queueing delay below this fraction of the bound counts as an empty queue: 1/2.
 const EMPTY_QUEUE: u64 = 2;

@@ -60,8 +60,8 @@ use crate::{Connection, Controller, Decision, Ecn, Event, Init, Needs, Recovery,
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, PacketRate};
 use changes::Changes;
-use knee_registry::Settings;
 use knee_units::Time;
+use knee_units::registry::Settings;
 use long_term::LongTerm;
 use low_delay::LowDelay;
 use pacing::Pacing;

@@ -3,8 +3,8 @@
 
 use super::{Gain, Thousandths, UNIT};
 use crate::registry::{Build, Entry};
-use knee_registry::{Kind, Parameter, Preset, Settings};
 use knee_units::Time;
+use knee_units::registry::{Kind, Parameter, Preset, Settings};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "bbr3",

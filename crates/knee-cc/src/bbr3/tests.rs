@@ -4,8 +4,8 @@
 use super::config::{Config, ENTRY};
 use super::{Bbr3, NONE, Phase};
 use crate::{Connection, Controller, Event, Init, Loss, Recovery, Sample};
-use knee_registry::{Selection, Value};
 use knee_units::Time;
+use knee_units::registry::{Selection, Value};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

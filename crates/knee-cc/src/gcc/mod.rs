@@ -37,7 +37,7 @@ use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
 use arrival::{BURST_TIME, Filter, Groups};
 use detector::{Detector, Signal};
-use knee_registry::{Kind, Parameter, SelectionError, Settings};
+use knee_units::registry::{Kind, Parameter, SelectionError, Settings};
 use knee_units::{Rate, Time};
 use loss::LossControl;
 use rate_control::{RateControl, Stage};

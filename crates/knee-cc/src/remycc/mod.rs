@@ -26,7 +26,7 @@ pub use table::{Action, Dimension, Memory, RuleTable, TableError, VERSION};
 use crate::pacing::SendQuantum;
 use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Needs, Sample, State};
-use knee_registry::{Kind, Parameter, SelectionError, Settings};
+use knee_units::registry::{Kind, Parameter, SelectionError, Settings};
 use knee_units::{Rate, Time};
 use std::fmt::Debug;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

@@ -22,8 +22,8 @@ use crate::{Connection, Init, Sample};
 use careful_resume::CarefulResume;
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
-use knee_registry::{Kind, Parameter, SelectionError, Settings};
 use knee_units::Time;
+use knee_units::registry::{Kind, Parameter, SelectionError, Settings};
 use rapid_start::RapidStart;
 use search::Search;
 

@@ -25,7 +25,7 @@ use crate::pacing::SendQuantum;
 use crate::registry::{Build, Entry};
 use crate::{Connection, Controller, Decision, Event, Init, Loss, Needs, Sample, State};
 use interval::Interval;
-use knee_registry::Settings;
+use knee_units::registry::Settings;
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::Rng;

@@ -10,8 +10,8 @@ use knee_present::words::time_us;
 use knee_present::{Cell, Table, number, text};
 use knee_record::write_text;
 use knee_report::{AdvicePage, AdviceRow, AdviceWord, advice_page};
-use knee_statistics::Judgement;
 use knee_units::Rate;
+use knee_units::statistics::Judgement;
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! The search space: knobs with discrete steps.
 
-use knee_random::{below, chance};
+use knee_units::random::{below, chance};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 

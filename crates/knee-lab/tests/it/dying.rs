@@ -58,7 +58,7 @@ pub fn with_dying() -> (Arc<Algorithms>, &'static str) {
         let mut rng = init.rng.clone();
         let within = knee_cc::build(&Selection::named("cubic"), init);
         let within = within.map_err(|error| error.to_string())?;
-        let dies = knee_random::chance(&mut rng, 0.25);
+        let dies = knee_units::random::chance(&mut rng, 0.25);
         Ok(Box::new(Dying { within, dies, acked: 0 }) as Box<dyn Controller>)
     };
     algorithms.controllers.register("dying", make).unwrap();

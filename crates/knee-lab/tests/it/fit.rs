@@ -2,7 +2,7 @@
 
 use knee_advise::{Figure, Known};
 use knee_lab::{Experiment, ExperimentSettings, FitSettings, Fitted, Lab, SIMULATOR, ScenarioText};
-use knee_random::unit;
+use knee_units::random::unit;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::path::Path;

@@ -7,8 +7,8 @@ use super::registry::{AqmEntry, Build, Marks, Place, time};
 use super::{Aqm, Settings};
 use crate::Packet;
 use crate::config::{Buffer, RateModel};
-use knee_registry::Parameter;
 use knee_units::Time;
+use knee_units::registry::Parameter;
 use rand_chacha::ChaCha8Rng;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {
@@ -39,7 +39,7 @@ pub struct Codel {
 }
 
 impl Codel {
-    pub(super) fn of(settings: &knee_registry::Settings, place: &Place) -> Codel {
+    pub(super) fn of(settings: &knee_units::registry::Settings, place: &Place) -> Codel {
         Codel {
             target: settings.time("target"),
             interval: settings.time("interval"),

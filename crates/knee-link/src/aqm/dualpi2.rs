@@ -19,7 +19,7 @@ use super::registry::{AqmEntry, Build, Marks, Place, time};
 use super::{Aqm, Settings};
 use crate::config::{Buffer, RateModel};
 use crate::{DropReason, Packet};
-use knee_registry::{Kind, Parameter};
+use knee_units::registry::{Kind, Parameter};
 use knee_units::{Ecn, Time};
 use rand_chacha::ChaCha8Rng;
 
@@ -55,7 +55,7 @@ pub(super) const ENTRY: AqmEntry = AqmEntry {
     build: Build { marks: Marks::Always, make: |settings, place| Ok(of(settings, place)) },
 };
 
-fn of(settings: &knee_registry::Settings, _place: &Place) -> Aqm {
+fn of(settings: &knee_units::registry::Settings, _place: &Place) -> Aqm {
     Aqm::DualPi2(DualPi2 {
         target: settings.time("target"),
         update: settings.time("update"),

@@ -7,8 +7,8 @@ use super::registry::{AqmEntry, Build, Marks};
 use super::{Aqm, Settings};
 use crate::config::{Buffer, RateModel};
 use crate::{DropReason, Packet};
-use knee_registry::{Kind, Parameter};
 use knee_units::Bytes;
+use knee_units::registry::{Kind, Parameter};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 

@@ -7,8 +7,8 @@ use super::registry::{AqmEntry, Build, Marks};
 use super::{Aqm, Settings};
 use crate::Packet;
 use crate::config::{Buffer, RateModel};
-use knee_random::chance;
-use knee_registry::{Kind, Parameter};
+use knee_units::random::chance;
+use knee_units::registry::{Kind, Parameter};
 use rand_chacha::ChaCha8Rng;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {
@@ -102,7 +102,7 @@ impl<P: Packet> Queue<P> for LotteryQueue<P> {
 mod tests {
     use super::*;
     use crate::{Config, Delay, Jitter, Link, Loss, Place, Steps, aqms};
-    use knee_registry::Settings as Given;
+    use knee_units::registry::Settings as Given;
     use knee_units::{Ecn, Rate, Time};
     use rand_core::SeedableRng;
 
@@ -148,7 +148,7 @@ mod tests {
     fn drawn(first: &str) -> Aqm {
         let entry = aqms().iter().find(|entry| entry.name == "lottery").expect("it is a test");
         let mut settings = Given::defaults(entry.parameters);
-        let value = knee_registry::Value::Text(first.to_owned());
+        let value = knee_units::registry::Value::Text(first.to_owned());
         settings.set(entry.name, "first", &value).expect("it is a part");
         let place = Place { buffer: Buffer::Unlimited, mtu: 1500, ecn: false };
         (entry.build.make)(&mut settings, &place).expect("it fits anywhere")

@@ -8,9 +8,9 @@
 use super::registry::{AQM_TIME_MAX, AqmEntry, Build, Marks, time};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
 use crate::config::RateModel;
-use knee_random::chance;
-use knee_registry::{Kind, Parameter};
 use knee_units::Time;
+use knee_units::random::chance;
+use knee_units::registry::{Kind, Parameter};
 use rand_chacha::ChaCha8Rng;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {

@@ -10,8 +10,8 @@ use super::registry::{AqmEntry, Build, Marks};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
 use crate::capacity::Capacity;
 use crate::config::{Buffer, RateModel};
-use knee_random::chance;
-use knee_registry::{Kind, Parameter, SelectionError};
+use knee_units::random::chance;
+use knee_units::registry::{Kind, Parameter, SelectionError};
 use knee_units::{Bytes, Time};
 use rand_chacha::ChaCha8Rng;
 

@@ -2,8 +2,8 @@
 
 use super::Aqm;
 use crate::config::Buffer;
-use knee_registry::{Entry, Kind, Parameter, SelectionError, Settings};
 use knee_units::Time;
+use knee_units::registry::{Entry, Kind, Parameter, SelectionError, Settings};
 
 /// An AQM in the registry.
 pub type AqmEntry = Entry<Build>;

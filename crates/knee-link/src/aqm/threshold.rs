@@ -4,8 +4,8 @@
 use super::registry::{AQM_TIME_MAX, AqmEntry, Build, Marks};
 use super::{Aqm, Found, OnEntry, Settings, Verdict};
 use crate::config::RateModel;
-use knee_registry::{Kind, Parameter, SelectionError};
 use knee_units::Time;
+use knee_units::registry::{Kind, Parameter, SelectionError};
 use rand_chacha::ChaCha8Rng;
 
 pub(super) const ENTRY: AqmEntry = AqmEntry {

@@ -8,7 +8,7 @@ use knee_record::{
     LOG_REPORT_SCHEMA, LogBeside, LogCell, LogFile, LogReport, ObservedBin, ObservedSpread,
     size_classes,
 };
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

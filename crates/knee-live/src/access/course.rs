@@ -4,7 +4,7 @@
 use crate::cells::Size;
 use knee_foreign::Transfer;
 use knee_record::{LogCourse, LogPoint};
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::collections::BTreeMap;
 
 /// Lengths of a step, seconds; beyond them each is twice the one before.

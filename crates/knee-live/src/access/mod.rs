@@ -73,7 +73,7 @@ impl LogReader {
 mod tests {
     use super::*;
     use knee_record::{LogCell, ObservedSpread};
-    use knee_statistics::Sketch;
+    use knee_units::statistics::Sketch;
 
     /// `date -u -d '2026-03-12 10:00:00' +%s`.
     const BEGAN_S: u64 = 1_773_309_600;

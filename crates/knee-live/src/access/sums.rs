@@ -7,7 +7,7 @@ use crate::group::kept;
 use ipnet::IpNet;
 use knee_foreign::{DayClock, Moment, Protocol, Transfer};
 use knee_record::{OBSERVED_BINS, size_classes};
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use knee_host::{HopProbe, PROBES_MAX};
 use knee_present::words::count;
 use knee_present::{Cell, Table, number, text};
 use knee_record::Unit;
-use knee_statistics::wilson;
+use knee_units::statistics::wilson;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};

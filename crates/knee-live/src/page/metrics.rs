@@ -5,7 +5,7 @@ use crate::cells::{Cell, Kind};
 use crate::live::Live;
 use knee_page::{Family, Histogram, Sample, Samples, Unit};
 use knee_record::size_classes;
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

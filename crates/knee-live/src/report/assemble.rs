@@ -9,7 +9,7 @@ use knee_record::{
     ObservedHour, ObservedObjectCell, ObservedObjects, ObservedPoint, ObservedProvider,
     ObservedReport, ObservedSpread, size_classes,
 };
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use crate::live::{Slot, add_point};
 use crate::minutes::Minute;
 use ipnet::IpNet;
 use knee_record::{ConnectionRecord, OBSERVED_BINS, ObservedPoint, size_classes};
-use knee_statistics::Sketch;
+use knee_units::statistics::Sketch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

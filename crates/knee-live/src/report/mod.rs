@@ -119,7 +119,7 @@ mod tests {
     use crate::cells::Ended;
     use crate::minutes::Minute;
     use knee_record::{ConnectionFile, ConnectionRecord};
-    use knee_statistics::Sketch;
+    use knee_units::statistics::Sketch;
 
     /// 2026-11-24T17:00Z.
     const BEGAN_S: u64 = 1_795_539_600;

@@ -1,8 +1,8 @@
 //! Reinjection: data that a slower path would deliver later is repeated on a faster one.
 
 use super::{Assignment, Sending};
+use crate::sched::{Path, Status};
 use crate::source::Source;
-use knee_sched::{Path, Status};
 use knee_units::Time;
 
 /// Number of outstanding packets, from the oldest, that are searched for one

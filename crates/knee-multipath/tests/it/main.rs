@@ -4,5 +4,6 @@
 
 mod capacity;
 mod reassembly;
+mod sched;
 mod sending;
 mod window;

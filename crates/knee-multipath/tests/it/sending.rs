@@ -1,8 +1,8 @@
 //! The sending end, without any transport below it: sources of data, losses,
 //! release, credit and silence.
 
+use knee_multipath::sched::{Decision, Path, Place, Scheduler, Selection, Status, View};
 use knee_multipath::{Assignment, ByteCount, Release, Sending, Settings, SilenceRule, Source};
-use knee_sched::{Decision, Path, Place, Scheduler, Selection, Status, View};
 use knee_units::{Rate, Time};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -43,7 +43,7 @@ fn settings(release: Release) -> Settings {
 }
 
 fn connection<S: Source>(settings: Settings, source: S, paths: usize) -> Sending<S> {
-    let scheduler = knee_sched::build(&Selection::named("minrtt")).unwrap();
+    let scheduler = knee_multipath::sched::build(&Selection::named("minrtt")).unwrap();
     let mut sending = Sending::new(settings, source, scheduler);
     (0..paths).for_each(|path| sending.on_path_up(path));
     sending
@@ -197,7 +197,8 @@ fn what_a_path_lost_goes_next_on_the_best_path() {
 /// holds as well, that the path was never given.
 #[test]
 fn what_is_not_lost_to_the_connection_is_not_sent_again() {
-    let scheduler = knee_sched::build(&Selection::named("opportunistic-redundant")).unwrap();
+    let scheduler =
+        knee_multipath::sched::build(&Selection::named("opportunistic-redundant")).unwrap();
     let mut sending = Sending::new(settings(Release::OnDelivery), bytes(2000), scheduler);
     (0..2).for_each(|path| sending.on_path_up(path));
     let paths = [path(10), path(50)];

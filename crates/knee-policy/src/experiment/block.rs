@@ -1,7 +1,7 @@
 //! Results of an experiment's blocks.
 
-use knee_statistics::Sketch;
 use knee_steer::{Costs, Guarded, Harm, Window};
+use knee_units::statistics::Sketch;
 use serde::{Deserialize, Serialize};
 
 /// Size classes by delivered bytes: upper limit and name.
@@ -60,7 +60,7 @@ pub struct Times {
 
 /// Sketches as text: `k:count`, separated by spaces.
 mod as_text {
-    use knee_statistics::Sketch;
+    use knee_units::statistics::Sketch;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -7,10 +7,10 @@
 
 use super::block::{Block, CLASSES, GroupBlock, guarded};
 use super::timeline::{Slot, Timeline};
-use knee_statistics::LEVEL;
 use knee_steer::{
     Cells, Costs, Covariate, Design, Guarded, Guards, Treatment, Trial, TrialSettings,
 };
+use knee_units::statistics::LEVEL;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

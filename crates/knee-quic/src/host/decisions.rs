@@ -1,8 +1,8 @@
 //! Records the questions to the schedulers of a host, and their answers, on request.
 
 use knee_cc::Selection;
-use knee_sched::record::Trace;
-use knee_sched::{Decision, Path, Recorder, Scheduler, View};
+use knee_multipath::sched::record::Trace;
+use knee_multipath::sched::{Decision, Path, Recorder, Scheduler, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -101,7 +101,7 @@ impl RecordingScheduler {
 
 #[expect(clippy::expect_used, reason = "it was built before")]
 fn built(selection: &Selection) -> Box<dyn Scheduler> {
-    knee_sched::build(selection).expect("it was built before")
+    knee_multipath::sched::build(selection).expect("it was built before")
 }
 
 impl Scheduler for RecordingScheduler {

@@ -26,7 +26,7 @@ use crate::link::{Controls, Factory, Link, Member};
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, DATAGRAM_MIN, Limits, PATHS_MAX, PathUse, Violation};
 use knee_cc::SelectionError;
-use knee_sched::{Path, Status};
+use knee_multipath::sched::{Path, Status};
 use knee_units::Time;
 use noq_proto::{
     ClientConfig, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
@@ -172,7 +172,7 @@ impl Host {
         start: Instant,
         streams: &[ChaCha8Rng],
     ) -> Result<Host, HostError> {
-        knee_sched::build(&settings.scheduler)?;
+        knee_multipath::sched::build(&settings.scheduler)?;
         let mut host = Host {
             start,
             endpoints: Vec::new(),

@@ -3,7 +3,7 @@
 use super::{Bond, BundleId, DecisionQueue, Host, LinkKey};
 use crate::congestion::{CongestionControl, Observed};
 use knee_bundle::{BundleCounters, PathUse};
-use knee_sched::{Path, Status};
+use knee_multipath::sched::{Path, Status};
 use knee_units::Time;
 use noq_proto::PathId;
 use std::net::SocketAddr;

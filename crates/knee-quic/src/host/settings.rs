@@ -3,7 +3,7 @@
 use crate::congestion::CongestionSettings;
 use crate::link::{Factory, SEND_BUFFER};
 use knee_bundle::Limits;
-use knee_sched::Selection;
+use knee_multipath::sched::Selection;
 use knee_units::Time;
 use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use std::net::SocketAddr;

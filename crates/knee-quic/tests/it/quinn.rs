@@ -4,8 +4,8 @@
 
 use bytes::BytesMut;
 use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, StreamId};
+use knee_multipath::sched::{Path, Selection, Status};
 use knee_quic::KeyPair;
-use knee_sched::{Path, Selection, Status};
 use knee_units::Time;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -64,7 +64,11 @@ fn bundle(is_server: bool) -> Bundle {
         reinjection: true,
         lateness: Time::from_millis(1),
     };
-    Bundle::new(settings, limits, knee_sched::build(&Selection::named("minrtt")).unwrap())
+    Bundle::new(
+        settings,
+        limits,
+        knee_multipath::sched::build(&Selection::named("minrtt")).unwrap(),
+    )
 }
 
 impl World {

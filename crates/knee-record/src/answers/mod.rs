@@ -13,7 +13,7 @@ pub use stalls::Stalls;
 pub use transfers::{TransferTime, TransferTimes};
 
 use crate::{Error, OfferedLoad, read_json};
-use knee_statistics::{Better, Judgement, Paired, PairedScale, WORTH_NAMING};
+use knee_units::statistics::{Better, Judgement, Paired, PairedScale, WORTH_NAMING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -7,7 +7,9 @@ use crate::measures::measure;
 use crate::view::{PathView, RunView, Window};
 use crate::{FlowView, OfferedLoad, Unit, offered_in_words, with_interval};
 use knee_scenario::{Measure, SizeRange, Statistic, Workload};
-use knee_statistics::{Advice, Better, Interval, Judgement, Paired, WORTH_NAMING, simultaneous};
+use knee_units::statistics::{
+    Advice, Better, Interval, Judgement, Paired, WORTH_NAMING, simultaneous,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use super::judged;
 use crate::ObjectRecord;
 use crate::measures::is_segment;
 use crate::view::{FlowView, RunView};
-use knee_statistics::{Better, Judgement, Paired, simultaneous};
+use knee_units::statistics::{Better, Judgement, Paired, simultaneous};
 
 /// Difference between two parts of the time that counts as none.
 pub(super) const NEGLIGIBLE: f64 = 0.01;

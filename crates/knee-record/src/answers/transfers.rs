@@ -9,7 +9,7 @@
 use super::judged;
 use crate::measures::TransferValue;
 use crate::view::{RunView, Window};
-use knee_statistics::{Better, Judgement, Paired, simultaneous};
+use knee_units::statistics::{Better, Judgement, Paired, simultaneous};
 use std::collections::BTreeMap;
 
 /// A transfer in one run.

@@ -5,7 +5,7 @@ mod words;
 
 use crate::sweep::{GroupMeasures, PointMeasure, SweepMeasure, sweep_measures};
 use crate::{Comparison, Judgement, Paired};
-use knee_statistics::{Advice, WORTH_NAMING, holm};
+use knee_units::statistics::{Advice, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

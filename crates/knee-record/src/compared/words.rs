@@ -2,7 +2,7 @@
 
 use super::{MeasureCompared, SideAgainst};
 use crate::Unit;
-use knee_statistics::PairedScale;
+use knee_units::statistics::PairedScale;
 
 /// Largest number of groups and of measures in a sentence.
 const GROUPS_MAX: usize = 3;

@@ -4,7 +4,7 @@ use super::{
     EvaluationAgainst, EvaluationLine, EvaluationOutcome, EvaluationRow, EvaluationSeed, WorstCase,
 };
 use crate::{Better, Judgement, Paired};
-use knee_statistics::false_discovery;
+use knee_units::statistics::false_discovery;
 use std::collections::BTreeMap;
 
 /// Values of one controller: seed, then case.

@@ -6,7 +6,7 @@ use crate::timed::Field;
 use crate::view::{LinkView, RunView, Span, Window};
 use crate::{FlowRecord, FlowSample, LinkSample};
 use knee_scenario::Statistic;
-use knee_statistics::{Distribution, SortedIntegers, Weighted, WeightedIntegers};
+use knee_units::statistics::{Distribution, SortedIntegers, Weighted, WeightedIntegers};
 
 /// Length of the windows over which the standing queue is taken.
 const STANDING_WINDOW_NS: u64 = 1_000_000_000;

@@ -32,8 +32,8 @@ use crate::tolerance::Tolerance;
 use crate::view::{FlowView, LinkView, RunView, Span, Window};
 use knee_scenario::measure::Subject;
 use knee_scenario::{Measure, SizeRange, Statistic};
-use knee_statistics::SortedIntegers;
 use knee_units::Time;
+use knee_units::statistics::SortedIntegers;
 use std::cell::OnceCell;
 use std::fmt::Display;
 

@@ -4,7 +4,7 @@ use super::{Flows, NotMeasurable, because};
 use crate::ObjectRecord;
 use crate::view::FlowView;
 use knee_scenario::Statistic;
-use knee_statistics::Distribution;
+use knee_units::statistics::Distribution;
 use knee_workload::BURST;
 
 impl Flows<'_, '_> {

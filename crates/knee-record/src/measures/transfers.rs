@@ -4,8 +4,8 @@ use super::{Flows, NotMeasurable, because};
 use crate::TransferRecord;
 use crate::view::{FlowView, RunView, Window};
 use knee_scenario::{SizeRange, Statistic};
-use knee_statistics::Distribution;
-use knee_statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
+use knee_units::statistics::Distribution;
+use knee_units::statistics::{RatioInterval, bootstrap_ratio, bootstrap_ratio_of_pairs};
 use std::collections::BTreeMap;
 
 /// Value of a finished transfer.

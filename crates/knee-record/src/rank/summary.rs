@@ -4,7 +4,7 @@ use super::gather::{ByRepeat, Runs, seeds_matter};
 use super::worst::{RankWorst, worst};
 use super::{Competition, RankFigures, RankRun, words};
 use crate::{Error, Interval, Judgement, Paired};
-use knee_statistics::{Advice, Better, WORTH_NAMING, holm};
+use knee_units::statistics::{Advice, Better, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

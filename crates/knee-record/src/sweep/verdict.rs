@@ -3,7 +3,7 @@
 
 use super::words::{never, sentence};
 use super::{SweepKey, SweepMeasure, SweepRun, sweep_measures};
-use knee_statistics::{Advice, Judgement, Paired, WORTH_NAMING, holm};
+use knee_units::statistics::{Advice, Judgement, Paired, WORTH_NAMING, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

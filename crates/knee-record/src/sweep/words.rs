@@ -3,7 +3,7 @@
 use super::verdict::VALUES_MAX;
 use super::{SweepKey, SweepMeasure, SweepPlace, SweepVerdict};
 use crate::{Unit, capitalised, listed, listed_or};
-use knee_statistics::{Judgement, Paired, PairedScale};
+use knee_units::statistics::{Judgement, Paired, PairedScale};
 use std::collections::BTreeSet;
 
 /// Largest number of combinations of the other settings that are listed; more are counted.

@@ -5,7 +5,7 @@ use crate::model::Flow;
 use crate::read::{At, List, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_registry::did_you_mean;
+use knee_units::registry::did_you_mean;
 use knee_workload::{Arrivals, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;

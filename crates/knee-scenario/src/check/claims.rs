@@ -8,8 +8,8 @@ use crate::model::{Claim, Outcome, Scenario};
 use crate::read::{At, List, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_registry::did_you_mean;
 use knee_units::Time;
+use knee_units::registry::did_you_mean;
 use std::collections::BTreeSet;
 
 /// Names that a claim can refer to.

@@ -11,10 +11,10 @@ use crate::source::{Reading, file_name};
 use crate::streams::jitter_stream;
 use crate::tree::Span;
 use crate::workload;
-use knee_random::up_to;
-use knee_registry::{Kind, Selection, SelectionError, Value};
 use knee_transport::Config;
 use knee_units::Time;
+use knee_units::random::up_to;
+use knee_units::registry::{Kind, Selection, SelectionError, Value};
 use knee_workload::{Arrivals, Mix, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 

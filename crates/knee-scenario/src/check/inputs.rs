@@ -9,8 +9,8 @@ use knee_foreign::{
     read_series,
 };
 use knee_link::Trace;
-use knee_registry::SelectionError;
 use knee_units::foreign_format;
+use knee_units::registry::SelectionError;
 use knee_workload::{AccessLog, LogChoice, Mix, PageFile};
 use std::sync::Arc;
 

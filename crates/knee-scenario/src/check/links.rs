@@ -15,7 +15,7 @@ use crate::source::Reading;
 use crate::streams::offset_stream;
 use crate::tree::Span;
 use knee_link::{Config, Delay, Jitter, Normal, Policer, RateModel, Steps, Trace};
-use knee_random::below;
+use knee_units::random::below;
 use knee_units::{Bytes, Rate, Time};
 use std::fmt::Display;
 use std::sync::Arc;

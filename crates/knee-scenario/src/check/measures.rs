@@ -6,8 +6,8 @@ use crate::file::ClaimFile;
 use crate::measure::{Declared, Measure, Parameters, SizeRange};
 use crate::read::{At, Optional};
 use crate::source::Reading;
-use knee_registry::did_you_mean;
-use knee_statistics::Statistic;
+use knee_units::registry::did_you_mean;
+use knee_units::statistics::Statistic;
 use knee_units::{Fraction, Time};
 
 /// Largest quality number of a ladder.

@@ -34,7 +34,7 @@ use crate::source::{Reading, file_name};
 use crate::tree::{self, Kind, Node, Span};
 use claims::Names;
 use knee_foreign::{Purpose, purpose};
-use knee_registry::did_you_mean;
+use knee_units::registry::did_you_mean;
 use knee_units::{Time, is_hidden};
 use std::fmt::Display;
 

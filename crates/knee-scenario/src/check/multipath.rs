@@ -9,8 +9,8 @@ use crate::model::Multipath;
 use crate::read::{At, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_registry::did_you_mean;
-use knee_sched::{PATHS_MAX, check_paths_of};
+use knee_multipath::sched::{PATHS_MAX, check_paths_of};
+use knee_units::registry::did_you_mean;
 
 /// Returns the paths by index, and how several are used; `None` if something is invalid.
 pub(super) fn check(
@@ -127,7 +127,7 @@ fn scheduler(
     flow: &mut FlowFile,
     list: &At<Vec<At<String>>>,
     reading: &mut Reading<'_>,
-) -> Option<knee_registry::Selection> {
+) -> Option<knee_units::registry::Selection> {
     let broken = flow.scheduler.is_broken();
     let file = flow.scheduler.fill(SchedulerFile::named("minrtt"));
     let Algorithms { schedulers, .. } = reading.algorithms;

@@ -6,7 +6,7 @@ use crate::model::{Program, Ready};
 use crate::read::{At, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_registry::did_you_mean;
+use knee_units::registry::did_you_mean;
 use knee_units::{Bytes, Time, is_hidden};
 
 /// Names that commands may contain in braces.

@@ -6,7 +6,7 @@ use crate::read::{At, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
 use knee_link::{Aqm, AqmEntry, Buffer, Device, Marks, RateModel, aqms};
-use knee_registry::Settings;
+use knee_units::registry::Settings;
 use knee_units::{BufferSize, Bytes, Rate, Time};
 
 /// Largest queue: a terabyte is a typing error.

@@ -12,7 +12,7 @@ use crate::streams::offset_stream;
 use crate::tree::Span;
 use knee_foreign::{Columns, Gap, Quantity, STEPS_MAX, Series};
 use knee_link::{Loss, Steps};
-use knee_random::below;
+use knee_units::random::below;
 use knee_units::{Rate, Time};
 
 /// A value over the time of a run.

@@ -6,7 +6,7 @@ use crate::file::FlowFile;
 use crate::model::{Flow, Link};
 use crate::read::{At, List, Optional};
 use crate::source::Reading;
-use knee_registry::Value;
+use knee_units::registry::Value;
 use knee_units::{BufferSize, Time};
 
 /// Data by which a path's BDP is measured.

@@ -4,7 +4,7 @@ use crate::read::{At, Value, key, refuse_unknown, word};
 use crate::source::Reading;
 use crate::tree::{Key, Kind as NodeKind, Node, Span};
 use knee_link::AqmEntry;
-use knee_registry::{Kind, Parameter};
+use knee_units::registry::{Kind, Parameter};
 use knee_units::{Bytes, Fraction, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, json};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub(crate) struct AqmFile {
     pub entry: &'static AqmEntry,
-    pub parameters: Vec<(&'static Parameter, At<knee_registry::Value>)>,
+    pub parameters: Vec<(&'static Parameter, At<knee_units::registry::Value>)>,
 }
 
 impl PartialEq for AqmFile {
@@ -114,15 +114,21 @@ fn read_parameter(
     parameter: &Parameter,
     node: &Node,
     reading: &mut Reading<'_>,
-) -> Option<At<knee_registry::Value>> {
+) -> Option<At<knee_units::registry::Value>> {
     let value = match parameter.kind {
-        Kind::Time { .. } => knee_registry::Value::Text(Time::read(node, reading)?.to_string()),
-        Kind::Size { .. } => knee_registry::Value::Text(Bytes::read(node, reading)?.to_string()),
-        Kind::Rate { .. } => knee_registry::Value::Text(Rate::read(node, reading)?.to_string()),
-        Kind::Part => knee_registry::Value::Text(Fraction::read(node, reading)?.to_string()),
-        Kind::Count { .. } => knee_registry::Value::Number(u64::read(node, reading)? as f64),
-        Kind::Number { .. } => knee_registry::Value::Number(f64::read(node, reading)?),
-        Kind::Switch => knee_registry::Value::Switch(bool::read(node, reading)?),
+        Kind::Time { .. } => {
+            knee_units::registry::Value::Text(Time::read(node, reading)?.to_string())
+        }
+        Kind::Size { .. } => {
+            knee_units::registry::Value::Text(Bytes::read(node, reading)?.to_string())
+        }
+        Kind::Rate { .. } => {
+            knee_units::registry::Value::Text(Rate::read(node, reading)?.to_string())
+        }
+        Kind::Part => knee_units::registry::Value::Text(Fraction::read(node, reading)?.to_string()),
+        Kind::Count { .. } => knee_units::registry::Value::Number(u64::read(node, reading)? as f64),
+        Kind::Number { .. } => knee_units::registry::Value::Number(f64::read(node, reading)?),
+        Kind::Switch => knee_units::registry::Value::Switch(bool::read(node, reading)?),
         Kind::SwitchOrWord(_)
         | Kind::Word(_)
         | Kind::DurationOrOff
@@ -133,9 +139,11 @@ fn read_parameter(
     Some(At { value, span: node.span })
 }
 
-fn write(parameter: &Parameter, value: &knee_registry::Value) -> Node {
+fn write(parameter: &Parameter, value: &knee_units::registry::Value) -> Node {
     match (parameter.kind, value) {
-        (Kind::Count { .. }, knee_registry::Value::Number(number)) => (*number as u64).write(),
+        (Kind::Count { .. }, knee_units::registry::Value::Number(number)) => {
+            (*number as u64).write()
+        }
         _ => value.write(),
     }
 }

@@ -53,12 +53,15 @@ pub(crate) type SchedulerFile = SelectionFile<Scheduler>;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SelectionFile<C> {
     pub name: At<String>,
-    pub parameters: Vec<(At<String>, At<knee_registry::Value>)>,
+    pub parameters: Vec<(At<String>, At<knee_units::registry::Value>)>,
     choice: PhantomData<C>,
 }
 
 impl<C> SelectionFile<C> {
-    fn new(name: At<String>, parameters: Vec<(At<String>, At<knee_registry::Value>)>) -> Self {
+    fn new(
+        name: At<String>,
+        parameters: Vec<(At<String>, At<knee_units::registry::Value>)>,
+    ) -> Self {
         SelectionFile { name, parameters, choice: PhantomData }
     }
 
@@ -108,26 +111,26 @@ impl<C: Choice> Value for SelectionFile<C> {
 fn parameters(
     entries: &Entries,
     reading: &mut Reading<'_>,
-) -> Option<Vec<(At<String>, At<knee_registry::Value>)>> {
+) -> Option<Vec<(At<String>, At<knee_units::registry::Value>)>> {
     let given = entries.iter().filter(|(key, _)| key.name != "name");
     let read: Vec<_> = given
         .map(|(key, node)| {
-            let value = At::<knee_registry::Value>::read(node, reading)?;
+            let value = At::<knee_units::registry::Value>::read(node, reading)?;
             Some((At { value: key.name.clone(), span: key.span }, value))
         })
         .collect();
     read.into_iter().collect()
 }
 
-impl Value for knee_registry::Value {
-    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<knee_registry::Value> {
+impl Value for knee_units::registry::Value {
+    fn read(node: &Node, reading: &mut Reading<'_>) -> Option<knee_units::registry::Value> {
         match &node.kind {
-            Kind::Bool(on) => Some(knee_registry::Value::Switch(*on)),
+            Kind::Bool(on) => Some(knee_units::registry::Value::Switch(*on)),
             Kind::Integer(_) | Kind::Float(_) => {
-                f64::read(node, reading).map(knee_registry::Value::Number)
+                f64::read(node, reading).map(knee_units::registry::Value::Number)
             }
-            Kind::String(text) => Some(knee_registry::Value::Text(text.clone())),
-            Kind::Array(_) => Value::read(node, reading).map(knee_registry::Value::Numbers),
+            Kind::String(text) => Some(knee_units::registry::Value::Text(text.clone())),
+            Kind::Array(_) => Value::read(node, reading).map(knee_units::registry::Value::Numbers),
             _ => {
                 let example = "true, 1.25, \"10 ms\", or a list of numbers";
                 refuse_kind(node, "a parameter", example, reading);
@@ -137,10 +140,10 @@ impl Value for knee_registry::Value {
     }
     fn write(&self) -> Node {
         match self {
-            knee_registry::Value::Switch(on) => on.write(),
-            knee_registry::Value::Number(number) => number.write(),
-            knee_registry::Value::Text(text) => text.write(),
-            knee_registry::Value::Numbers(numbers) => numbers.write(),
+            knee_units::registry::Value::Switch(on) => on.write(),
+            knee_units::registry::Value::Number(number) => number.write(),
+            knee_units::registry::Value::Text(text) => text.write(),
+            knee_units::registry::Value::Numbers(numbers) => numbers.write(),
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use values::Whole;
 
 use crate::source::Reading;
 use crate::tree::{Entries, Key, Kind, Node, Span};
-use knee_registry::did_you_mean;
+use knee_units::registry::did_you_mean;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 

@@ -13,7 +13,7 @@ use crate::source::Reading;
 use crate::tree::{self, Node, Span};
 use bursts::BurstsFile;
 use dash::DashFile;
-use knee_registry::nearest;
+use knee_units::registry::nearest;
 use knee_units::{Bytes, Time};
 use knee_workload::Workload;
 use mix::MixFile;

@@ -1,11 +1,11 @@
 //! Two links at once, with rates that vary like recorded ones, compared with
 //! the better one alone. The recordings are generated here.
 
-use knee_random::below;
 use knee_record::{RunView, Window, measure};
 use knee_scenario::{Embedded, Measure, Source, parse};
 use knee_sim::Control;
 use knee_units::Time;
+use knee_units::random::below;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

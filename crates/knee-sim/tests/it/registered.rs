@@ -3,9 +3,9 @@
 use knee_cc::{
     Connection, Controller, Decision, Event, Loss, Needs, Sample, State, Transmission, intern_phase,
 };
+use knee_multipath::sched::{Place, Scheduler, View};
 use knee_record::Records;
 use knee_scenario::{Algorithms, Embedded, Source, parse, parse_with};
-use knee_sched::{Place, Scheduler, View};
 use knee_sim::{Control, SimulationError};
 use knee_trials::scenario::link_and_path;
 use knee_units::{Rate, Time};
@@ -161,10 +161,10 @@ impl Controller for Silent {
 struct Second;
 
 impl Scheduler for Second {
-    fn schedule(&mut self, view: &View<'_>) -> knee_sched::Decision {
+    fn schedule(&mut self, view: &View<'_>) -> knee_multipath::sched::Decision {
         match view.paths[1].ready && view.has_new() {
-            true => knee_sched::Decision::Send(1, Place::Head),
-            false => knee_sched::Decision::Wait,
+            true => knee_multipath::sched::Decision::Send(1, Place::Head),
+            false => knee_multipath::sched::Decision::Wait,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Experiments in a network whose blocks repeat from day to day, with and without the day before as
 //! a forecast. The truth is known, so wrong verdicts can be counted.
 
-use knee_random::{exponential, normal};
 use knee_steer::{Cells, Covariate, Design, Guards, Treatment, Trial, TrialSettings, Verdict};
+use knee_units::random::{exponential, normal};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 

@@ -4,11 +4,11 @@
 //! wrong verdicts can be counted. The quoted figures are those of a prototype with the same model;
 //! `knee steer rehearse` does the same over packets.
 
-use knee_random::{exponential, normal, pareto};
 use knee_steer::{
     Cells, Costs, Covariate, Design, Guard, Guarded, Guards, Treatment, Trial, TrialSettings,
     Verdict,
 };
+use knee_units::random::{exponential, normal, pareto};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use std::f64::consts::TAU;
@@ -55,7 +55,11 @@ fn triples(network: Network, count: u64, seed: u64, nothing: bool) -> Vec<Vec<Ce
     let design = Design::new(seed);
     let size = |rng: &mut ChaCha8Rng| pareto(rng, 50.0, 1.2, 5000.0);
     let mut groups: Vec<Group> = (0..network.groups)
-        .map(|_| Group { flows: size(&mut rng), phase: knee_random::unit(&mut rng), shock: 0.0 })
+        .map(|_| Group {
+            flows: size(&mut rng),
+            phase: knee_units::random::unit(&mut rng),
+            shock: 0.0,
+        })
         .collect();
     let mut all = Vec::new();
     for triple in 0..count {

@@ -5,8 +5,8 @@ use super::{DataAck, shared_window};
 use crate::config::Config;
 use crate::receiver::Receiver;
 use crate::wire::{Ack, AckDetails, Segment};
+use knee_multipath::sched::{PATHS_MAX, PathSet};
 use knee_multipath::{Reassembly, SharedWindow};
-use knee_sched::{PATHS_MAX, PathSet};
 use knee_units::{Ecn, Time};
 
 /// Result of an arrival on a path.

@@ -7,10 +7,10 @@ use crate::config::{Config, ReceiveWindow};
 use crate::sender::Sender;
 use crate::wire::{Ack, AckDetails};
 use knee_cc::{Controller, Peer};
+use knee_multipath::sched::{PATHS_MAX, PathSet, Scheduler};
 use knee_multipath::{
     ByteCount, CapacityMeter, MultipathCounters, Release, Sending, Settings, SilenceRule,
 };
-use knee_sched::{PATHS_MAX, PathSet, Scheduler};
 use knee_units::Time;
 
 /// TCP state of one path.

@@ -6,7 +6,7 @@ use super::views::Views;
 use crate::sender::{Burst, Transmit, Wait};
 use crate::wire::Segment;
 use knee_multipath::Assignment;
-use knee_sched::{Path, Status};
+use knee_multipath::sched::{Path, Status};
 use knee_units::Time;
 
 /// Answer to [`MultipathSender::poll_transmit`].

@@ -4,7 +4,7 @@
 use super::sender::Subflow;
 use crate::config::ReceiveWindow;
 use crate::sender::Room;
-use knee_sched::{PATHS_MAX, Path, PathSet, Status};
+use knee_multipath::sched::{PATHS_MAX, Path, PathSet, Status};
 use knee_units::Time;
 
 /// The paths as the scheduler sees them.

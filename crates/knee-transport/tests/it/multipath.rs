@@ -3,7 +3,7 @@
 //! code with what they check.
 
 use knee_cc::{Init, Selection};
-use knee_sched::{Recorder, Scheduler};
+use knee_multipath::sched::{Recorder, Scheduler};
 use knee_transport::multipath::{DataAck, MultipathReceiver, MultipathSender, MultipathTransmit};
 use knee_transport::{Ack, AckDetails, Config, ReceiveWindow, Segment};
 use knee_units::{Ecn, Time};
@@ -82,7 +82,7 @@ impl Network {
         controller: &'static str,
         seed: u64,
     ) -> Network {
-        let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
+        let scheduler = knee_multipath::sched::build(&Selection::named(scheduler)).unwrap();
         Network::with_scheduler(paths, scheduler, controller, seed)
     }
 
@@ -338,8 +338,11 @@ fn path_events() -> impl Strategy<Value = Vec<(u64, usize, bool, bool)>> {
 }
 
 fn any_scheduler() -> impl Strategy<Value = &'static str> {
-    let names: Vec<&'static str> =
-        knee_sched::schedulers().iter().map(|s| s.name).filter(|n| *n != "dems").collect();
+    let names: Vec<&'static str> = knee_multipath::sched::schedulers()
+        .iter()
+        .map(|s| s.name)
+        .filter(|n| *n != "dems")
+        .collect();
     prop::sample::select(names)
 }
 
@@ -385,7 +388,7 @@ fn asking_for_each_packet_changes_nothing() {
         [("cubic", 0, 1), ("bbr", 0, 2), ("cubic", 10, 3), ("bbr", 10, 4)]
     {
         let run = |recorded: bool| {
-            let minrtt = knee_sched::build(&Selection::named("minrtt")).unwrap();
+            let minrtt = knee_multipath::sched::build(&Selection::named("minrtt")).unwrap();
             assert!(minrtt.keeps_choice());
             let scheduler: Box<dyn Scheduler> =
                 if recorded { Box::new(Recorder::new(minrtt)) } else { minrtt };

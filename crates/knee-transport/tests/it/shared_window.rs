@@ -1,7 +1,7 @@
 //! The receive window shared by all paths, announced at once when it opens.
 
 use knee_cc::{Init, Selection};
-use knee_sched::PathSet;
+use knee_multipath::sched::PathSet;
 use knee_transport::multipath::{
     DataAck, Mapping, MultipathArrival, MultipathReceiver, MultipathSender, MultipathTransmit,
 };
@@ -118,7 +118,9 @@ fn data_in_order_is_acknowledged_as_ever() {
 #[test]
 fn a_window_update_is_no_duplicate_acknowledgement() {
     let settle = |updates: bool| {
-        let scheduler = knee_sched::build(&knee_sched::Selection::named("minrtt")).unwrap();
+        let scheduler =
+            knee_multipath::sched::build(&knee_multipath::sched::Selection::named("minrtt"))
+                .unwrap();
         let mut sender = MultipathSender::new(&config(), 1, false, scheduler);
         let init = Init {
             mss: MSS as u32,

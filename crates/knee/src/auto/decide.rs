@@ -5,8 +5,8 @@ use knee_advise::Verdict as Advice;
 use knee_lab::{Advised, AdvisedClass, Recommended, change_words};
 use knee_policy::Timeline;
 use knee_present::words::count;
-use knee_statistics::{Interval, Judgement, LEVEL};
 use knee_steer::{Effect, Guarded, Trial, Verdict, smallest_effect};
+use knee_units::statistics::{Interval, Judgement, LEVEL};
 use serde::{Deserialize, Serialize};
 
 /// Smallest effect of interest, a difference of logarithms: about 3 %.

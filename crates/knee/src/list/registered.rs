@@ -1,7 +1,7 @@
 //! Registered controllers, schedulers and AQMs with their presets.
 
 use knee_present::{Document, Table, text};
-use knee_registry::{Entry, Preset};
+use knee_units::registry::{Entry, Preset};
 
 /// All names of a registry, each followed by its presets.
 pub fn names<B>(entries: &'static [Entry<B>]) -> Vec<String> {

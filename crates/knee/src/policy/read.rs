@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use knee_host::sysctl;
 use knee_live::{LiveError, Providers};
 use knee_policy::{FILE_BYTES_MAX, Policy, PrefixesOf};
-use knee_registry::nearest;
 use knee_scenario::{Errors, Problem, SourceText, read_file, read_text_file};
+use knee_units::registry::nearest;
 use std::path::Path;
 
 /// Size limit of a table of networks, bytes.

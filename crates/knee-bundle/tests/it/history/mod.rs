@@ -3,7 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use knee_bundle::{Bundle, BundleSettings, Class, Event, Limits, PathUse, StreamId};
-use knee_sched::{Path, Selection, Status};
+use knee_multipath::sched::{Path, Selection, Status};
 use knee_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -100,7 +100,7 @@ pub fn end(is_server: bool, channels: &[Channel], scheduler: &str) -> End {
         reinjection: true,
         lateness: Time::from_millis(1),
     };
-    let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
+    let scheduler = knee_multipath::sched::build(&Selection::named(scheduler)).unwrap();
     End {
         bundle: Bundle::new(settings, LIMITS, scheduler),
         in_flight: vec![0; channels.len()],

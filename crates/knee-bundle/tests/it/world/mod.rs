@@ -13,7 +13,7 @@ use knee_bundle::{
 use knee_cc::{Connection, Controller, Init, Loss, Recovery, Sample};
 use knee_link::{Buffer, Config, Ecn, Link, RateModel};
 use knee_multipath::CapacityMeter;
-use knee_sched::{Path, Selection, Status};
+use knee_multipath::sched::{Path, Selection, Status};
 use knee_units::{Rate, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -324,7 +324,7 @@ impl World {
                 reinjection: true,
                 lateness: Time::from_millis(1),
             };
-            let scheduler = knee_sched::build(&Selection::named(scheduler)).unwrap();
+            let scheduler = knee_multipath::sched::build(&Selection::named(scheduler)).unwrap();
             let mut bundle = Bundle::new(settings, limits, scheduler);
             for (path, way) in ways.iter().enumerate() {
                 bundle.on_path_up(path);

@@ -3,7 +3,7 @@
 use super::super::{change, judged, per_cent, range};
 use super::{MANY_CUT_OFF, MixClass, MixPair};
 use crate::{Unit, count};
-use knee_statistics::{Better, Judgement, Paired, PairedScale};
+use knee_units::statistics::{Better, Judgement, Paired, PairedScale};
 
 impl MixClass {
     /// Returns the words for a smaller and a larger value of the measure compared.

@@ -1,0 +1,4 @@
+//! Statistics over simulated summaries whose truth is known.
+
+mod coverage;
+mod outcomes;
