@@ -28,6 +28,9 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, thread};
 
+/// If this variable is set, as in CI, trials run, and fail if the host lacks what they need.
+const REQUIRED: &str = "KNEE_REQUIRE_ROOT_TESTS";
+
 /// Controllers that follow a call's bit rate, or no rule at all.
 const EXEMPT: [&str; 2] = ["fixed", "gcc"];
 
@@ -52,7 +55,7 @@ impl Skipped {
     /// If `KNEE_REQUIRE_ROOT_TESTS` is set, as in CI: the test fails there.
     #[must_use]
     pub fn lack(why: impl Display) -> Skipped {
-        assert!(env::var_os("KNEE_REQUIRE_ROOT_TESTS").is_none(), "{why}");
+        assert!(env::var_os(REQUIRED).is_none(), "{why}");
         Skipped(why.to_string())
     }
 }
@@ -94,14 +97,26 @@ fn attempt(test: fn() -> Result<(), Skipped>) -> Result<(), Skipped> {
     Err(Skipped(excuse))
 }
 
-/// Runs the tests selected on the command line, as Rust's harness does, but one after another.
+/// Runs the tests selected on the command line, as Rust's harness does, but one after another and
+/// only if somebody asked for them: all are ignored without a filter, `--include-ignored` and
+/// `KNEE_REQUIRE_ROOT_TESTS`.
 #[must_use]
 pub fn run(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
     let trials: Vec<Trial> = trials.into_iter().collect();
     let mut arguments = arguments(env::args_os(), &trials);
     // One after another: they share the host.
     arguments.test_threads.get_or_insert(1);
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let required = env::var_os(REQUIRED).is_some();
+    libtest_mimic::run(&arguments, asked_for(trials, &arguments, required)).exit_code()
+}
+
+/// Marks all as ignored, which take minutes and the host's network, unless they are required or some
+/// are named.
+fn asked_for(trials: Vec<Trial>, arguments: &Arguments, required: bool) -> Vec<Trial> {
+    if required || arguments.filter.is_some() || !arguments.skip.is_empty() {
+        return trials;
+    }
+    trials.into_iter().map(|trial| trial.with_ignored_flag(true)).collect()
 }
 
 /// Parses the arguments. `cargo test` passes any number of filters to all tests, but
@@ -200,6 +215,22 @@ mod tests {
     fn what_did_not_run_is_ignored() {
         assert_eq!(counts(""), [1, 1, 1, 0]);
         assert_eq!(counts("inner"), [0, 0, 1, 2]);
+    }
+
+    /// A filter asks for those that it names, a variable for all, `--include-ignored` for all.
+    #[test]
+    fn trials_are_ignored_unless_asked_for() {
+        let ignored = |line: &str, required| {
+            let line = format!("test --format=terse --logfile=/dev/null {line}");
+            let arguments = arguments(line.split_whitespace().map(OsString::from), &listed());
+            let trials = asked_for(listed(), &arguments, required);
+            trials.iter().filter(|trial| arguments.is_ignored(trial)).count()
+        };
+        assert_eq!(ignored("", false), 3);
+        assert_eq!(ignored("", true), 0);
+        for asked in ["inner", "inner first", "--include-ignored", "--ignored"] {
+            assert_eq!(ignored(asked, false), 0, "{asked}");
+        }
     }
 
     /// A test that identifies namespaces of a run by number would confuse them with one created

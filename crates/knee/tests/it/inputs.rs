@@ -152,7 +152,8 @@ fn compressed_logs_are_bounded_in_memory() {
             "yes '192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a HTTP/1.0\" 200 7' | head -c 60m",
             "lines taken",
         ),
-        ("head -c 1000m /dev/zero", "longer than 4 MiB"),
+        // More than the memory that there is.
+        ("head -c 450m /dev/zero", "longer than 4 MiB"),
         ("yes 7 | head -c 30m", "more than 10000000 lines"),
         ("echo 7 | gzip", "a gzip file within a gzip file"),
     ] {
