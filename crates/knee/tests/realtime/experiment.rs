@@ -365,9 +365,9 @@ fn few_clients_are_refused() -> Result<(), Skipped> {
 pub fn all() -> Vec<Trial> {
     trials![
         kills_leave_nothing,
-        unfinished_transfers_stop_it,
         few_clients_are_refused;
         nightly:
+        unfinished_transfers_stop_it,
         unfinished_transfers_stop_it_whatever_the_seed,
         connections_get_what_is_drawn,
         what_others_choose_counts
