@@ -29,6 +29,7 @@ mod varint;
 
 pub use bundle::{
     Bundle, BundleCounters, BundleSettings, DATAGRAM_MIN, Event, Limits, PathUse, Violation,
+    message_max,
 };
 pub use frame::{
     ACK_RANGES_MAX, AckRanges, Frame, HEADER, Malformed, REASON_MAX, expand, stream_overhead,

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 const WAITING_MAX: usize = 256;
 /// Maximum number of spans of a flow's numbers that are remembered.
 const SPANS_MAX: usize = 64;
-/// Maximum number of flows whose numbers are remembered; beyond it the lowest flow is forgotten.
-const FLOWS_MAX: usize = 1024;
+/// Maximum number of flows whose paths and numbers are remembered; beyond it the lowest flow is
+/// forgotten.
+const FLOWS_MAX: usize = 16_384;
 
 /// A waiting message.
 #[derive(Clone, Debug)]

@@ -12,6 +12,8 @@ mod overflow;
 mod receive;
 mod send;
 
+pub use send::message_max;
+
 use crate::PATHS_MAX;
 use crate::control::{Control, Controls};
 use crate::frame::Malformed;

@@ -18,6 +18,11 @@ const CONTROL_ROOM: usize = 32;
 /// wait for a round trip after a loss.
 const ALWAYS: u64 = 4 * 1200;
 
+/// Returns the largest message that a path carries whose datagrams have at most `max` bytes.
+pub fn message_max(max: u16) -> usize {
+    usize::from(max).saturating_sub(HEADER + CONTROL_ROOM)
+}
+
 impl Bundle {
     /// Returns when [`on_timer`](Self::on_timer) and [`poll_datagram`](Self::poll_datagram) are due
     /// if nothing arrives before; [`Time::MAX`] means never.
@@ -283,7 +288,7 @@ impl Bundle {
                 self.messages.remove(at);
                 continue;
             };
-            if len + HEADER + CONTROL_ROOM > usize::from(max[path]) {
+            if len > message_max(max[path]) {
                 self.messages.give(at, path, false);
                 continue;
             }

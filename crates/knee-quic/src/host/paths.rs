@@ -2,7 +2,7 @@
 
 use super::{Bond, BundleId, DecisionQueue, Host, LinkKey};
 use crate::congestion::{CongestionControl, Observed};
-use knee_bundle::{BundleCounters, PathUse};
+use knee_bundle::{BundleCounters, DATAGRAM_MIN, PathUse, message_max};
 use knee_multipath::sched::{Path, Status};
 use knee_units::Time;
 use noq_proto::PathId;
@@ -51,6 +51,16 @@ impl Host {
             })
         };
         bond.links.iter().enumerate().map(state).collect()
+    }
+
+    /// Returns the largest message that each available path of a bundle carries now, bytes.
+    pub fn message_max(&mut self, id: &BundleId) -> usize {
+        let links = self.bonds.get(id).map(|bond| bond.links.as_slice()).unwrap_or_default();
+        let carried = links.iter().flatten().filter_map(|key| {
+            let link = self.links.get_mut(key).filter(|link| link.up)?;
+            Some(link.datagram_max())
+        });
+        message_max(carried.min().unwrap_or_default().max(DATAGRAM_MIN))
     }
 
     /// Returns the congestion controls of a bundle's paths, by number; `None` for one that has not
