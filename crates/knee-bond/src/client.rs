@@ -1,7 +1,7 @@
 //! The client: keeps its links to the server, and serves the applications of its host.
 
 use crate::BondError;
-use crate::config::{ClientConfig, LINKS_MAX, LimitsConfig, TransparentConfig};
+use crate::config::{ClientConfig, LINKS_MAX, LimitsConfig};
 use crate::engine::{Engine, EngineEvent};
 use crate::judge::Judges;
 use crate::key;
@@ -179,8 +179,8 @@ pub async fn try_links(config: &ClientConfig) -> Result<Vec<Tried>, BondError> {
 /// What the host lacks for it.
 pub fn check_transparent(config: &ClientConfig) -> Result<(), BondError> {
     match (&config.transparent, &config.server) {
-        (Some(TransparentConfig { except }), Target::Address(address, port)) => {
-            Ok(Transparent::check(SocketAddr::new(*address, *port), except)?)
+        (Some(transparent), Target::Address(address, port)) => {
+            Ok(Transparent::check(SocketAddr::new(*address, *port), transparent)?)
         }
         _ => Ok(()),
     }
@@ -189,9 +189,9 @@ pub fn check_transparent(config: &ClientConfig) -> Result<(), BondError> {
 /// Starts the transparent mode, if it is configured.
 async fn transparent(config: &ClientConfig) -> Result<Option<Transparent>, BondError> {
     match (&config.transparent, &config.server) {
-        (Some(TransparentConfig { except }), Target::Address(address, port)) => {
+        (Some(transparent), Target::Address(address, port)) => {
             let server = SocketAddr::new(*address, *port);
-            Ok(Some(Transparent::begin(server, except).await?))
+            Ok(Some(Transparent::begin(server, transparent).await?))
         }
         // A server given by name was refused when the configuration was read.
         _ => Ok(None),

@@ -4,6 +4,7 @@
 use crate::key;
 use crate::request::{Malformed, Target};
 use crate::settings::STREAMS_MAX;
+use crate::tuning::{controller, scheduler};
 use ipnet::IpNet;
 use knee_cc::{Selection, Value};
 use knee_quic::PublicKey;
@@ -11,7 +12,7 @@ use knee_scenario::read_text_file;
 use knee_units::{Bytes, list, whole};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -131,13 +132,16 @@ pub struct ClientOf {
     pub key: Pins,
 }
 
-/// Exceptions of the transparent mode.
+/// What the transparent mode takes besides what this host's programs send, and what not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransparentConfig {
     /// Prefixes whose packets are sent as before, such as that of a printer.
     #[serde(deserialize_with = "prefixes")]
     pub except: Vec<IpNet>,
+    /// Interfaces of the house, such as `br-lan`: what their machines send to others is taken as well.
+    #[serde(deserialize_with = "interfaces")]
+    pub lan: Vec<String>,
 }
 
 /// Destinations that clients may reach beyond the open Internet.
@@ -176,7 +180,7 @@ impl Default for LimitsConfig {
         LimitsConfig {
             streams: 256,
             new_streams_per_second: 50,
-            udp_flows: 64,
+            udp_flows: 10_000,
             bytes_per_day: None,
         }
     }
@@ -364,10 +368,19 @@ fn nameserver<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, 
 }
 
 fn interface<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let name = String::deserialize(from)?;
+    named(String::deserialize(from)?)
+}
+
+fn interfaces<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let names: Vec<String> = list(from, "a list of interfaces, such as [\"br-lan\"]")?;
+    names.into_iter().map(named).collect()
+}
+
+/// Checks the name of an interface.
+fn named<E: Error>(name: String) -> Result<String, E> {
     // IFNAMSIZ, which includes the terminating zero byte.
     let fits = (1..16).contains(&name.len()) && !name.contains(['/', ' ']);
-    if fits { Ok(name) } else { Err(D::Error::custom(format!("no interface is named {name:?}"))) }
+    if fits { Ok(name) } else { Err(E::custom(format!("no interface is named {name:?}"))) }
 }
 
 /// Reads a limit of bytes, which is more than zero.
@@ -432,57 +445,6 @@ fn prefixes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<IpNet>, D::Error> 
         text.parse().or_else(|_| single()).map_err(|_| wrong())
     };
     texts.iter().map(read).collect()
-}
-
-/// A controller or scheduler: its name, or a table with its name and parameters.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "write a name, or a table with name and parameters")]
-enum Written {
-    Name(String),
-    Table {
-        name: String,
-        #[serde(flatten)]
-        parameters: BTreeMap<String, Setting>,
-    },
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "write true or false, a number, a text or a list of numbers")]
-enum Setting {
-    Switch(bool),
-    Number(f64),
-    Text(String),
-    Numbers(Vec<f64>),
-}
-
-impl From<Written> for Selection {
-    fn from(written: Written) -> Selection {
-        let (name, parameters) = match written {
-            Written::Name(name) => return Selection::named(name),
-            Written::Table { name, parameters } => (name, parameters),
-        };
-        parameters.into_iter().fold(Selection::named(name), |selection, (parameter, setting)| {
-            let value = match setting {
-                Setting::Switch(on) => Value::Switch(on),
-                Setting::Number(number) => Value::Number(number),
-                Setting::Text(text) => Value::Text(text),
-                Setting::Numbers(list) => Value::Numbers(list),
-            };
-            selection.with(parameter, value)
-        })
-    }
-}
-
-fn controller<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> {
-    let selection = Selection::from(Written::deserialize(from)?);
-    knee_quic::check_controller(&selection).map_err(D::Error::custom)?;
-    Ok(selection)
-}
-
-fn scheduler<'de, D: Deserializer<'de>>(from: D) -> Result<Selection, D::Error> {
-    let selection = Selection::from(Written::deserialize(from)?);
-    knee_multipath::sched::build(&selection).map_err(D::Error::custom)?;
-    Ok(selection)
 }
 
 /// Returns where to read the configuration at `path` again. A service has it as it was when the
@@ -602,17 +564,18 @@ impl ClientConfig {
             );
             return Err(wrong(path, &problem));
         }
-        let except = &self.transparent.get_or_insert_default().except;
+        let TransparentConfig { except, lan } = self.transparent.get_or_insert_default();
         let at = self.listen.ip();
         // Which machines use the proxy is not known; without any exception none of them could.
-        let may_reply = except.iter().any(|prefix| {
-            at.is_unspecified() || prefix.addr().is_ipv4() == at.to_canonical().is_ipv4()
-        });
+        let may_reply = !lan.is_empty()
+            || except.iter().any(|prefix| {
+                at.is_unspecified() || prefix.addr().is_ipv4() == at.to_canonical().is_ipv4()
+            });
         if !at.is_loopback() && !may_reply {
             let problem = format!(
                 "listen: in transparent mode, replies to other machines would be refused: use \
-                 127.0.0.1, or except the prefix of those that use the proxy at {}, as in \
-                 transparent = {{ except = [\"192.168.1.0/24\"] }}",
+                 127.0.0.1, or name the interface of those that use the proxy at {}, as in \
+                 transparent = {{ lan = [\"br-lan\"] }}, or except their prefix",
                 self.listen
             );
             return Err(wrong(path, &problem));

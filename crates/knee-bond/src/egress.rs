@@ -83,6 +83,11 @@ impl Egress {
         if !is_port || port == 0 {
             return Some("its port is not allowed");
         }
+        self.refusal_of_host(address)
+    }
+
+    /// Returns why a client may not reach an address by a protocol without ports, or `None` if it may.
+    pub fn refusal_of_host(&self, address: IpAddr) -> Option<&'static str> {
         let address = plain(address);
         if self.allow.iter().any(|prefix| prefix.contains(&address)) {
             return None;

@@ -1,6 +1,7 @@
 //! Runs a host of `knee-quic` over sockets: one task for the host and one for each socket, all on
 //! one thread. Users of streams borrow the host only for the length of a call, never over an await.
 
+use crate::flows::FIRST;
 use crate::stream::BundleStream;
 use bytes::Bytes;
 use knee_bundle::{Bundle, Class, Event, StreamId};
@@ -21,6 +22,8 @@ use tokio::time::timeout;
 const BATCHES: usize = 8;
 /// Messages of a flow that may wait for the reader; more are lost.
 const MESSAGES: usize = 256;
+/// Datagrams of all flows of a bundle that may wait for the reader; more are lost.
+const DATAGRAMS: usize = 1024;
 /// Longest sleep between two rounds of work.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -67,6 +70,7 @@ struct State {
     carried: Vec<u64>,
     streams: BTreeMap<(BundleId, StreamId), Rc<Signals>>,
     flows: BTreeMap<(BundleId, u64), mpsc::Sender<Bytes>>,
+    datagrams: BTreeMap<BundleId, mpsc::Sender<(u64, Bytes)>>,
     events: mpsc::UnboundedSender<EngineEvent>,
 }
 
@@ -88,9 +92,9 @@ impl Engine {
     /// Makes an engine for a host whose time zero is `start`, and the receiver of its events.
     pub fn new(host: Host, start: Instant) -> (Rc<Engine>, mpsc::UnboundedReceiver<EngineEvent>) {
         let (events, hears) = mpsc::unbounded_channel();
-        let (streams, flows) = (BTreeMap::new(), BTreeMap::new());
+        let (streams, flows, datagrams) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (sockets, carried) = (Vec::new(), Vec::new());
-        let state = State { host, sockets, carried, streams, flows, events };
+        let state = State { host, sockets, carried, streams, flows, datagrams, events };
         let engine = Engine { start, kick: Notify::new(), state: RefCell::new(state) };
         (Rc::new(engine), hears)
     }
@@ -262,6 +266,31 @@ impl Engine {
         flows.insert((id, flow), sender);
         receiver
     }
+
+    /// Subscribes to the messages of all [flows](crate::flows) of a bundle, until the receiver is
+    /// dropped.
+    pub(crate) fn datagrams(&self, id: BundleId) -> mpsc::Receiver<(u64, Bytes)> {
+        let (sender, receiver) = mpsc::channel(DATAGRAMS);
+        self.state.borrow_mut().datagrams.insert(id, sender);
+        receiver
+    }
+
+    /// Sends the messages of a datagram of a flow; `make` gets the largest message that the links
+    /// carry.
+    pub(crate) fn send_datagram(
+        &self,
+        id: &BundleId,
+        flow: u64,
+        duplicate: bool,
+        make: impl FnOnce(usize) -> Vec<Bytes>,
+    ) {
+        self.with(|host, _| {
+            let most = host.message_max(id);
+            if let Some(bundle) = host.bundle(id) {
+                make(most).into_iter().for_each(|message| bundle.send(flow, message, duplicate));
+            }
+        });
+    }
 }
 
 /// Returns the size of `bytes` sent in packets of `packet` bytes each, with IP and UDP headers.
@@ -282,6 +311,7 @@ impl State {
         }
         self.streams.retain(|(of, _), _| of != id);
         self.flows.retain(|(of, _), _| of != id);
+        self.datagrams.remove(id);
     }
 
     fn on_event(&mut self, id: BundleId, event: Event) {
@@ -311,6 +341,11 @@ impl State {
                 if let Some(signals) = signals(stream) {
                     signals.stopped.set(true);
                     signals.writable.notify_one();
+                }
+            }
+            Event::Message { flow: flow @ FIRST.., bytes } => {
+                if let Some(datagrams) = self.datagrams.get(&id) {
+                    let _ = datagrams.try_send((flow, bytes));
                 }
             }
             Event::Message { flow, bytes } => {

@@ -9,6 +9,7 @@
 //! | [`Client`] | finds links and keeps them, offers SOCKS5, CONNECT and forwarded ports, or takes all that programs send |
 //! | [`Server`] | knows clients by their keys, and denies them what is not the open Internet |
 //! | [`Engine`] | runs a host of `knee-quic` over sockets |
+//! | [`flows`] | UDP of a client's host and house |
 //! | [`quota`] | counts the traffic of links with a cap |
 //! | [`judge`] | detects harmful links |
 //! | [`status`], [`page`] | show the state of an end |
@@ -27,6 +28,7 @@ mod datagrams;
 pub mod dns;
 pub mod egress;
 mod engine;
+pub mod flows;
 pub mod judge;
 pub mod key;
 mod links;
@@ -43,6 +45,7 @@ pub mod status;
 mod stream;
 mod streams;
 mod transparent;
+mod tuning;
 
 pub use client::{Client, ClientHandle, Tried, check_transparent, try_links};
 pub use config::{ClientConfig, ConfigError, Forward, ServerConfig};

@@ -1,7 +1,8 @@
 //! Requests of a client at the start of a stream, and the answers.
 //!
 //! ```text
-//! REQUEST   kind u8 (1 TCP, 2 UDP, 3 UDP duplicated, 4 DNS), for TCP: where to
+//! REQUEST   kind u8 (1 TCP, 2 UDP, 3 UDP duplicated, 4 DNS, 5 flows, 6 flows duplicated), for TCP:
+//!           where to
 //! where to  1, IPv4 address | 4, IPv6 address | 3, length u8, name; port u16
 //! ANSWER    code u8 (0: done), length u8 of the reason, reason in UTF-8
 //! DATAGRAM  where to or from, bytes: a message of the flow that has the stream's number
@@ -152,6 +153,11 @@ pub enum Request {
     },
     /// The answer of the server's resolver to one question (RFC 1035).
     Dns,
+    /// UDP sockets for all [flows](crate::flows) of the client, for as long as the stream is open.
+    Flows {
+        /// Send each datagram over all links, in both directions; the first copy to arrive counts.
+        duplicate: bool,
+    },
 }
 
 impl Request {
@@ -169,6 +175,8 @@ impl Request {
             Some(2) => Ok(Some((Request::Udp { duplicate: false }, 1))),
             Some(3) => Ok(Some((Request::Udp { duplicate: true }, 1))),
             Some(4) => Ok(Some((Request::Dns, 1))),
+            Some(5) => Ok(Some((Request::Flows { duplicate: false }, 1))),
+            Some(6) => Ok(Some((Request::Flows { duplicate: true }, 1))),
             Some(_) => Err(Malformed("a request of an unknown kind")),
         }
     }
@@ -182,6 +190,7 @@ impl Request {
             }
             Request::Udp { duplicate } => into.push(2 + u8::from(*duplicate)),
             Request::Dns => into.push(4),
+            Request::Flows { duplicate } => into.push(5 + u8::from(*duplicate)),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::datagrams::carry;
 use crate::dns;
 use crate::egress::Egress;
 use crate::engine::Engine;
+use crate::flows;
 use crate::meter::{Meter, hours};
 use crate::request::{Answer, Outcome, REQUEST_MAX, Request, Target};
 use crate::resolver;
@@ -131,6 +132,24 @@ impl Shared {
         is_due
     }
 
+    /// Counts one more UDP flow of a client, or returns false if the limits do not allow it.
+    pub fn begin_udp_flow(&self, owner: &str) -> bool {
+        let mut accounts = self.accounts.borrow_mut();
+        let account = accounts.get_mut(owner);
+        account.is_some_and(|account| {
+            let may = account.udp_flows < self.limits.udp_flows;
+            account.udp_flows += u32::from(may);
+            may
+        })
+    }
+
+    /// Counts UDP flows of a client that ended.
+    pub fn end_udp_flows(&self, owner: &str, count: u32) {
+        if let Some(account) = self.accounts.borrow_mut().get_mut(owner) {
+            account.udp_flows -= count;
+        }
+    }
+
     /// Notes the owner of a new bundle, and returns the client's other bundles.
     pub fn own(&self, id: BundleId, name: &str) -> Vec<BundleId> {
         let mut owners = self.owners.borrow_mut();
@@ -171,6 +190,12 @@ pub async fn serve_stream(
                 udp(engine, shared, &owner, targets, stream, duplicate).await;
             }
             Request::Dns => answer_question(shared, &meter, stream, rest).await,
+            Request::Flows { duplicate } => {
+                if send_outcome(&stream, Outcome::Done, "").await {
+                    flows::serve(engine, shared, &owner, targets, &stream, duplicate).await;
+                }
+                stream.finish();
+            }
         }
     }
     if let Some(hours) = meter.wait_to_say(Instant::now()) {
@@ -387,15 +412,7 @@ async fn udp(
     stream: BundleStream,
     duplicate: bool,
 ) {
-    let may = {
-        let mut accounts = shared.accounts.borrow_mut();
-        accounts.get_mut(owner).is_some_and(|account| {
-            let may = account.udp_flows < shared.limits.udp_flows;
-            account.udp_flows += u32::from(may);
-            may
-        })
-    };
-    if !may {
+    if !shared.begin_udp_flow(owner) {
         let reason = "this client has reached its limit of UDP flows";
         return refuse(stream, Outcome::TooMany, reason).await;
     }
@@ -406,7 +423,5 @@ async fn udp(
     } else {
         stream.finish();
     }
-    if let Some(account) = shared.accounts.borrow_mut().get_mut(owner) {
-        account.udp_flows -= 1;
-    }
+    shared.end_udp_flows(owner, 1);
 }

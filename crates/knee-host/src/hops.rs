@@ -5,6 +5,7 @@
 //! sequence number of the segment, which numbers the probe.
 
 use crate::HostError;
+use crate::checksum::transport_checksum;
 use crate::system::{set_option, tcp_option};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recv, sendto, socket,
@@ -217,19 +218,10 @@ fn packet(
     packet
 }
 
-/// Checksum of a segment with the pseudo header (RFC 9293, section 3.1), if the field is zero; zero if
-/// it is right.
+/// Checksum of a segment, if its field is zero; zero if it is right.
 fn checksum(local: SocketAddrV4, remote: SocketAddrV4, segment: &[u8]) -> u16 {
-    let mut pseudo = [local.ip().octets(), remote.ip().octets()].concat();
-    pseudo.extend([0, libc::IPPROTO_TCP as u8]);
-    pseudo.extend((segment.len() as u16).to_be_bytes());
-    let words = pseudo.chunks(2).chain(segment.chunks(2));
-    let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0));
-    let mut sum: u64 = words.map(word).sum();
-    while sum > 0xffff {
-        sum = (sum >> 16) + (sum & 0xffff);
-    }
-    !(sum as u16)
+    let protocol = libc::IPPROTO_TCP as u8;
+    transport_checksum((*local.ip()).into(), (*remote.ip()).into(), protocol, &[segment])
 }
 
 /// Reads a report about a segment of this connection, an IPv4 packet: the segment's sequence number,

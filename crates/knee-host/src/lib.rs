@@ -2,11 +2,12 @@
 //! programs to one process, `TCP_INFO`, connections that end, counters of drops, MPTCP, controllers in BPF and
 //! programs that assign them, privileges.
 //!
-//! What this crate never does: know scenarios, run a tool, print, leave anything behind except on
-//! request (`bpf::load`, `bpf::Steering::pin`). It alone has `unsafe` code, in one file.
+//! What this crate never does: know scenarios, run a tool, print, leave anything behind that has an
+//! effect, except on request (`bpf::load`, `bpf::Steering::pin`). It alone has `unsafe` code, in one file.
 
 #[cfg(feature = "bpf")]
 pub mod bpf;
+mod checksum;
 mod clock;
 mod counters;
 mod diversion;
@@ -29,7 +30,11 @@ pub const BPF_CONTROLLERS: [&str; 3] = ["bbr_low_delay", "knee_bbr3", "knee_copa
 
 pub use clock::{is_locked, since_boot};
 pub use counters::{CounterReader, Counters, InterfaceCounters, QdiscCounters};
-pub use diversion::{Diversion, DiversionSettings};
+pub use diversion::{
+    Datagram, Diversion, DiversionSettings, EchoRequest, Impersonator, diverted_udp, echo_header,
+    echo_socket, ping_socket, read_reply, receive_datagram, receive_echo, reply_to_echo,
+    report_tos, send_datagram, set_transparent,
+};
 pub use error::HostError;
 pub use hops::{Exceeded, HopProbe, PROBES_MAX};
 pub use interface::{Interface, Routing};

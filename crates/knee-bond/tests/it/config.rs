@@ -70,6 +70,8 @@ fn a_client_is_told_what_is_wrong_and_where() {
         (format!("{right}login = {{ user = \"a:b\", password = \"c\" }}\n"), "no colon"),
         (format!("{right}liste = \"0.0.0.0:1080\"\n"), "unknown field `liste`"),
         (format!("{right}[[link]]\ninterface = \"an interface\"\n"), "no interface is named"),
+        (format!("{right}[transparent]\nlan = [\"an interface\"]\n"), "no interface is named"),
+        (format!("{right}[transparent]\nlan = \"br-lan\"\n"), "such as [\"br-lan\"]"),
         (
             format!("{right}[[link]]\ninterface = \"a\"\n[[link]]\ninterface = \"a\"\n"),
             "is repeated",
@@ -150,28 +152,29 @@ fn a_forwarded_port_is_given_on_the_command_line() {
 fn a_proxy_for_others_needs_an_exception_in_transparent_mode() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bond.toml");
-    let config = |listen: &str, except: &str| {
+    let config = |listen: &str, transparent: &str| {
         let text = format!(
             "server = \"192.0.2.1:4433\"\nserver_key = \"{}\"\nkey = \"k\"\n\
              listen = \"{listen}:1080\"\nlogin = {{ user = \"a\", password = \"b\" }}\n\
-             transparent = {{ except = [{except}] }}\n",
+             transparent = {{ {transparent} }}\n",
             public()
         );
         fs::write(&path, text).unwrap();
         ClientConfig::read(&path).map(|config| config.listen.ip().to_string())
     };
-    for (listen, except, is_right) in [
+    for (listen, transparent, is_right) in [
         ("127.0.0.1", "", true),
         ("192.168.1.1", "", false),
-        ("192.168.1.1", "\"fd00::/8\"", false),
-        ("192.168.1.1", "\"192.168.1.0/24\"", true),
+        ("192.168.1.1", "except = [\"fd00::/8\"]", false),
+        ("192.168.1.1", "except = [\"192.168.1.0/24\"]", true),
+        ("192.168.1.1", "lan = [\"br-lan\"]", true),
         ("0.0.0.0", "", false),
-        ("0.0.0.0", "\"192.168.1.0/24\"", true),
+        ("0.0.0.0", "except = [\"192.168.1.0/24\"]", true),
     ] {
-        let read = config(listen, except);
-        assert_eq!(read.is_ok(), is_right, "{listen} {except}");
+        let read = config(listen, transparent);
+        assert_eq!(read.is_ok(), is_right, "{listen} {transparent}");
         if let Err(error) = read {
-            assert!(error.to_string().contains("except the prefix"), "{error}");
+            assert!(error.to_string().contains("except their prefix"), "{error}");
         }
     }
 }

@@ -81,6 +81,8 @@ proptest! {
             Request::Udp { duplicate: false },
             Request::Udp { duplicate: true },
             Request::Dns,
+            Request::Flows { duplicate: false },
+            Request::Flows { duplicate: true },
         ] {
             let mut bytes = Vec::new();
             request.write(&mut bytes);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "real time passes here")]
 
+mod house;
 #[allow(dead_code, reason = "the benchmarks use more of it")]
 mod lab;
 mod links;
@@ -11,7 +12,7 @@ mod targets;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let trials = [links::all(), targets::all()];
+    let trials = [links::all(), targets::all(), house::all()];
     let trials = trials.into_iter().flatten();
     knee_trials::run(trials)
 }

@@ -26,7 +26,7 @@ const HERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
 const PORT: u16 = 8000;
 
 /// Opens the network namespace of the server's host.
-fn there(lab: &crate::lab::Lab) -> Namespace {
+pub fn there(lab: &crate::lab::Lab) -> Namespace {
     let mut child = lab.start_there(&["sleep".to_owned(), "60".to_owned()]);
     let file = format!("/proc/{}/ns/net", child.id());
     let opened = Namespace::open(Path::new(&file)).unwrap();

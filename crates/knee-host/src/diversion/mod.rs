@@ -3,20 +3,31 @@
 //!
 //! The rules are in a table owned by the socket that made it (`NFT_TABLE_F_OWNER`, Linux 5.12):
 //! nobody else can change it, and the kernel removes it with the socket, however the process ends.
-//! So no cleanup is needed.
+//! So no cleanup is needed, except of what routes marked packets, which has no effect without them.
 //!
-//! There are two kinds of chains. One translates destinations, of new connections only: TCP goes to
-//! a port of this process, which asks the kernel for the original destination (`SO_ORIGINAL_DST`),
-//! and DNS goes to another port. The other sees every packet after that: anything that leaves this
-//! host and is not listed is rejected, so that the program gets an error immediately.
+//! The chain `divert` translates destinations, of this host's new connections only: TCP goes to a port
+//! of this process, which asks the kernel for the original destination (`SO_ORIGINAL_DST`), and DNS
+//! goes to another port. UDP has no such question, and what is forwarded must keep its addresses: the
+//! chain `marking` marks this host's UDP and pings, which are then [routed to this host](local), and
+//! the chain `take` hands UDP, and TCP of the house, to transparent sockets (TPROXY). The chains `gate`
+//! and `passage` see every packet after that: anything that leaves this host and is not listed is
+//! rejected, so that the program gets an error immediately.
 
+mod local;
 mod message;
 mod rules;
+mod sockets;
 
 pub use rules::DiversionSettings;
+pub use sockets::{
+    Datagram, EchoRequest, Impersonator, diverted_udp, echo_header, echo_socket, ping_socket,
+    read_reply, receive_datagram, receive_echo, reply_to_echo, report_tos, send_datagram,
+    set_transparent,
+};
 
 use crate::HostError;
 use crate::privileges::{NET_ADMIN, capabilities};
+use local::LocalDelivery;
 use message::{Batch, answers};
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
@@ -34,6 +45,8 @@ const DORMANT: u32 = 1;
 pub struct Diversion {
     /// The table is removed when this socket closes.
     _owner: Socket,
+    /// Dropped after the table, for the same reason as it is made before.
+    _local: Option<LocalDelivery>,
 }
 
 impl std::fmt::Debug for Diversion {
@@ -49,7 +62,12 @@ impl Diversion {
     /// The process lacks CAP_NET_ADMIN, another process has such a table, or the kernel lacks
     /// nf_tables with owned tables.
     pub fn begin(settings: &DiversionSettings) -> Result<Diversion, HostError> {
-        Diversion::make(settings, TABLE, OWNED)
+        // First, so that marked packets never lack their route and leave by a link.
+        let DiversionSettings { udp, lan_tcp, ping, .. } = settings;
+        let marks = *ping || *udp != [None; 2] || *lan_tcp != [None; 2];
+        let local = if marks { Some(LocalDelivery::begin()?) } else { None };
+        let diversion = Diversion::make(settings, TABLE, OWNED)?;
+        Ok(Diversion { _local: local, ..diversion })
     }
 
     /// Checks whether the rules could be installed, without diverting anything even briefly.
@@ -71,11 +89,11 @@ impl Diversion {
                 Some(libc::EEXIST | libc::EPERM | libc::EBUSY) => {
                     "another process of this host already does so: end that process"
                 }
-                _ => "this needs Linux 5.12 or newer with nf_tables, NAT, fib and reject",
+                _ => "this needs Linux 5.12 or newer with nf_tables, NAT, TPROXY, fib and reject",
             };
             HostError::refused(what, error, advice)
         })?;
-        Ok(Diversion { _owner: owner })
+        Ok(Diversion { _owner: owner, _local: None })
     }
 }
 

@@ -51,8 +51,8 @@ pub enum BondAction {
         /// The configuration
         #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
         config: PathBuf,
-        /// Divert all TCP traffic of this machine, and let nothing bypass the links. Needs
-        /// CAP_NET_ADMIN
+        /// Divert all TCP and UDP traffic of this machine, and let nothing bypass the links. Needs
+        /// CAP_NET_ADMIN and CAP_NET_RAW
         #[arg(long)]
         transparent: bool,
         /// Also forward a local port to a target, as in 8080:db.example.org:80; may be repeated
