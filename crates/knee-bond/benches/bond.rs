@@ -1,7 +1,8 @@
 //! `knee bond` over two links between namespaces, compared with the better link alone in the same
 //! minute. Run `benches/bond` from the root of the project, as root, on a quiet host. Arguments
-//! select groups of rows ([`GROUPS`]). `long` runs only when named: 10 GB in a few minutes, every
-//! byte compared, with a link that is down every other 20 s.
+//! select groups of rows ([`GROUPS`]). Two run only when named: `long`, 10 GB in a few minutes, every
+//! byte compared, with a link that is down every other 20 s; and `sixteen`, the pairs of links of
+//! another program's report, or those that are named after it.
 
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "real time passes here")]
@@ -11,15 +12,19 @@
 
 #[path = "../tests/realtime/lab/mod.rs"]
 mod lab;
+#[path = "bond/sixteen.rs"]
+mod sixteen;
 
+use knee_testbed::Health;
+use knee_trials::Skipped;
 use lab::{Lab, measured};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 /// Groups of rows.
-const GROUPS: [&str; 8] =
-    ["files", "failures", "hundreds", "fast", "profiles", "calls", "RTT", "long"];
+const GROUPS: [&str; 9] =
+    ["files", "failures", "hundreds", "fast", "profiles", "calls", "RTT", "long", "sixteen"];
 /// Runs of each row; the median is reported.
 const TIMES: usize = 3;
 /// The round trip of a datagram that did not come back.
@@ -62,17 +67,22 @@ fn times_so_often(
             client.wait_for_links(count);
             took = run(lab).as_secs_f64();
         });
-        match done.map(|health| health.verdict()) {
-            Ok((_, why)) if why.is_empty() => {}
-            Ok((verdict, why)) => println!("    {verdict}: {why}"),
-            Err(knee_trials::Skipped(why)) => {
-                eprintln!("this host cannot: {why}");
-                std::process::exit(3);
-            }
-        }
+        say_health(done);
         took
     };
     (0..times).map(once).collect()
+}
+
+/// Says what was wrong with the host during a run, if anything was.
+fn say_health(done: Result<Health, Skipped>) {
+    match done.map(|health| health.verdict()) {
+        Ok((_, why)) if why.is_empty() => {}
+        Ok((verdict, why)) => println!("    {verdict}: {why}"),
+        Err(Skipped(why)) => {
+            eprintln!("this host cannot: {why}");
+            std::process::exit(3);
+        }
+    }
 }
 
 fn median(all: &[f64]) -> f64 {
@@ -100,9 +110,18 @@ fn beside_the_better(ways: &[Way], bytes: u64) -> Vec<f64> {
 fn main() {
     // `cargo bench` adds this one.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !GROUPS.contains(&wanted.as_str())) {
-        eprintln!("there are no rows {unknown:?}; there are: {}", GROUPS.join(", "));
+    let words: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let known: Vec<&str> = match words.first() {
+        Some(&"sixteen") => sixteen::names().collect(),
+        _ => GROUPS.to_vec(),
+    };
+    let given = if words.first() == Some(&"sixteen") { &words[1..] } else { &words };
+    if let Some(unknown) = given.iter().find(|word| !known.contains(word)) {
+        eprintln!("there are no rows {unknown:?}; there are: {}", known.join(", "));
         std::process::exit(2);
+    }
+    if words.first() == Some(&"sixteen") {
+        return sixteen::run(given);
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
     println!("{:<52} {:<22} {:>8} {:<7} runs", "what", "goal", "median", "");
