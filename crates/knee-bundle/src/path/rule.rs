@@ -4,7 +4,9 @@
 //! has and 9/8 of an RTT has passed since it was sent. From then on only time counts: the RTT of
 //! the latest packet that arrived, and a reordering window (RFC 8985, section 6.2, steps 4 and 5).
 //!
-//! The window is a number of quarters of the minimum RTT, at most the smoothed RTT. A packet that
+//! The window is a number of quarters of the minimum RTT, at most a probe timeout, after which the path
+//! is asked anyway. (The RFC has the smoothed RTT: where delays vary by more than their mean, half of
+//! all packets would count as lost, since those that arrive first are the luckiest.) A packet that
 //! was declared lost and arrives late shows how wide it should have been, so the window takes that
 //! width at once; the RFC adds one quarter per round trip, because a D-SACK does not tell how late
 //! the original was. After sixteen round trips with losses in which the window was never too narrow
@@ -100,7 +102,7 @@ impl LossRule {
             return Time::MAX;
         };
         if self.reorders {
-            let window = self.window.max(rtt.min / 4).min(rtt.smoothed);
+            let window = self.window.max(rtt.min / 4).min(rtt.probe_timeout(Time::ZERO));
             return sent_at + latest.rtt + window;
         }
         let is_overtaken = latest.number - number >= THRESHOLD;

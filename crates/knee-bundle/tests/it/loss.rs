@@ -106,6 +106,30 @@ fn the_window_narrows_after_sixteen_rounds_with_losses() {
     assert_eq!((were_late, took), (vec![250], MS(125)));
 }
 
+/// Round trips of 0 to 80 ms, each as likely as the others, of a datagram every 0.3 ms, and no loss: a
+/// window of at most the smoothed RTT took half of all datagrams for lost.
+#[test]
+fn delays_that_vary_by_more_than_their_mean_are_no_losses() {
+    const COUNT: u64 = 20_000;
+    let sent_at = |number: u64| Time::from_micros(300 * number);
+    let delay = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let arrival = |number: u64| sent_at(number) + Time::from_micros(delay(number) % 80_000);
+    let mut arrivals: Vec<(Time, u64)> =
+        (0..COUNT).map(|number| (arrival(number), number)).collect();
+    arrivals.sort_unstable();
+    let (mut sent, mut rtt, mut lost) = (Outstanding::default(), Rtt::default(), 0);
+    for (now, number) in arrivals {
+        while sent.next() < COUNT && sent_at(sent.next()) <= now {
+            sent.push(sent_at(sent.next()), 1000, true, ());
+        }
+        sent.on_loss_timer(now, &rtt, |_, _, ()| lost += 1);
+        let ranges = AckRanges::new([(number, number)]).unwrap();
+        let tell = |_, fate, ()| lost += u64::from(fate == Fate::Lost);
+        sent.on_ack(now, &ranges, &mut rtt, Time::ZERO, tell).unwrap();
+    }
+    assert!(lost < COUNT / 100, "{lost} of {COUNT} count as lost");
+}
+
 /// Section 6.2.1: smoothed RTT + 4 variations + ACK delay, doubled each time.
 #[test]
 fn probes_back_off() {
