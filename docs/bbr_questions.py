@@ -55,6 +55,8 @@ class Runner:
         "none" that there is nothing to measure."""
         sets = [f"flow.{flow}.cc={variant['cc']}" for flow in group.get("flows", ["candidate"])]
         sets += case.get("set", [])
+        if self.on == "kernel":
+            sets += case["kernel"]
         scenario = FOLDER / group["file"]
         words = [scenario.read_text(), self.on, *sets, str(first), str(count)]
         key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
@@ -299,17 +301,16 @@ def kernel(question, found):
     parts = [
         "## On the kernel\n\nThe same scenarios over Linux's TCP with the controller in BPF, in real "
         f"time, {KERNEL_SEEDS} runs each; means, and in brackets those of the simulator. "
-        f"{question.get('kernel', '').strip()}\n"]
+        f"{question['kernel'].strip()}\n"]
     for group in question["group"]:
-        cases = found["groups"].get(group["name"])
-        if not cases:
-            continue
         names = [one["name"] for one in variants(question, group)]
-        for key in next(iter(next(iter(cases.values())).values())):
-            rows = [[case, *(f"{plain(lines[key], values[name][key]['kernel'])} "
-                             f"({plain(lines[key], values[name][key]['sim'])})" for name in names)]
-                    for case, values in cases.items()]
-            parts.append(f"{group['title']}: {lines[key]['title']}\n\n{table(['case', *names], rows)}\n")
+        for case, values in found["groups"].get(group["name"], {}).items():
+            rows = [
+                [lines[key]["title"], *(
+                    f"{plain(lines[key], values[name][key]['kernel'])} "
+                    f"({plain(lines[key], values[name][key]['sim'])})" for name in names)]
+                for key in values[names[0]] if all(key in values[name] for name in names)]
+            parts.append(f"{group['title']}: {case}\n\n{table(['measure', *names], rows)}\n")
     return "\n".join(parts)
 
 
@@ -328,11 +329,16 @@ def answer(question, groups):
         sys.exit("the answer does not follow from the figures:\n" + "\n".join(wrong))
 
     def figure(found):
-        """An effect, or with "seeds:" before it how many seeds would tell it from none."""
-        words = found[1].removeprefix("seeds:")
-        line, effect = one(words)
-        seeds = groups[words.split(".")[0]]["seeds"]
-        return str(needed(line, effect, seeds)) if words != found[1] else shown(line, effect)
+        """An effect; with "mean:" before it the value, the mean over the cases; with "seeds:" how
+        many seeds would tell the effect from none."""
+        what, _, path = found[1].rpartition(":")
+        group, key, name = path.split(".", 2)
+        if what == "mean":
+            cases = groups[group]["cases"].values()
+            return plain(lines[key], statistics.fmean(case[name][key]["mean"] for case in cases))
+        if what == "seeds":
+            return str(needed(*one(path), groups[group]["seeds"]))
+        return shown(*one(path))
 
     fill = lambda text: re.sub(r"\{([^{}]+)\}", figure, text)
     return fill(question["answer"].strip()), fill(question.get("found", "").strip())
@@ -391,7 +397,7 @@ def margins(question):
     return table(["measure", "margin"], rows)
 
 
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"]
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 WIDTH, LEFT, RIGHT, ROW = 860, 330, 30, 15
 
 
@@ -493,7 +499,7 @@ def on_kernel(runner, pool, question, data):
     lines = {line["id"]: line for line in question["line"]}
     groups = {}
     for group in question["group"]:
-        cases = [case for case in group["case"] if case.get("kernel")]
+        cases = [case for case in group["case"] if "kernel" in case]
         if not cases:
             continue
         found = measure(runner, pool, question, group, cases, KERNEL_SEEDS)

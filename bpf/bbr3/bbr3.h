@@ -222,7 +222,9 @@ part void check_full_pipe(struct bbr3 *b, bool app_limited)
 
 part void check_high_loss(struct bbr3 *b, const struct sample *s)
 {
-	if (!b->loss_round_start || b->prior_recovery != RECOVERY ||
+	bool round_over = b->loss_round_start && b->prior_recovery == RECOVERY;
+
+	if ((!round_over && config.startup_loss != AT_ONCE) ||
 	    b->loss_ranges < config.startup_loss_ranges ||
 	    !is_too_high(s->lost_since_send, s->in_flight_at_send))
 		return;

@@ -26,7 +26,16 @@ part u32 pacing_gain(const struct bbr3 *b)
 
 part u32 window_gain(const struct bbr3 *b)
 {
-	return b->phase == UP ? 2250 : b->phase == PROBE_RTT ? UNIT / 2 : 2000;
+	switch (b->phase) {
+	case STARTUP:
+		return config.startup_window_gain;
+	case UP:
+		return 2250;
+	case PROBE_RTT:
+		return UNIT / 2;
+	default:
+		return 2000;
+	}
 }
 
 part void put_rate(struct bbr3 *b, u64 rate)
@@ -168,6 +177,9 @@ part void set_window(struct bbr3 *b, const struct sample *s, const struct connec
 			b->window = least(b->window + s->newly_acked, target);
 		else if (b->window < target || c->delivered < b->initial_window)
 			b->window += s->newly_acked;
+		if (config.startup_loss == CONSERVE && b->phase == STARTUP &&
+		    c->recovery == RECOVERY)
+			b->window = least(b->window, c->in_flight + s->newly_acked);
 		b->window = most(b->window, floor_of(b));
 	}
 	if (b->phase == PROBE_RTT)

@@ -33,7 +33,11 @@ struct bbr3_config {
 	u32 offload_quanta;
 	u32 probe_rtt;
 	u32 probe_rtt_window_before;	/* probe_rtt_window_from */
+	u32 startup_loss;		/* enum startup_loss */
+	u32 startup_window_gain;
 };
+
+enum startup_loss { ROUND, CONSERVE, AT_ONCE };
 
 /* The defaults; a loader may overwrite them. */
 const volatile struct bbr3_config config = {
@@ -52,6 +56,7 @@ const volatile struct bbr3_config config = {
 	.startup_keeps_delivered = 1,
 	.offload_quanta = 3,
 	.probe_rtt = 1,
+	.startup_window_gain = 2000,
 };
 
 /* Contents of an acknowledgement: the used fields of knee-cc's Sample. */
@@ -101,17 +106,20 @@ struct bbr3 {
 	u64 window;
 	u64 rate;
 
+	/* User space reads these by their offsets: crates/knee-host/src/bpf/states.rs. */
+	u64 bw;
+	u32 min_rtt_us;		/* U32_MAX: unknown */
+	u8 phase;
+
+	u8 prior_recovery;
+	bool idle_restart;
+	bool has_rtt;
 	u64 initial_window;
 	u64 prior_window;
 	u64 quantum;
 	u32 mss;
-	u8 phase;
-	u8 prior_recovery;
-	bool idle_restart;
-	bool has_rtt;
 
 	/* The model. */
-	u64 bw;
 	u64 rate_short, in_flight_short, in_flight_long;	/* or NONE */
 
 	/* Bandwidth and rounds. */
@@ -155,7 +163,7 @@ struct bbr3 {
 	struct max_entry extra[3];
 
 	/* Minimum RTT and PROBE_RTT. */
-	u32 min_rtt_us, recent_us;	/* U32_MAX: unknown */
+	u32 recent_us;		/* U32_MAX: unknown */
 	u32 before_us, probe_us;	/* of min_rtt_us, for the window of PROBE_RTT */
 	u64 min_rtt_stamp_ns, recent_stamp_ns;
 	u64 probe_rtt_done_ns;	/* U64_MAX: in flight is not down yet */

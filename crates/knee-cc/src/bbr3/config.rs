@@ -40,6 +40,10 @@ pub(crate) const ENTRY: Entry = Entry {
 /// intervals and filters of the same length, `min_rtt` expires as PROBE_RTT begins.
 const BEFORE: &str = "before";
 
+/// Forms of `startup_loss`. BBR version 1 conserves packets in the first round of every recovery.
+const CONSERVE: &str = "conserve";
+const AT_ONCE: &str = "at-once";
+
 const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "startup_gain",
@@ -97,6 +101,19 @@ const PARAMETERS: &[Parameter] = &[
                   not by the BDP alone",
     },
     Parameter {
+        name: "startup_loss",
+        kind: Kind::Word(&["round", CONSERVE, AT_ONCE]),
+        default: "round",
+        summary: "answer to loss in start-up: it ends after a whole round trip in recovery, as in \
+                  the draft, or after one that sends no more than it delivers, or at once",
+    },
+    Parameter {
+        name: "startup_window_gain",
+        kind: Kind::Number { min: 1.0, max: 4.0 },
+        default: "2",
+        summary: "window of start-up, in BDP",
+    },
+    Parameter {
         name: "extra_acked_limit",
         kind: Kind::DurationOrOff,
         default: "off",
@@ -136,6 +153,17 @@ const PARAMETERS: &[Parameter] = &[
     },
 ];
 
+/// What a loss in start-up leads to, until enough is lost to end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StartupLoss {
+    /// The window stays as it is until a whole round trip of recovery is over.
+    Round,
+    /// Likewise, but what is sent in recovery is no more than what is delivered.
+    Conserve,
+    /// Start-up ends with the acknowledgement that shows enough losses.
+    AtOnce,
+}
+
 /// The parameters as the algorithm uses them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Config {
@@ -150,6 +178,8 @@ pub(super) struct Config {
     pub(super) headroom: Thousandths,
     pub(super) startup_loss_ranges: u32,
     pub(super) startup_keeps_delivered: bool,
+    pub(super) startup_loss: StartupLoss,
+    pub(super) startup_window_gain: Gain,
     /// [`Time::MAX`]: no limit.
     pub(super) extra_acked_limit: Time,
     pub(super) offload_quanta: u8,
@@ -175,6 +205,12 @@ impl Config {
             headroom: in_units(settings.part("headroom").get()),
             startup_loss_ranges: settings.count("startup_loss_ranges"),
             startup_keeps_delivered: settings.switch("startup_keeps_delivered"),
+            startup_loss: match settings.word("startup_loss") {
+                Some(CONSERVE) => StartupLoss::Conserve,
+                Some(AT_ONCE) => StartupLoss::AtOnce,
+                _ => StartupLoss::Round,
+            },
+            startup_window_gain: in_units(settings.number("startup_window_gain")),
             extra_acked_limit: settings.duration("extra_acked_limit").unwrap_or(Time::MAX),
             offload_quanta: settings.count("offload_quanta") as u8,
             probe_rtt: settings.switch("probe_rtt"),

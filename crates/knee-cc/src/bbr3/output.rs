@@ -1,8 +1,9 @@
 //! Computes the pacing rate, the burst and the window from the model and the
 //! phase (section 5.6).
 
+use super::config::StartupLoss;
 use super::{Bbr3, MIN_WINDOW_PACKETS, NONE, Phase, UNIT};
-use crate::{Connection, Sample};
+use crate::{Connection, Recovery, Sample};
 use knee_units::{Rate, Time};
 
 /// Pacing rate as a percentage of the estimate: on average slightly below the
@@ -48,6 +49,7 @@ impl Bbr3 {
 
     fn window_gain(&self) -> u32 {
         match self.phase {
+            Phase::Startup => self.config.startup_window_gain,
             Phase::Up => WINDOW_GAIN_UP,
             Phase::ProbeRtt => WINDOW_GAIN_PROBE_RTT,
             _ => WINDOW_GAIN,
@@ -163,12 +165,24 @@ impl Bbr3 {
             } else if self.window < most || connection.delivered < self.initial_window {
                 self.window += acked;
             }
+            if self.conserves(connection) {
+                self.window = self.window.min(connection.in_flight.saturating_add(acked));
+            }
             self.window = self.window.max(MIN_WINDOW_PACKETS * u64::from(self.mss));
         }
         if self.phase == Phase::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
         }
         self.bound_window();
+    }
+
+    /// Whether what is sent is no more than what is delivered: while start-up repairs losses, with
+    /// `startup_loss = "conserve"`.
+    #[inline]
+    fn conserves(&self, connection: &Connection) -> bool {
+        self.phase == Phase::Startup
+            && self.config.startup_loss == StartupLoss::Conserve
+            && connection.recovery == Recovery::Recovery
     }
 
     /// `BoundCwndForModel`.

@@ -4,6 +4,7 @@
 //!
 //! Left out: the rule for connections without selective acknowledgements.
 
+use super::config::StartupLoss;
 use super::{Bbr3, Phase};
 use crate::{Connection, Loss, Recovery, Sample};
 
@@ -91,10 +92,11 @@ impl Bbr3 {
 
     /// `CheckStartupHighLoss`, at the end of a round that began with a loss:
     /// the connection was in fast recovery until this acknowledgement. (With
-    /// QUIC's recovery this acknowledgement may have ended it.)
+    /// QUIC's recovery this acknowledgement may have ended it.) With `startup_loss = "at-once"` no
+    /// round has to end.
     fn check_high_loss(&mut self, sample: &Sample) {
-        let high = self.signals.loss_round_start
-            && self.prior_recovery == Recovery::Recovery
+        let round_over = self.signals.loss_round_start && self.prior_recovery == Recovery::Recovery;
+        let high = (round_over || self.config.startup_loss == StartupLoss::AtOnce)
             && self.loss_ranges.count >= self.config.startup_loss_ranges
             && self.is_too_high(sample.lost_since_send, sample.in_flight_at_send);
         if !high {

@@ -2,7 +2,7 @@
 //! its variables, numbers computed by hand, and traps for implementers.
 
 use super::config::{Config, ENTRY};
-use super::{Bbr3, NONE, Phase};
+use super::{Bbr3, NONE, Phase, UNIT};
 use crate::{Connection, Controller, Event, Init, Loss, Recovery, Sample};
 use knee_units::Time;
 use knee_units::registry::{Selection, Value};
@@ -199,6 +199,52 @@ fn windows_are_gains_times_bytes() {
         by_hand.round(BDP);
         assert_eq!(by_hand.bbr.phase, phase, "{rounds}");
     }
+}
+
+/// `startup_loss`: as the losses show, before the round is over, "at-once" ends start-up, and
+/// "conserve" leaves room for what was delivered; the draft's "round" does neither.
+#[test]
+fn startup_answers_losses_after_a_round_or_by_conservation_or_at_once() {
+    let answered = |form: &str| {
+        let mut by_hand = ByHand::with(&[("startup_loss", form)]);
+        by_hand.round(BDP);
+        for range in 0..6 {
+            by_hand.lose(5, BDP / 2 + range * 10 * MSS, false);
+        }
+        by_hand.connection.recovery = Recovery::Recovery;
+        by_hand.tell(Event::RecoveryStart);
+        let before = by_hand.bbr.window;
+        by_hand.connection.in_flight = BDP / 2;
+        let lost = by_hand.connection.lost;
+        let sample = Sample { in_flight_at_send: BDP, lost_since_send: lost, ..Sample::default() };
+        let sample = Sample { newly_acked: MSS, delivered: MSS, interval: RTT, ..sample };
+        by_hand.bbr.on_ack(&sample, &by_hand.connection);
+        (by_hand.bbr.phase, by_hand.bbr.window, before)
+    };
+    let (phase, window, before) = answered("round");
+    assert!(phase == Phase::Startup && window >= before, "{window} after {before}");
+    assert_eq!(answered("conserve").0, Phase::Startup);
+    assert_eq!(answered("conserve").1, BDP / 2 + MSS);
+    assert_ne!(answered("at-once").0, Phase::Startup);
+}
+
+/// `startup_window_gain` bounds the window of start-up, and of no other phase.
+#[test]
+fn the_window_of_startup_has_a_gain_of_its_own() {
+    let windows = |gain: u32| {
+        let mut by_hand = ByHand::new();
+        by_hand.bbr.config.startup_window_gain = gain;
+        let mut windows = Vec::new();
+        for _ in 0..10 {
+            by_hand.round(BDP);
+            // What one acknowledgement covers is added.
+            windows.push((by_hand.bbr.phase, by_hand.bbr.window - by_hand.bbr.extra_acked()));
+        }
+        windows
+    };
+    let (four, one) = (windows(4 * UNIT), windows(UNIT));
+    assert_eq!(four.last(), one.last());
+    assert!(four.iter().zip(&one).any(|(four, one)| four.0 == Phase::Startup && one.1 < four.1));
 }
 
 /// Two to three seconds pass between probes, and the waits differ.

@@ -104,6 +104,12 @@ pub(super) fn constants_of_bbr3(selection: &Selection) -> Result<Vec<u8>, Select
         settings.count("offload_quanta"),
         u32::from(settings.switch("probe_rtt")),
         u32::from(settings.word("probe_rtt_window_from") == Some("before")),
+        match settings.word("startup_loss") {
+            Some("conserve") => 1,
+            Some("at-once") => 2,
+            _ => 0,
+        },
+        number("startup_window_gain"),
     ];
     let longs = longs.into_iter().flat_map(u64::to_ne_bytes);
     Ok(longs.chain(words.into_iter().flat_map(u32::to_ne_bytes)).collect())
@@ -221,11 +227,11 @@ mod tests {
         let object = ObjectBuilder::default().open_memory(crate::bpf::BBR3).unwrap();
         let rodata = object.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata"));
         let defaults = constants_of_bbr3(&selection(BBR3, &[])).unwrap();
-        assert_eq!(rodata.unwrap().initial_value().unwrap()[..76], defaults);
+        assert_eq!(rodata.unwrap().initial_value().unwrap()[..84], defaults);
         let changed = |name: &str, text: &str| {
             let bytes = constants_of_bbr3(&selection(BBR3, &[(name.to_owned(), text.to_owned())]));
             let bytes = bytes.unwrap_or_else(|error| panic!("{error}"));
-            (0..76).step_by(4).filter(|at| bytes[*at..*at + 4] != defaults[*at..*at + 4]).collect()
+            (0..84).step_by(4).filter(|at| bytes[*at..*at + 4] != defaults[*at..*at + 4]).collect()
         };
         let places: Vec<Vec<usize>> = vec![
             changed("extra_acked_limit", "100 ms"),
@@ -243,8 +249,10 @@ mod tests {
             changed("probe_rtt_interval", "10 s"),
             changed("min_rtt_filter", "30 s"),
             changed("probe_rtt_window_from", "before"),
+            changed("startup_loss", "at-once"),
+            changed("startup_window_gain", "1.5"),
         ];
-        let expected: [&[usize]; 15] = [
+        let expected: [&[usize]; 17] = [
             &[0, 4],
             &[24],
             &[28],
@@ -260,6 +268,8 @@ mod tests {
             &[8, 12],
             &[16, 20],
             &[72],
+            &[76],
+            &[80],
         ];
         assert_eq!(places, expected);
     }

@@ -167,6 +167,9 @@ pub fn bbr3_decides_the_same() -> Result<(), Skipped> {
         with("probe_rtt", Value::Switch(false)),
         expiring("before"),
         expiring("after"),
+        with("startup_loss", Value::Text("conserve".to_owned())),
+        with("startup_loss", Value::Text("at-once".to_owned())),
+        with("startup_window_gain", Value::Number(1.5)),
     ];
     let mut visited: Vec<&str> = Vec::new();
     for selection in &selections {
