@@ -47,4 +47,4 @@ pub use privileges::{
 pub use routes::{Route, RouteChanges, Routes, Rule, TABLE_MAIN};
 pub use sock_diag::{ClosedSockets, Heard, TcpSocket, each_connection};
 pub use system::{attach_tun, set_option, set_realtime, set_tun_offload};
-pub use tcp_info::{BbrInfo, TcpInfo};
+pub use tcp_info::{BbrInfo, ControllerState, TcpInfo};

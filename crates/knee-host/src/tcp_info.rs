@@ -271,6 +271,27 @@ impl BbrInfo {
     }
 }
 
+/// What a controller knows of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerState {
+    /// Its phase, by `knee-cc`'s names.
+    pub phase: &'static str,
+    /// Estimated bandwidth, bit/s.
+    pub bandwidth_bps: u64,
+    /// Estimated RTT without queue, microseconds; zero if unknown.
+    pub min_rtt_us: u32,
+}
+
+impl From<BbrInfo> for ControllerState {
+    fn from(bbr: BbrInfo) -> ControllerState {
+        ControllerState {
+            phase: bbr.phase(),
+            bandwidth_bps: bbr.bandwidth_bps,
+            min_rtt_us: bbr.min_rtt_us,
+        }
+    }
+}
+
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -49,9 +49,10 @@ pub fn run_remote(
     stop: &AtomicBool,
     rows: RowSender,
 ) -> Result<Records, KernelError> {
-    let settings = check(scenario, &remote.addresses)?;
+    #[cfg_attr(not(feature = "bpf"), expect(unused_mut, reason = "nothing is registered"))]
+    let mut settings = check(scenario, &remote.addresses)?;
     #[cfg(feature = "bpf")]
-    let _registered = crate::run::register_bpf_controllers(&settings)?;
+    let _registered = crate::run::register_bpf_controllers(&mut settings)?;
     let _awake = realtime::stay_awake();
     let receivers = Receivers::Remote(remote);
     let flows = listen(scenario, &settings, receivers)?;

@@ -43,9 +43,10 @@ pub fn run_to(
     samples: &mut dyn SampleSink,
     observing: Option<Observing>,
 ) -> Result<Played, KernelError> {
-    let settings = settings(scenario)?;
+    #[cfg_attr(not(feature = "bpf"), expect(unused_mut, reason = "nothing is registered"))]
+    let mut settings = settings(scenario)?;
     #[cfg(feature = "bpf")]
-    let _registered = register_bpf_controllers(&settings)?;
+    let _registered = register_bpf_controllers(&mut settings)?;
     let _awake = realtime::stay_awake();
     let (hosts, devices) = hosts::create(&settings)?;
     let testbed = Testbed { scenario, hosts: &hosts };
@@ -87,16 +88,23 @@ pub(crate) fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
     Settings::new(scenario)
 }
 
-/// Registers the BPF controllers; they are unloaded when the result is dropped or the process ends.
+/// Registers the BPF controllers, whose flows can then see their states; they are unloaded when the
+/// result is dropped or the process ends.
 #[cfg(feature = "bpf")]
 pub(crate) fn register_bpf_controllers(
-    settings: &Settings,
+    settings: &mut Settings,
 ) -> Result<Vec<knee_host::bpf::Registration>, KernelError> {
     let each = settings.bpf_controllers.iter();
     let registered = each.map(|one| knee_host::bpf::register(&one.name, &one.selection));
-    registered.collect::<Result<_, _>>().map_err(|error| KernelError::Unsupported {
-        place: "cc".to_owned(),
-        problem: error.problem(),
-        advice: error.advice(),
-    })
+    let registered: Vec<_> =
+        registered.collect::<Result<_, _>>().map_err(|error| KernelError::Unsupported {
+            place: "cc".to_owned(),
+            problem: error.problem(),
+            advice: error.advice(),
+        })?;
+    for (one, registration) in settings.bpf_controllers.iter().zip(&registered) {
+        let flows = settings.flows.iter_mut().filter(|flow| flow.controller == one.name);
+        flows.for_each(|flow| flow.states = registration.states().cloned());
+    }
+    Ok(registered)
 }

@@ -7,13 +7,14 @@ mod tests;
 
 use crate::KernelError;
 use knee_cc::Selection;
-use knee_host::{HostError, sysctl};
+use knee_host::{ControllerState, HostError, sysctl};
 use knee_scenario::{Flow, Scenario, Workload};
 use knee_testbed::{Family, PathSettings};
 use knee_transport::{Config, Pacing, ReceiveWindow};
 use knee_units::{Rate, Time};
 pub use refused::unsupported;
 use refused::{check_flow, check_pacing};
+use std::os::fd::AsFd;
 
 /// IP and TCP header without options.
 const HEADER_V4: u32 = 40;
@@ -55,6 +56,9 @@ pub struct FlowSettings {
     /// Whether the controller is one of Knee's in BPF, for which TCP_CC_INFO is empty: BPF has no
     /// such hook.
     pub in_bpf: bool,
+    /// What that controller knows of its connections, once it is registered.
+    #[cfg(feature = "bpf")]
+    pub states: Option<knee_host::bpf::ConnectionStates>,
     /// Whether that controller paces.
     pub paces_in_bpf: bool,
     pub receive_window: Option<u32>,
@@ -77,6 +81,18 @@ impl FlowSettings {
     /// Returns whether it is over MPTCP.
     pub fn is_multipath(&self) -> bool {
         !self.multipath.is_empty()
+    }
+
+    /// Returns what a controller in BPF knows of a connection, if it shows that.
+    #[cfg(feature = "bpf")]
+    pub fn state_in_bpf(&self, socket: &impl AsFd) -> Option<ControllerState> {
+        self.states.as_ref()?.of_socket(socket)
+    }
+
+    /// Nothing: this build has no controllers in BPF.
+    #[cfg(not(feature = "bpf"))]
+    pub fn state_in_bpf(&self, _: &impl AsFd) -> Option<ControllerState> {
+        None
     }
 }
 
@@ -140,6 +156,8 @@ fn flow_settings(
         // 20 ms of data: the thread that writes may be late.
         ready_bytes: rate.bytes_in(Time::from_millis(20)).clamp(1 << 17, 1 << 22) as u32,
         in_bpf,
+        #[cfg(feature = "bpf")]
+        states: None,
         paces_in_bpf,
         controller,
         workload: flow.workload.clone(),

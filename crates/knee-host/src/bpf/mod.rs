@@ -8,11 +8,13 @@
 mod ended;
 mod error;
 mod object;
+mod states;
 mod steering;
 mod switches;
 
 pub use ended::EndedConnections;
 pub use error::BpfError;
+pub use states::ConnectionStates;
 pub use steering::{Done, GROUPS_MAX, Hint, Place, Steering};
 
 use crate::privileges::{NET_ADMIN, SYS_ADMIN, capabilities, in_user_namespace};
@@ -86,6 +88,14 @@ const FOLDER: &str = "/sys/fs/bpf/knee";
 #[derive(Debug)]
 pub struct Registration {
     link: Link,
+    states: Option<ConnectionStates>,
+}
+
+impl Registration {
+    /// Returns the states of its connections; `None` if it is not BBRv3.
+    pub fn states(&self) -> Option<&ConnectionStates> {
+        self.states.as_ref()
+    }
 }
 
 /// Offers the controller `name` to this machine's connections until [`unload`] or a restart.
@@ -99,7 +109,7 @@ pub fn load(name: &str, changes: &[(String, String)]) -> Result<(), BpfError> {
     let name = known(name)?;
     // Checked first: a controller that cannot be kept is not worth loading.
     let folder = folder()?;
-    let Registration { mut link } = register(name, &switches::selection(name, changes))?;
+    let Registration { mut link, .. } = register(name, &switches::selection(name, changes))?;
     fs::create_dir_all(&folder).map_err(|error| BpfError::io("make /sys/fs/bpf/knee", &error))?;
     link.pin(folder.join(name)).map_err(|error| refused(&error))
 }
@@ -188,7 +198,8 @@ pub fn register(name: &str, selection: &Selection) -> Result<Registration, BpfEr
     }
     rename(&mut object, program.compiled, name);
     let mut object = object.load().map_err(|error| refused(&error))?;
-    Ok(Registration { link: attached(&mut object)? })
+    let states = if program.algorithm == "bbr3" { ConnectionStates::of(&object) } else { None };
+    Ok(Registration { link: attached(&mut object)?, states })
 }
 
 /// Returns what this host is found to lack for [`Steering`], or `None`.

@@ -5,7 +5,7 @@
 //! Recoveries are counted only if a sample sees them.
 
 use crate::settings::FlowSettings;
-use knee_host::{BbrInfo, TcpInfo};
+use knee_host::{BbrInfo, ControllerState, TcpInfo};
 use knee_record::{FlowRecord, FlowSample};
 use knee_scenario::Scenario;
 use knee_units::Time;
@@ -35,20 +35,22 @@ impl Observed {
     ) -> io::Result<FlowSample> {
         let info = TcpInfo::of(socket)?;
         self.note(&info);
-        let row = Observed::row(&info, BbrInfo::of(socket), flow, plan.path, plan, now);
+        let state = BbrInfo::of(socket).map(ControllerState::from);
+        let state = state.or_else(|| plan.state_in_bpf(socket));
+        let row = Observed::row(&info, state, flow, plan.path, plan, now);
         Ok(FlowSample { delivered_bytes: delivered, ..row })
     }
 
     /// Makes the row of one connection or subflow, without the bytes delivered.
     pub fn row(
         info: &TcpInfo,
-        bbr: Option<BbrInfo>,
+        state: Option<ControllerState>,
         flow: usize,
         path: usize,
         plan: &FlowSettings,
         now: Time,
     ) -> FlowSample {
-        let paces = plan.paced || plan.paces_in_bpf || bbr.is_some();
+        let paces = plan.paced || plan.paces_in_bpf || state.is_some();
         let bytes = |packets: u32| u64::from(packets) * u64::from(info.mss);
         let known_lost = info.lost.saturating_sub(info.retransmitted);
         FlowSample {
@@ -64,11 +66,11 @@ impl Observed {
             pacing_rate_bps: if paces { info.pacing_bps() } else { 0 },
             rtt_ns: u64::from(info.srtt_us) * 1000,
             srtt_ns: u64::from(info.srtt_us) * 1000,
-            bandwidth_estimate_bps: bbr.map_or(0, |bbr| bbr.bandwidth_bps),
-            min_rtt_estimate_ns: bbr.map_or(0, |bbr| nanos(bbr.min_rtt_us)),
+            bandwidth_estimate_bps: state.map_or(0, |state| state.bandwidth_bps),
+            min_rtt_estimate_ns: state.map_or(0, |state| nanos(state.min_rtt_us)),
             slow_start_threshold_bytes: info.threshold_packets().map_or(0, bytes),
-            phase: match bbr {
-                Some(bbr) => bbr.phase(),
+            phase: match state {
+                Some(state) => state.phase,
                 // The kernel does not report BBR's state for a subflow.
                 None if plan.in_bpf || plan.controller == "bbr" => "",
                 None => info.phase(),
