@@ -7,10 +7,11 @@ use crate::failure::{Ending, Failure};
 use crate::laboratory::{chosen, watched};
 use crate::print::Print;
 use crate::screen;
+use knee_lab::both::noun;
 use knee_lab::directory::REPORT;
 use knee_lab::{Lab, Reproduction, Scope, StudyRecord, StudyRecords, load_suite};
 use knee_present::Document;
-use knee_record::{ClaimOutcome, Outcome};
+use knee_record::{ClaimOutcome, Outcome, Verdict};
 use std::path::Path;
 
 /// Runs the test cases of a suite with a candidate.
@@ -46,30 +47,57 @@ fn case(claim: &ClaimOutcome) -> &str {
     claim.id.trim_end_matches(|c: char| c.is_ascii_lowercase())
 }
 
-/// How many cases passed, and the table of all checks.
+/// How many cases passed, and the table of all checks; those of the simulator first.
 fn document(records: &StudyRecords, candidate: &str, out: &Path) -> Document {
     let mut document = Document::default();
     for record in &records.studies {
-        let cases: Vec<&[ClaimOutcome]> =
-            record.claims.chunk_by(|one, next| case(one) == case(next)).collect();
-        let failed: Vec<&str> = cases
-            .iter()
-            .filter(|checks| !checks.iter().all(holds))
-            .map(|checks| case(&checks[0]))
-            .collect();
-        let passed = cases.len() - failed.len();
-        let others = match failed.as_slice() {
-            [] => String::new(),
-            failed => format!("; not {}", failed.join(", ")),
-        };
-        document = document
-            .said(format!("{candidate} passes {passed} of {} test cases{others}.", cases.len()))
-            .words(format!("{}\n{}\n\n", record.title, record.source))
-            .table(claims::outcomes(&record.claims));
+        let says = passed(candidate, "", &record.claims);
+        document = document.said(says).words(format!("{}\n{}\n\n", record.title, record.source));
+        document = document.table(claims::outcomes(&record.claims));
+        for (ground, other) in record.beside() {
+            let on = format!(" on the {}", noun(ground));
+            document = document.words("\n").said(passed(candidate, &on, &other.claims));
+            for run in &other.not_run {
+                document = document.said(format!("Not run{on}: {}, {}.", run.name, run.reason));
+            }
+            let unsound = other.runs.iter().filter(|run| run.summary.verdict != Verdict::Valid);
+            for run in unsound {
+                let reason = run.summary.verdict_reason.as_deref().unwrap_or("no reason given");
+                document = document
+                    .said(format!("{} is {}{on}: {reason}.", run.name, run.summary.verdict));
+            }
+            let table = claims::outcomes(&other.claims);
+            document = document.table(table.called(&format!("claims-{ground}")));
+        }
     }
     document.words(format!(
         "\nreport   {}\nrepeat   {}\n",
         out.join(REPORT).display(),
         records.command
     ))
+}
+
+/// How many cases passed, and which did not or could not be tried.
+fn passed(candidate: &str, on: &str, claims: &[ClaimOutcome]) -> String {
+    let cases: Vec<&[ClaimOutcome]> =
+        claims.chunk_by(|one, next| case(one) == case(next)).collect();
+    let untried = |claim: &ClaimOutcome| claim.outcome == Outcome::NotTestedHere;
+    let without = |wanted: bool| {
+        let others = cases.iter().filter(|checks| !checks.iter().all(holds));
+        let others =
+            others.filter(|checks| checks.iter().all(|c| holds(c) || untried(c)) == wanted);
+        others.map(|checks| case(&checks[0])).collect::<Vec<_>>()
+    };
+    let (failed, open) = (without(false), without(true));
+    let passed = cases.len() - failed.len() - open.len();
+    let named = |before: &str, cases: &[&str]| match cases {
+        [] => String::new(),
+        cases => format!("; {before} {}", cases.join(", ")),
+    };
+    format!(
+        "{candidate} passes {passed} of {} test cases{on}{}{}.",
+        cases.len(),
+        named("not", &failed),
+        named("not tried", &open)
+    )
 }
