@@ -10,8 +10,8 @@ pub use history::History;
 pub use observed::{Observed, ObservedGroup, Seen};
 pub use rehearsal::Rehearsal;
 pub use told::{
-    Recommended, advice_says, advised_paths, advised_policy, change_words, recommended,
-    retransmitted_words,
+    Recommended, TrialSize, advice_says, advised_paths, advised_policy, change_words, recommended,
+    retransmitted_words, trials_say,
 };
 
 use self::observed::connection;
@@ -119,6 +119,9 @@ pub struct AdvisedClass {
     pub operators: Option<RuleOfThumb>,
     /// Retransmitted part of the payload that these connections sent; `None` if they sent nothing.
     pub retransmitted_now: Option<f64>,
+    /// Standard deviation of the logarithm of these connections' speeds; `None` for fewer than
+    /// [`SPREAD_MIN`].
+    pub spread: Option<f64>,
     /// Prediction of the simulator; `None` if no path has such connections.
     pub prediction: Option<Prediction>,
     /// The conclusion.
@@ -236,12 +239,30 @@ fn classes(
                 rule: rule_of_thumb(class, candidate, &group.in_use),
                 operators: operators_rule(class, candidate, &group.in_use, rtt_s, retransmitted),
                 retransmitted_now: (sent > 0).then(|| again as f64 / sent as f64),
+                spread: speed_spread(&group.connections, |one| is_of(one, class)),
                 prediction,
                 verdict,
             });
         }
     }
     classes
+}
+
+/// Fewest connections whose spread says how many a trial needs.
+pub const SPREAD_MIN: usize = 20;
+
+/// Returns the standard deviation of the logarithm of the speeds of the connections that `counts`
+/// names; `None` for fewer than [`SPREAD_MIN`].
+pub fn speed_spread(
+    connections: &[Connection],
+    counts: impl Fn(&Connection) -> bool,
+) -> Option<f64> {
+    let counted = connections.iter().filter(|one| counts(one));
+    let speeds: Vec<f64> = counted.map(|one| one.throughput_bps().ln()).collect();
+    let count = speeds.len() as f64;
+    let mean = speeds.iter().sum::<f64>() / count;
+    let squares = speeds.iter().map(|speed| (speed - mean).powi(2)).sum::<f64>();
+    (speeds.len() >= SPREAD_MIN).then(|| (squares / (count - 1.0)).sqrt())
 }
 
 fn is_of(connection: &Connection, class: Class) -> bool {

@@ -51,8 +51,8 @@ pub mod words;
 
 pub use advise::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, History, Observed,
-    ObservedGroup, Recommended, Rehearsal, Seen, advice_says, advised_paths, advised_policy,
-    change_words, recommended, retransmitted_words,
+    ObservedGroup, Recommended, Rehearsal, SPREAD_MIN, Seen, TrialSize, advice_says, advised_paths,
+    advised_policy, change_words, recommended, retransmitted_words, speed_spread, trials_say,
 };
 pub use answers::{ANSWER_SEEDS, Questions};
 pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs, with_rates};

@@ -38,7 +38,7 @@ pub use assignment::{
 pub use confidence::{ConfidenceSequence, SHOWN_FROM};
 pub use covariate::Covariate;
 pub use design::{
-    Design, Treatment, block_length, burn_in, in_half, is_second, sample_ratio_is_off,
+    Design, Treatment, block_length, burn_in, in_half, is_second, sample_ratio_is_off, trial_size,
     triples_needed,
 };
 pub use evidence::Evidence;

@@ -10,7 +10,7 @@ use knee_lab::command::quoted;
 use knee_lab::directory::{ADVISED_POLICY, REPORT};
 use knee_lab::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Lab, Observed,
-    ObservedGroup, advice_says, advised_paths, change_words, retransmitted_words,
+    ObservedGroup, advice_says, advised_paths, change_words, retransmitted_words, trials_say,
 };
 use knee_present::{Cell, Document, Table, Tone, number, text};
 use knee_record::read_summary;
@@ -150,13 +150,14 @@ fn document(advised: &[Advised], says: &[String], left: usize) -> Document {
         }
     }
     let document = Document::default().table(table).words("\n");
-    let document = says.iter().fold(document, Document::said);
+    let document = says.iter().chain(&trials_say(advised)).fold(document, Document::said);
     let document = document.words("\n").table(advised_paths(advised)).said(
         "Of the paths that explain the connections, the best one is shown; the interval includes \
          the spread over the others. Misfit: about 0.5 is what chance alone leaves; above 1.5 \
          there is no advice. Speed: bytes over the time that they took, geometric mean. \
-         Retransmitted: as observed, and as expected by the ratio of the two in the simulator. Rule \
-         of thumb: by the size alone, without a simulation. Rule of an operator: that of a delivery \
+         Retransmitted: as observed, and as expected by the ratio of the two in the simulator. A \
+         trial: connections under each controller, assigned at random, that show the expected speed in \
+         four of five trials. Rule of thumb: by the size alone, without a simulation. Rule of an operator: that of a delivery \
          network, by size, RTT and retransmissions (docs/advise.md). This tells you which experiment to run \
          first; only the experiment decides (knee steer).",
     );

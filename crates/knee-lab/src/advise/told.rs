@@ -6,10 +6,11 @@ use crate::error::Error;
 use crate::lab::Lab;
 use ipnet::IpNet;
 use knee_advise::{Class, Fit, Reason, RuleOfThumb, Verdict};
-use knee_present::words::time_us;
+use knee_present::words::{count as in_figures, time_us};
 use knee_present::{Cell, Table, number, text};
 use knee_record::write_text;
 use knee_report::{AdvicePage, AdviceRow, AdviceWord, advice_page};
+use knee_steer::trial_size;
 use knee_units::Rate;
 use knee_units::statistics::Judgement;
 use std::fmt::Write;
@@ -60,6 +61,16 @@ impl AdvisedClass {
         Some([gain.mean, gain.low, gain.high].map(|by| 100.0 * by.exp_m1()))
     }
 
+    /// The trial of single connections, assigned at random, that shows the expected gain in four of
+    /// five cases, at a level of 5 %; `None` without a prediction, or for too few connections.
+    pub fn trial(&self) -> Option<TrialSize> {
+        let (gain, spread) = (self.prediction?.gain.mean, self.spread?);
+        Some(match gain.exp_m1().abs() < CHANGE_MIN {
+            true => TrialSize::NotMeasurable,
+            false => TrialSize::Each(trial_size(spread, gain)),
+        })
+    }
+
     /// Retransmitted part of the payload, per cent: as observed under the controller in use, and as
     /// expected under the candidate, by the ratio of the two in the simulator.
     pub fn retransmitted(&self) -> Option<[f64; 2]> {
@@ -72,6 +83,36 @@ impl AdvisedClass {
         };
         Some([now, then.clamp(0.0, 1.0)].map(|part| 100.0 * part))
     }
+}
+
+/// Smallest expected change of the speed that a trial is worth, as a part.
+const CHANGE_MIN: f64 = 0.005;
+
+/// A trial that would show whether the expected gain is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialSize {
+    /// Connections under each of the two controllers.
+    Each(u64),
+    /// The expected change is below half a per cent.
+    NotMeasurable,
+}
+
+impl TrialSize {
+    /// In words.
+    pub fn words(self) -> String {
+        match self {
+            TrialSize::Each(count) => {
+                format!("a trial needs {} connections under each", in_figures(rounded(count)))
+            }
+            TrialSize::NotMeasurable => "no trial can measure so little".to_string(),
+        }
+    }
+}
+
+/// Rounds up to two digits.
+fn rounded(count: u64) -> u64 {
+    let step = 10_u64.pow(count.max(10).ilog10() - 1);
+    count.div_ceil(step).saturating_mul(step)
 }
 
 /// Simulated ratio of retransmissions below which the difference is added, not multiplied.
@@ -172,6 +213,16 @@ fn objects(class: Class) -> &'static str {
         Class::Small => "objects below 3 MB",
         Class::Large => "objects of 3 MB and more",
     }
+}
+
+/// What a trial of each candidate would need, as sentences.
+pub fn trials_say(advised: &[Advised]) -> Vec<String> {
+    let each = advised.iter().flat_map(|group| group.classes.iter().map(move |one| (group, one)));
+    let said = each.filter_map(|(group, class)| {
+        let (sizes, trial) = (objects(class.class), class.trial()?.words());
+        Some(format!("{} for {sizes} of {}: {trial}.", class.candidate, group.name))
+    });
+    said.collect()
 }
 
 /// The order of the experiments worth making, as sentences.

@@ -5,7 +5,7 @@ use knee_advise::{Class, Gain, Prediction, Reason, Verdict};
 use knee_lab::record::{ConnectionFile, ConnectionRecord, DEFAULT_CONTROLLER};
 use knee_lab::{
     AdviseError, AdviseSettings, Advised, AdvisedClass, Candidates, Error, Grounds, Job, Lab,
-    Observed, ObservedGroup, ScenarioText, Seen, Simulator, advice_says,
+    Observed, ObservedGroup, ScenarioText, Seen, Simulator, TrialSize, advice_says,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -145,6 +145,33 @@ fn without_enough_to_go_by_it_says_so() {
     assert!(matches!(error, Error::Advise(AdviseError::NoFiles(_))), "{error}");
 }
 
+/// What a trial needs follows from the spread of the connections and the expected gain: a deviation of
+/// 0.8 and a gain of 10 % need 15.7 (0.8 / ln 1.1)² of each; less than half a per cent shows nowhere.
+#[test]
+fn advice_says_how_many_connections_a_trial_needs() {
+    let class = |gain: f64, spread| AdvisedClass {
+        candidate: "cubic".to_string(),
+        class: Class::Large,
+        connections: 500,
+        bytes_share: 1.0,
+        rule: None,
+        operators: None,
+        retransmitted_now: None,
+        spread,
+        prediction: Some(Prediction {
+            gain: Gain { mean: gain, low: gain - 0.05, high: gain + 0.05 },
+            retransmitted: [0.0; 2],
+            unfinished: [0.0; 2],
+        }),
+        verdict: Verdict::Try,
+    };
+    let ten = class(1.1_f64.ln(), Some(0.8)).trial().unwrap();
+    assert_eq!(ten, TrialSize::Each(1107));
+    assert_eq!(ten.words(), "a trial needs 1\u{202f}200 connections under each");
+    assert_eq!(class(0.004, Some(0.8)).trial(), Some(TrialSize::NotMeasurable));
+    assert_eq!(class(0.1, None).trial(), None);
+}
+
 /// A controller steers all sizes of a group: what the others lose stands in the same sentence, and
 /// decides whether the experiment is one for the whole group.
 #[test]
@@ -157,6 +184,7 @@ fn an_experiment_names_the_sizes_that_lose() {
         rule: None,
         operators: None,
         retransmitted_now: Some(0.19),
+        spread: None,
         prediction: Some(Prediction {
             gain: Gain { mean: gain, low: gain - 0.05, high: gain + 0.05 },
             retransmitted: [0.152, 0.063],

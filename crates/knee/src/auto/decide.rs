@@ -2,7 +2,7 @@
 
 use crate::verdicts::{self, change};
 use knee_advise::Verdict as Advice;
-use knee_lab::{Advised, AdvisedClass, Recommended, change_words};
+use knee_lab::{Advised, AdvisedClass, Recommended, SPREAD_MIN, change_words};
 use knee_policy::Timeline;
 use knee_present::words::count;
 use knee_steer::{Effect, Guarded, Trial, Verdict, smallest_effect};
@@ -11,8 +11,6 @@ use serde::{Deserialize, Serialize};
 
 /// Smallest effect of interest, a difference of logarithms: about 3 %.
 pub const EFFECT_MIN: f64 = 0.03;
-/// Fewest connections whose spread says how many an experiment needs.
-pub const SPREAD_MIN: usize = 20;
 /// Largest loss of some sizes, a difference of logarithms, that the gain of others makes up for.
 const LOSS_MAX: f64 = 0.02;
 
@@ -433,6 +431,7 @@ mod tests {
             rule: None,
             operators: None,
             retransmitted_now: None,
+            spread: None,
             prediction: Some(Prediction { gain, retransmitted: [0.0; 2], unfinished: [0.0; 2] }),
             verdict,
         }

@@ -1,6 +1,6 @@
 //! The stages advise and rehearse, in the simulator.
 
-use super::decide::{Class, Decision, SPREAD_MIN, advised, connections_needed, rehearsed};
+use super::decide::{Class, Decision, advised, connections_needed, rehearsed};
 use super::folder::{Advice, Expected, Group, Outcome, PathFound, Planned, SCHEMA, Stage};
 use super::{Found, Next, Run, page};
 use crate::advise::{advise_groups, observed};
@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use knee_advise::{Path, Verdict};
 use knee_lab::{
     Advised, AdvisedClass, Error, History, ObservedGroup, Rehearsal, RehearseError,
-    RehearseSettings, Rehearsed, RehearsedClass, recommended,
+    RehearseSettings, Rehearsed, RehearsedClass, recommended, speed_spread,
 };
 use knee_live::Providers;
 use knee_policy::{Timeline, since_1970};
@@ -55,7 +55,7 @@ pub fn advise(run: &Run<'_>, planned: Planned) -> Result<Option<Advice>, Failure
     let timeline = planned.timeline(u64::MAX);
     let groups = found.iter().map(|one| {
         let rows = examined.iter().find(|group| group.name == one.name);
-        let spread = rows.filter(|rows| rows.connections.len() >= SPREAD_MIN).map(deviation);
+        let spread = rows.and_then(|rows| speed_spread(&rows.connections, |_| true));
         let needed = spread.and_then(|spread| connections_needed(spread, &timeline));
         let own = worth.iter().find(|other| other.group.name == one.name);
         let own = own.map(|own| [own.class.candidate.clone(), own.controller()]);
@@ -97,14 +97,6 @@ fn widened(one: &Advised, table: Option<&Providers>) -> Vec<IpNet> {
         true => one.prefixes.clone(),
         false => IpNet::aggregate(&[one.prefixes.clone(), more].concat()),
     }
-}
-
-/// Standard deviation of the logarithm of the connections' rate.
-fn deviation(group: &ObservedGroup) -> f64 {
-    let rates: Vec<f64> = group.connections.iter().map(|one| one.throughput_bps().ln()).collect();
-    let count = rates.len() as f64;
-    let mean = rates.iter().sum::<f64>() / count;
-    (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
 }
 
 /// Sizes of the connections, spread over all of them.

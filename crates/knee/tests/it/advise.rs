@@ -16,6 +16,7 @@ fn class(candidate: &str, verdict: Verdict, low: f64) -> AdvisedClass {
         rule: Some(RuleOfThumb::Try),
         operators: Some(RuleOfThumb::Keep),
         retransmitted_now: Some(0.012),
+        spread: None,
         prediction: Some(Prediction { gain, retransmitted: [0.01, 0.02], unfinished: [0.0; 2] }),
         verdict,
     }
