@@ -9,6 +9,8 @@ use crate::fidelity::GridError;
 use crate::fit::FitError;
 use crate::ground::{GroundError, UnknownGround};
 use crate::packet_log::PacketLogError;
+#[cfg(feature = "play")]
+use crate::play::PlayError;
 use crate::qlog::QlogError;
 use crate::rank::RankError;
 use crate::rehearse::RehearseError;
@@ -112,6 +114,10 @@ pub enum Error {
     /// No path can be fitted.
     #[error(transparent)]
     Fit(#[from] FitError),
+    /// A scenario cannot be played with.
+    #[cfg(feature = "play")]
+    #[error(transparent)]
+    Play(#[from] PlayError),
     /// A rehearsal is not possible.
     #[error(transparent)]
     Rehearse(#[from] RehearseError),

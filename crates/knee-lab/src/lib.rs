@@ -33,6 +33,8 @@ mod origin;
 mod packet_log;
 mod page;
 mod perfect;
+#[cfg(feature = "play")]
+pub mod play;
 mod qlog;
 mod rank;
 mod rehearse;

@@ -69,6 +69,12 @@ impl ScenarioText {
         Ok(ScenarioText { confined: true, ..ScenarioText::read(&path)? })
     }
 
+    /// Returns another text in place of this one: what it names is found where this one finds it.
+    #[cfg(feature = "play")]
+    pub(crate) fn replaced(&self, text: &str) -> ScenarioText {
+        ScenarioText { text: text.to_string(), cache: Arc::default(), ..self.clone() }
+    }
+
     /// Adds controllers and schedulers that the scenario may name. It must run on a
     /// [`Simulator::with_algorithms`](crate::Simulator::with_algorithms) that has them too.
     pub fn with_algorithms(self, algorithms: Arc<Algorithms>) -> ScenarioText {

@@ -128,6 +128,13 @@ async fn guard(request: Request, next: Next) -> Response {
     answer
 }
 
+/// Whether a page of this server asked, or a program or a person did, and not a page from elsewhere
+/// (Fetch Metadata, section 2.3: browsers say so in `Sec-Fetch-Site`). A route that costs something
+/// asks it.
+pub fn asked_from_here(fields: &HeaderMap) -> bool {
+    fields.get_all("sec-fetch-site").iter().all(|site| site == "same-origin" || site == "none")
+}
+
 /// A response of a media type.
 pub fn text(kind: &'static str, body: impl Into<String>) -> Response {
     ([(CONTENT_TYPE, kind)], body.into()).into_response()

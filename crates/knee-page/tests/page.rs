@@ -4,10 +4,10 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
-use knee_page::{PageError, events, guarded, listen, serve, text};
+use knee_page::{PageError, asked_from_here, events, guarded, listen, serve, text};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -85,6 +85,23 @@ fn a_page_is_for_this_host_alone() {
     let first = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let taken = listen(first.local_addr().unwrap()).unwrap_err();
     assert!(matches!(taken, PageError::Listen { .. }), "{taken}");
+}
+
+/// A page from elsewhere may send a request, but says so.
+#[test]
+fn who_asks_from_elsewhere_is_known() {
+    for (site, here) in [
+        (None, true),
+        (Some("none"), true),
+        (Some("same-origin"), true),
+        (Some("same-site"), false),
+        (Some("cross-site"), false),
+        (Some(""), false),
+    ] {
+        let mut fields = HeaderMap::new();
+        site.map(|site| fields.insert("Sec-Fetch-Site", site.parse().unwrap()));
+        assert_eq!(asked_from_here(&fields), here, "{site:?}");
+    }
 }
 
 /// A silent client times out and does not block others.

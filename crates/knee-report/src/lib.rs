@@ -32,6 +32,7 @@ mod observed;
 mod page;
 mod phases;
 mod plane;
+mod play;
 mod plot;
 mod probing;
 mod rank;
@@ -61,6 +62,9 @@ pub use observed::{
     observed_tables, observed_warning, open_body, open_live,
 };
 pub use page::{run_page, study_report};
+pub use play::{
+    PlayFile, PlayPath, PlayRun, PlaySetting, play_body, play_page, play_says, play_style,
+};
 pub use plot::{Figure, Mark, MarkError, Plot, PlotError, plot_svg};
 pub use probing::{Probed, ProbingPicture, probing_svg};
 pub use rank::{rank_data, rank_page, rank_plane_svg, rank_table};

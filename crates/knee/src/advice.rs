@@ -87,6 +87,8 @@ impl From<Error> for Failure {
                 usage("run it for longer, or with a smaller sample_interval")
             }
             Error::Fit(FitError::File(_, _, ref advice)) => usage(advice),
+            #[cfg(feature = "live")]
+            Error::Play(_) => usage("write path = \"NAME\" in the first flow"),
             Error::Rehearse(RehearseError::NoPair(_)) => {
                 usage("begin with knee init --template mix")
             }

@@ -12,6 +12,7 @@ mod grounds;
 mod model;
 mod observed;
 mod output;
+mod play;
 mod rank;
 mod report;
 mod serve;
@@ -35,6 +36,7 @@ use grounds::{all_grounds, grounds};
 pub use model::Model;
 pub use observed::OfObserved;
 pub use output::{Format, Output, Print, Progress};
+pub use play::Play;
 pub use rank::Rank;
 pub use report::Report;
 pub use serve::Serve;
@@ -171,6 +173,9 @@ pub enum Command {
     /// Receive what knee run --on hosts sends from another machine, until Ctrl-C
     #[command(arg_required_else_help = true, after_help = serve::HELP)]
     Serve(Serve),
+    /// Move the settings of a path in a browser, and see rate, delay, queue and knee
+    #[command(after_help = play::HELP)]
+    Play(Play),
     /// Run any program, or a shell, over the links of a scenario
     #[command(arg_required_else_help = true, after_help = shell::HELP)]
     Shell(ShellArguments),

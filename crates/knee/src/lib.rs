@@ -45,6 +45,7 @@ mod observed;
 mod out_file;
 mod panic;
 mod picture;
+mod play;
 mod plot;
 mod policy;
 mod print;
@@ -161,6 +162,7 @@ fn perform(command: &Command) -> Result<Ending, Failure> {
         Command::Cc(arguments) => cc::cc(arguments),
         Command::Bond(arguments) => bond::bond(arguments),
         Command::Serve(arguments) => serve::serve(arguments),
+        Command::Play(arguments) => play::play(arguments),
         Command::Shell(arguments) => shell::shell(arguments),
         Command::Completions(arguments) => completions::completions(arguments),
         Command::Schema(arguments) => schema::schema(arguments),

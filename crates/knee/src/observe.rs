@@ -4,6 +4,9 @@ mod open;
 mod page;
 mod upload;
 
+#[cfg(feature = "live")]
+pub use page::page_failure;
+
 use crate::failure::{Ending, Failure};
 use crate::print::Print;
 use crate::{arguments, interrupt, screen};

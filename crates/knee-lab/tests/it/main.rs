@@ -14,6 +14,8 @@ mod fit_files;
 mod grounds;
 mod parse_once;
 mod perfect;
+#[cfg(feature = "play")]
+mod play;
 mod rank;
 mod rehearse;
 mod train;

@@ -1,7 +1,7 @@
 //! Page of `knee observe`.
 
 #[cfg(feature = "live")]
-pub use shown::listen;
+pub use shown::{listen, page_failure};
 #[cfg(not(feature = "live"))]
 pub use unshown::listen;
 
@@ -71,23 +71,26 @@ mod shown {
 
     /// Binds the page's address.
     pub fn listen(address: SocketAddr) -> Result<Place, Failure> {
-        let listener = knee_live::page::listen(address).map_err(|error| {
-            let what = error.to_string();
-            match error {
-                PageError::NotLoopback(address) => {
-                    let port = address.port();
-                    let advice = format!(
-                        "write --page 127.0.0.1:{port}; from elsewhere, forward it: \
-                         ssh -L {port}:127.0.0.1:{port} HOST"
-                    );
-                    Failure::Usage(what, advice)
-                }
-                PageError::Listen { .. } => {
-                    Failure::Host(what, "name a free port, as in --page 127.0.0.1:0".to_string())
-                }
-            }
-        })?;
+        let listener = knee_live::page::listen(address).map_err(page_failure)?;
         Ok(Place(listener))
+    }
+
+    /// Why a page cannot be served, and what to write instead.
+    pub fn page_failure(error: PageError) -> Failure {
+        let what = error.to_string();
+        match error {
+            PageError::NotLoopback(address) => {
+                let port = address.port();
+                let advice = format!(
+                    "write --page 127.0.0.1:{port}; from elsewhere, forward it: \
+                     ssh -L {port}:127.0.0.1:{port} HOST"
+                );
+                Failure::Usage(what, advice)
+            }
+            PageError::Listen { .. } => {
+                Failure::Host(what, "name a free port, as in --page 127.0.0.1:0".to_string())
+            }
+        }
     }
 
     fn unserved(error: std::io::Error) -> Failure {
