@@ -28,6 +28,13 @@ DRAWN_MS_AIM, FRAMES_AIM = 100, 60
 PHONE = (375, 667)
 DESKTOP = (1280, 900)
 
+# The positions of all sliders that are shown, as the page asks for them.
+WANTED = """
+() => ["a", "b"].filter((side) => side === "a" || document.getElementById("compare").checked)
+  .map((side) => `${side}=` + [...document.querySelectorAll(`#side-${side} :is(input, select)`)]
+    .map((one) => one.value).join(",")).join("&")
+"""
+
 # Moves a slider, and resolves with the time until the frame that shows its result has been painted.
 # At rest the result is the whole run, which is what `complete` says.
 MOVE = """
@@ -36,9 +43,7 @@ async (name, value) => {
   const began = performance.now();
   slider.value = value;
   slider.dispatchEvent(new Event("input", { bubbles: true }));
-  const wanted = ["a", "b"].filter((side) => side === "a" || document.getElementById("compare").checked)
-    .map((side) => `${side}=` + [...document.querySelectorAll(`#side-${side} :is(input, select)`)]
-      .map((one) => one.value).join(",")).join("&");
+  const wanted = (WANTED)();
   const drawn = () => results.dataset.of === wanted;
   await new Promise((done) => {
     if (drawn()) return done();
@@ -53,7 +58,7 @@ async (name, value) => {
   }));
   return [performance.now() - began, complete];
 }
-"""
+""".replace("WANTED", WANTED)
 
 # Moves a slider by a step in each frame, and returns the times between frames and the results shown.
 SWEEP = """
@@ -79,10 +84,12 @@ async (name, frames) => {
 }
 """
 
+# Resolves with the sentence of the result once the whole run of the last positions is shown.
 SETTLED = """new Promise((done) => { const wait = setInterval(() => {
-  if (document.getElementById("results").dataset.complete === "true"
-      && !document.getElementById("state").textContent.startsWith("This is")) {
+  const results = document.getElementById("results");
+  if (results.dataset.of === (WANTED)() && results.dataset.complete === "true") {
     clearInterval(wait); done(document.getElementById("state").textContent); } }, 20); })"""
+SETTLED = SETTLED.replace("WANTED", WANTED)
 
 
 def processors():

@@ -173,7 +173,7 @@ pub enum Command {
     /// Receive what knee run --on hosts sends from another machine, until Ctrl-C
     #[command(arg_required_else_help = true, after_help = serve::HELP)]
     Serve(Serve),
-    /// Move the settings of a path in a browser, and see rate, delay, queue and knee
+    /// Move a path's settings in a browser, and see rate, delay, queue and knee
     #[command(after_help = play::HELP)]
     Play(Play),
     /// Run any program, or a shell, over the links of a scenario

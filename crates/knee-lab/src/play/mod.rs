@@ -50,7 +50,6 @@ pub struct Play {
     document: DocumentMut,
     /// Title.
     name: String,
-    duration: Time,
     settings: Vec<Setting>,
     /// Why others cannot be moved.
     fixed: Vec<String>,
@@ -89,13 +88,13 @@ impl Play {
         knee_sim::check_scenario(&scenario).map_err(crate::ground::GroundError::from)?;
         let written = String::from_utf8_lossy(text.bytes()).into_owned();
         // Both read TOML; this one keeps what stands around the values.
-        let document = written.parse().map_err(|error| Error::Defect(format!("{error}")))?;
+        let document: Result<DocumentMut, toml_edit::TomlError> = written.parse();
+        let document = document.map_err(|error| Error::Defect(error.to_string()))?;
         let (settings, fixed) = setting::settings(&scenario, &document, Algorithms::built_in())?;
         let inputs: BTreeSet<String> =
             scenario.files.iter().map(|file| file.written.clone()).collect();
         Ok(Play {
             name: scenario.name,
-            duration: scenario.duration,
             inputs: inputs.into_iter().collect(),
             text,
             document,
@@ -122,7 +121,7 @@ impl Play {
 
     /// Reads positions, separated by commas; `None` if they are not those of every setting.
     pub fn choice(&self, text: &str) -> Option<Choice> {
-        let positions = text.split(',').map(str::parse);
+        let positions = text.split(',').map(str::parse::<usize>);
         let positions: Vec<usize> =
             positions.take(self.settings.len() + 1).collect::<Result<_, _>>().ok()?;
         let known = |(at, setting): (&usize, &Setting)| *at < setting.steps.len();
@@ -155,14 +154,17 @@ impl Play {
         let scenarios = choices.iter().map(|choice| self.scenario(choice));
         let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
         let runs = thread::scope(|scope| {
-            let started: Vec<_> =
-                scenarios.iter().map(|scenario| scope.spawn(|| run(scenario, control))).collect();
+            let started: Vec<_> = scenarios
+                .iter()
+                .map(|scenario| scope.spawn(move || run(scenario, control)))
+                .collect();
             let ended = started.into_iter().map(|thread| thread.join());
             let panicked = |_| Error::Defect("a simulation panicked".to_string());
             ended.map(|run| run.map_err(panicked)?).collect::<Result<Vec<Run>, Error>>()
         })?;
+        let complete = !control.stop.load(Ordering::SeqCst);
         let drawn: Vec<PlayRun<'_>> = NAMES
-            .iter()
+            .into_iter()
             .zip(scenarios.iter().zip(&runs))
             .map(|(name, (scenario, run))| PlayRun {
                 name,
@@ -172,7 +174,7 @@ impl Play {
             })
             .collect();
         Ok(Drawn {
-            complete: !control.stop.load(Ordering::SeqCst),
+            complete,
             says: play_says(&drawn),
             body: play_body(&drawn)?,
             files: choices.iter().map(|choice| self.file(choice)).collect(),
@@ -221,7 +223,7 @@ fn path(scenario: &Scenario) -> PlayPath {
     let buffer_bytes = match link.config.buffer {
         Buffer::Unlimited => None,
         Buffer::Bytes(bytes) => Some(bytes),
-        Buffer::Packets(packets) => Some(packets * segment),
+        Buffer::Packets(packets) => Some(packets.saturating_mul(segment)),
     };
     PlayPath { link: link.name.clone(), buffer_bytes, duration_ns: scenario.duration.as_nanos() }
 }

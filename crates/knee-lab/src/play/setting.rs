@@ -81,10 +81,17 @@ impl Step {
         for Edit { place, key, value } in &self.edits {
             let Some(table) = place.table(document) else { continue };
             let mut value = value.clone();
-            if let Some(old) = table.get(key).and_then(Item::as_value) {
-                *value.decor_mut() = old.decor().clone();
+            match table.get_mut(key) {
+                Some(old) => {
+                    if let Some(old) = old.as_value() {
+                        *value.decor_mut() = old.decor().clone();
+                    }
+                    *old = Item::Value(value);
+                }
+                None => {
+                    table.insert(key, Item::Value(value));
+                }
             }
-            table.insert(key, Item::Value(value));
         }
     }
 }

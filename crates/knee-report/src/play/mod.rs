@@ -232,7 +232,7 @@ pub fn play_says(runs: &[PlayRun<'_>]) -> String {
         let used = percent(measures.capacity_share);
         let used = if used == NONE { String::new() } else { format!(", {used} of the path") };
         format!(
-            "{}: {}{used}, RTT {} over an empty path of {}.",
+            "{}: {}{used}, RTT {}, {} without a queue.",
             run.name,
             rate(measures.goodput_bps),
             time_us(rtt),

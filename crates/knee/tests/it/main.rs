@@ -25,6 +25,7 @@ mod logs;
 mod model;
 mod net;
 mod numbers;
+mod play;
 mod plot;
 mod provenance;
 mod rank;
