@@ -48,6 +48,8 @@ pub enum PlayError {
 pub struct Play {
     text: ScenarioText,
     document: DocumentMut,
+    /// Whether its lines end as on Windows.
+    crlf: bool,
     /// Title.
     name: String,
     settings: Vec<Setting>,
@@ -88,7 +90,7 @@ impl Play {
         knee_sim::check_scenario(&scenario).map_err(crate::ground::GroundError::from)?;
         let written = String::from_utf8_lossy(text.bytes()).into_owned();
         // Both read TOML; this one keeps what stands around the values.
-        let document: Result<DocumentMut, toml_edit::TomlError> = written.parse();
+        let document = written.parse::<DocumentMut>();
         let document = document.map_err(|error| Error::Defect(error.to_string()))?;
         let (settings, fixed) = setting::settings(&scenario, &document, Algorithms::built_in())?;
         let inputs: BTreeSet<String> =
@@ -97,6 +99,7 @@ impl Play {
             name: scenario.name,
             inputs: inputs.into_iter().collect(),
             text,
+            crlf: written.contains("\r\n"),
             document,
             settings,
             fixed,
@@ -134,7 +137,9 @@ impl Play {
         let mut document = self.document.clone();
         let steps = self.settings.iter().zip(&choice.0).map(|(setting, at)| &setting.steps[*at]);
         steps.for_each(|step| step.apply(&mut document));
-        document.to_string()
+        let text = document.to_string();
+        // The editor of TOML ends all lines in the same way.
+        if self.crlf { text.replace('\n', "\r\n") } else { text }
     }
 
     /// Reads the file of a choice, with as many samples as the charts need.

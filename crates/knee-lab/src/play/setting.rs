@@ -224,7 +224,9 @@ fn buffer(
     if !place.has_table(document) {
         return Err("The buffer is as in the file: its link is not written there.");
     }
-    let bdp = rate.as_bits_per_second() as f64 / 8.0 * scenario.base_rtt(path).as_secs_f64();
+    // As for buffers in scenarios: the rate by the propagation delays.
+    let rtt = scenario.one_way_delay(path).saturating_add(scenario.way_back(path));
+    let bdp = rate.as_bits_per_second() as f64 / 8.0 * rtt.as_secs_f64();
     if bdp <= 0.0 {
         return Err("The buffer is as in the file: its path has no bandwidth-delay product.");
     }
