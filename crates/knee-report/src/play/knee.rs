@@ -7,6 +7,7 @@ use crate::drawing::{Axis, Drawing};
 use crate::series::{bdp_bytes, full_bps};
 use knee_record::{FlowSample, Records};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 const WIDTH: f64 = 580.0;
 const HEIGHT: f64 = 272.0;
@@ -75,25 +76,44 @@ pub(super) fn drawing(runs: &[PlayRun<'_>]) -> String {
     };
     drawing.line("even", &model(&rtt, [1.0, 1.0, end]));
     drawing.line("even", &model(&rate, [0.0, 1.0, 1.0]));
+    let mut marks = String::new();
     for (number, (run, dots)) in runs.iter().zip(&dots).enumerate() {
         edge(&mut drawing, run, &x);
+        // One path for all dots: a page that exchanges them with each move has no time for elements.
+        let _ = write!(marks, "<path class=\"dots k{number}\" d=\"");
         for dot in dots {
-            drawing.dot(format!("k{number}"), x.at(dot.flight), rtt.at(dot.rtt), String::new());
-            drawing.dot(format!("k{number}"), x.at(dot.flight), rate.at(dot.rate), String::new());
+            for at in [rtt.at(dot.rtt), rate.at(dot.rate)] {
+                let _ = write!(marks, "M{:.1} {at:.1}h0", x.at(dot.flight));
+            }
         }
+        marks.push_str("\"/>");
     }
     for (number, (run, dots)) in runs.iter().zip(&dots).enumerate() {
         let Some(mean) = mean(dots) else { continue };
+        let across = x.at(mean.flight);
         for (axis, value) in [(&rtt, mean.rtt), (&rate, mean.rate)] {
-            let title = format!("{}: {:.2} BDP in flight, {value:.2}", run.name, mean.flight);
-            drawing.dot(format!("mean k{number}"), x.at(mean.flight), axis.at(value), title);
+            let up = axis.at(value);
+            let _ = write!(
+                marks,
+                "<circle class=\"mean k{number}\" cx=\"{across:.1}\" cy=\"{up:.1}\"><title>{}: {:.2} BDP \
+                 in flight, {value:.2}</title></circle><text class=\"letter\" x=\"{across:.1}\" \
+                 y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                run.name,
+                mean.flight,
+                up + 4.0,
+                run.name
+            );
         }
-        drawing.words("letter", "middle", (x.at(mean.flight), rtt.at(mean.rtt) + 4.0), run.name);
-        drawing.words("letter", "middle", (x.at(mean.flight), rate.at(mean.rate) + 4.0), run.name);
     }
     for axis in [&rtt, &rate] {
-        drawing.dot("knee", x.at(1.0), axis.at(1.0), "the knee: full, and no queue".into());
+        let (across, up) = (x.at(1.0), axis.at(1.0));
+        let _ = write!(
+            marks,
+            "<circle class=\"knee\" cx=\"{across:.1}\" cy=\"{up:.1}\"><title>the knee: full, and no \
+             queue</title></circle>"
+        );
     }
+    drawing.cell((0.0, 0.0), None, label.to_string(), marks);
     drawing.words("name", "start", (x.at(1.0) + 9.0, RATE.1 - 8.0), "the knee");
     if dots.iter().all(Vec::is_empty) {
         let words = "no rate of a path is known to compare with";
