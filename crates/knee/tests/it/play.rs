@@ -3,12 +3,10 @@
 use crate::common::{SMALL, complaint, folder_with};
 
 /// A build without the page says so, and how to have it.
+#[cfg(not(feature = "live"))]
 #[test]
 fn a_build_without_the_page_says_so() {
     let folder = folder_with("a.toml", SMALL);
-    if cfg!(feature = "live") {
-        return;
-    }
     let said = complaint(folder.path(), "play a.toml", 2);
     for wanted in ["cannot serve a page", "--features live", "knee run a.toml"] {
         assert!(said.contains(wanted), "{wanted:?} is not in {said}");
