@@ -46,6 +46,11 @@ impl Covering {
         Covering { span, times, values }
     }
 
+    /// Whether there is a value but zero.
+    pub(crate) fn has_values(&self) -> bool {
+        self.values.iter().any(|value| *value > 0)
+    }
+
     /// Adds the values to others, weighted by the seconds that each covers. Zero is no value.
     pub(crate) fn add_to(&self, weighted: &mut WeightedIntegers) {
         weighted.add_over_time(self.span.begin, self.span.end, &self.times, &self.values);

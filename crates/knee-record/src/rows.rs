@@ -31,6 +31,9 @@ pub struct FlowSample {
     pub rtt_ns: u64,
     /// Smoothed RTT; zero before the first measurement.
     pub srtt_ns: u64,
+    /// Base RTT of the path, and what the last packets in both directions waited in its queues, where
+    /// the network is asked instead of the sender; zero if no packet has passed or nobody asks.
+    pub path_rtt_ns: u64,
     /// Controller's estimate of the bandwidth; zero if there is none.
     pub bandwidth_estimate_bps: u64,
     /// Controller's estimate of the minimum RTT; zero if there is none.
@@ -83,6 +86,7 @@ impl FlowSample {
     pub fn show(&mut self, later: &FlowSample) {
         self.rtt_ns = later.rtt_ns;
         self.srtt_ns = later.srtt_ns;
+        self.path_rtt_ns = later.path_rtt_ns;
         self.min_rtt_estimate_ns = later.min_rtt_estimate_ns;
         self.phase = later.phase;
     }

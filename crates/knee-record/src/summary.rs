@@ -134,6 +134,10 @@ pub struct FlowSummary {
     pub rtt_us: Option<Spread>,
     /// Smoothed RTT.
     pub srtt_us: Option<Spread>,
+    /// Base RTT and what the flow's packets waited in queues, both ways; only where the network is
+    /// asked instead of the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_rtt_us: Option<Spread>,
     /// RTT minus the path's RTT without queues.
     pub queueing_delay_us: Option<Spread>,
     /// Standing queue: mean, over windows of one second, of the smallest
@@ -454,6 +458,7 @@ fn summarise_flow(run: &RunView<'_>, flow: &FlowView<'_>) -> FlowSummary {
             ..rtt
         }),
         srtt_us: spread_us(this.smoothed_rtt_over_time()),
+        path_rtt_us: spread_us(this.path_rtt_over_time()),
         queueing_delay_us: spread_us(this.queueing_delay_over_time()),
         standing_queue_us: us(this.standing_queue()),
         min_rtt_estimate_us: spread_us(this.min_rtt_estimate_over_time()),

@@ -34,7 +34,7 @@ pub(crate) const TRANSFERS: Version = Version { name: "knee-transfers/1", before
 /// Integer columns named after their field. In those after `or_null`, zero means that there is no
 /// value.
 macro_rules! integers {
-    ($row:ty: $($field:ident),+; or_null: $($optional:ident),*) => {
+    ($row:ty: $($field:ident),*; or_null: $($optional:ident),*) => {
         vec![
             $(Column::Integer {
                 name: stringify!($field),
@@ -46,7 +46,7 @@ macro_rules! integers {
                     let value = value.unwrap_or(0).try_into();
                     value.map(|value| row.$field = value).is_ok()
                 },
-            },)+
+            },)*
             $(Column::Integer {
                 name: stringify!($optional),
                 nullable: true,
@@ -137,9 +137,22 @@ pub(crate) fn flow_columns(nullable: bool) -> Vec<Column<FlowRecord>> {
     columns
 }
 
-/// Columns of `samples.parquet`; `shrinks`: whether a controller may remove bytes from its window
-/// that only queue. Other runs lack the column.
-pub(crate) fn sample_columns(shrinks: bool) -> Vec<Column<FlowSample>> {
+/// Which columns of `samples.parquet` there are that few runs have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rare {
+    /// Whether a controller may remove bytes from its window that only queue.
+    shrinks: bool,
+    /// Whether the network is asked for the RTT of flows.
+    path_rtt: bool,
+}
+
+impl Rare {
+    /// All of them, for reading.
+    pub(crate) const ALL: Rare = Rare { shrinks: true, path_rtt: true };
+}
+
+/// Columns of `samples.parquet`.
+pub(crate) fn sample_columns(rare: Rare) -> Vec<Column<FlowSample>> {
     let mut columns = integers!(FlowSample:
         flow, path, time_ns, delivered_bytes, sent_bytes, retransmitted_bytes, sent_packets,
         lost_bytes, in_flight_bytes, window_bytes;
@@ -156,8 +169,12 @@ pub(crate) fn sample_columns(shrinks: bool) -> Vec<Column<FlowSample>> {
     });
     let added = integers!(FlowSample: reassembly_bytes; or_null:);
     columns.extend(added.into_iter().map(Column::added));
-    if shrinks {
+    if rare.shrinks {
         columns.extend(optional_integers!(FlowSample: shrink_bytes).map(Column::added));
+    }
+    if rare.path_rtt {
+        let path_rtt = integers!(FlowSample: ; or_null: path_rtt_ns);
+        columns.extend(path_rtt.into_iter().map(Column::added));
     }
     columns
 }
@@ -272,23 +289,24 @@ pub(crate) struct Names {
     flows: Vec<(u32, String)>,
     paths: BTreeMap<(u32, u16), String>,
     links: Vec<String>,
-    /// Whether a flow's controller may remove bytes from its window that only queue.
-    shrinks: bool,
+    rare: Rare,
 }
 
 impl Names {
     /// Takes the names from existing rows.
     pub(crate) fn of(records: &Records) -> Names {
         let paths = records.paths.iter();
+        let has = |is: fn(&FlowSample) -> bool| {
+            records.samples.iter().chain(records.path_samples.iter()).any(|row| is(&row))
+        };
         Names {
             flows: ascending(records.flows.iter().map(|flow| (flow.flow, flow.label()))),
             paths: paths.map(|row| ((row.flow, row.path), row.name.clone())).collect(),
             links: records.link_names.clone(),
-            shrinks: records
-                .samples
-                .iter()
-                .chain(records.path_samples.iter())
-                .any(|row| row.shrink_bytes.is_some()),
+            rare: Rare {
+                shrinks: has(|row| row.shrink_bytes.is_some()),
+                path_rtt: has(|row| row.path_rtt_ns > 0),
+            },
         }
     }
 
@@ -307,7 +325,10 @@ impl Names {
                 flows.map(|(flow, number)| (number, label(&flow.name, flow.index as u32))),
             ),
             links: scenario.links.iter().map(|link| link.name.clone()).collect(),
-            shrinks: scenario.flows.iter().any(|flow| shrinks(&flow.controller)),
+            rare: Rare {
+                shrinks: scenario.flows.iter().any(|flow| shrinks(&flow.controller)),
+                path_rtt: scenario.flows.iter().any(|flow| flow.program.is_some()),
+            },
         }
     }
 
@@ -367,31 +388,31 @@ pub(crate) fn flows_of(rows: &[FlowRecord]) -> Layout<FlowRecord> {
 
 /// For reading.
 pub(crate) fn samples() -> Layout<FlowSample> {
-    samples_with(true)
+    samples_with(Rare::ALL)
 }
 
 /// For writing rows of what `names` name.
 pub(crate) fn samples_of(names: &Names) -> Layout<FlowSample> {
-    samples_with(names.shrinks)
+    samples_with(names.rare)
 }
 
-fn samples_with(shrinks: bool) -> Layout<FlowSample> {
-    Layout::new(SAMPLES, sample_columns(shrinks), vec![flow_name!(FlowSample)])
+fn samples_with(rare: Rare) -> Layout<FlowSample> {
+    Layout::new(SAMPLES, sample_columns(rare), vec![flow_name!(FlowSample)])
 }
 
 /// For reading.
 pub(crate) fn path_samples() -> Layout<FlowSample> {
-    path_samples_with(true)
+    path_samples_with(Rare::ALL)
 }
 
 /// For writing rows of what `names` name.
 pub(crate) fn path_samples_of(names: &Names) -> Layout<FlowSample> {
-    path_samples_with(names.shrinks)
+    path_samples_with(names.rare)
 }
 
-fn path_samples_with(shrinks: bool) -> Layout<FlowSample> {
+fn path_samples_with(rare: Rare) -> Layout<FlowSample> {
     let path = Derived { name: "path_name", get: |names, row| names.path(row) };
-    Layout::new(SAMPLES, sample_columns(shrinks), vec![flow_name!(FlowSample), path])
+    Layout::new(SAMPLES, sample_columns(rare), vec![flow_name!(FlowSample), path])
 }
 
 pub(crate) fn links() -> Layout<LinkSample> {
@@ -472,7 +493,7 @@ mod tests {
         }
         [
             ("## flows.parquet", names(&flow_columns(true))),
-            ("## samples.parquet", names(&sample_columns(true))),
+            ("## samples.parquet", names(&sample_columns(Rare::ALL))),
             ("## links.parquet", names(&link_columns())),
             ("## classes.parquet", names(&class_columns())),
             ("## paths.parquet", names(&path_columns())),

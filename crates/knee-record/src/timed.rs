@@ -132,10 +132,10 @@ macro_rules! timed {
     };
 }
 
-timed!(FlowSample, FlowFields, 19, |row| (row.flow, row.path);
+timed!(FlowSample, FlowFields, 20, |row| (row.flow, row.path);
     time_ns, rtt_ns, srtt_ns, min_rtt_estimate_ns, delivered_bytes, in_flight_bytes, window_bytes,
     sent_bytes, sent_packets, pacing_rate_bps, bandwidth_estimate_bps, lost_bytes,
-    retransmitted_bytes, slow_start_threshold_bytes, reassembly_bytes;
+    retransmitted_bytes, slow_start_threshold_bytes, reassembly_bytes, path_rtt_ns;
     optional: shrink_bytes; narrow: flow, path; text: phase);
 
 timed!(LinkSample, LinkFields, 12, |row| (row.link, 0);

@@ -308,6 +308,16 @@ impl<'a> FlowView<'a> {
     pub(crate) fn covering(&self, span: Span, field: Field<FlowSample>) -> Covering {
         Covering::new(&self.samples, span, field)
     }
+
+    /// Returns the RTTs of the samples that cover part of a span: those of the path if the sender
+    /// does not tell its own.
+    pub(crate) fn round_trips(&self, span: Span) -> Covering {
+        let own = self.covering(span, FlowSample::FIELDS.rtt_ns);
+        if self.record.rtt_min_ns > 0 || own.has_values() {
+            return own;
+        }
+        self.covering(span, FlowSample::FIELDS.path_rtt_ns)
+    }
 }
 
 impl LinkView<'_> {

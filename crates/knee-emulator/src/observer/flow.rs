@@ -82,6 +82,8 @@ pub struct Flow {
     /// Time of each packet beyond the shortest that its links allow: what it waited in queues.
     /// Jitter and slower moments of a link with several rates or delays count, too.
     pub queueing: Delays,
+    /// The same of the last packet that left; `None` before the first.
+    pub queueing_last: Option<Time>,
     sequence: Option<Sequence>,
     /// Highest number that its packets acknowledged.
     acknowledged: Option<u32>,

@@ -122,7 +122,9 @@ impl FlowTable {
                 flow.marked_packets += u64::from(parsed.is_marked());
                 let floor = self.floors.get(flow.device).map(|floor| floor.time(event.size));
                 let way = event.at.saturating_sub(event.entered);
-                flow.queueing.record(way.saturating_sub(floor.unwrap_or_default()));
+                let queueing = way.saturating_sub(floor.unwrap_or_default());
+                flow.queueing.record(queueing);
+                flow.queueing_last = Some(queueing);
             }
         }
     }
@@ -164,6 +166,7 @@ mod tests {
         assert_eq!((five.protocol, flow.retransmitted_bytes), (17, None));
         assert_eq!((flow.payload_bytes, flow.left), (1000, Volume { packets: 1, bytes: 1028 }));
         assert_eq!(flow.queueing.max(), Time::from_millis(5));
+        assert_eq!(flow.queueing_last, Some(Time::from_millis(5)));
         assert_eq!((flow.first, flow.last), (Time::from_micros(500), Time::from_micros(26_500)));
         assert_eq!(table.get(&five.reversed()), None);
     }

@@ -22,6 +22,17 @@ impl Flows<'_, '_> {
         Ok(self.rtt_over_time()?.statistic(statistic))
     }
 
+    /// RTT of the path, seconds: base RTT and what the last packets in both directions waited in
+    /// queues, distribution over time.
+    pub(crate) fn path_rtt(&self, statistic: Statistic) -> Result<f64, NotMeasurable> {
+        Ok(self.path_rtt_over_time()?.statistic(statistic))
+    }
+
+    pub(crate) fn path_rtt_over_time(&self) -> Result<Distribution, NotMeasurable> {
+        let times = self.integers("path RTT", FlowSample::FIELDS.path_rtt_ns)?;
+        Ok(times.distribution(&in_seconds))
+    }
+
     pub(crate) fn rtt_over_time(&self) -> Result<Distribution, NotMeasurable> {
         Ok(self.rtts()?.distribution(&in_seconds))
     }
@@ -33,7 +44,7 @@ impl Flows<'_, '_> {
     }
 
     /// Returns the distribution over time of a function of the RTT, nanoseconds, that does not
-    /// descend.
+    /// descend. Of a flow whose sender does not tell its RTT, that of the path.
     fn of_rtts(
         &self,
         value: fn(u64, &FlowRecord) -> Option<f64>,
@@ -41,13 +52,14 @@ impl Flows<'_, '_> {
         let active = self.active()?;
         let record = active[0].0.record;
         let same = active.iter().all(|(flow, _)| flow.record.base_rtt_ns == record.base_rtt_ns);
-        if same && record.base_rtt_ns > 0 {
+        let measured = active.iter().all(|(flow, _)| flow.record.rtt_min_ns > 0);
+        if same && measured && record.base_rtt_ns > 0 {
             let value = |rtt| value(rtt, record).unwrap_or_default();
             return Ok(self.rtts()?.distribution(&value));
         }
         let mut weighted = Weighted::default();
         for (flow, span) in active {
-            flow.covering(span, FlowSample::FIELDS.rtt_ns).runs(|rtt, seconds, count| {
+            flow.round_trips(span).runs(|rtt, seconds, count| {
                 if let Some(value) = value(rtt, flow.record) {
                     weighted.add_times(value, seconds, count);
                 }
@@ -147,7 +159,7 @@ impl Flows<'_, '_> {
         let active = self.active()?;
         let standing = active.iter().filter_map(|(flow, span)| {
             flow.standing(*span, || {
-                let rtts = flow.covering(*span, FlowSample::FIELDS.rtt_ns);
+                let rtts = flow.round_trips(*span);
                 mean_of_minima(&rtts, *span, false, |rtt| above_base(in_seconds(rtt), flow.record))
             })
         });

@@ -76,13 +76,15 @@ impl RankFigures {
         let Some(flow) = summary.flows.first() else { return RankFigures::default() };
         let both: Option<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).sum();
         let two = summary.flows.len() > 1;
+        // Of a program that does not tell its own.
+        let rtt_us = flow.rtt_us.or(flow.path_rtt_us);
         let share = flow.goodput_bps.zip(both).filter(|(_, both)| two && *both > 0.0);
         RankFigures {
             goodput_bps: flow.goodput_bps,
             capacity_bps: flow.capacity_bps,
             capacity_share: summary.measures.capacity_share,
-            rtt_p50_s: flow.rtt_us.map(|rtt| rtt.p50 / 1e6),
-            rtt_p95_s: flow.rtt_us.map(|rtt| rtt.p95 / 1e6),
+            rtt_p50_s: rtt_us.map(|rtt| rtt.p50 / 1e6),
+            rtt_p95_s: rtt_us.map(|rtt| rtt.p95 / 1e6),
             base_rtt_s: flow.base_rtt_us / 1e6,
             power: flow.power,
             retransmit_ratio: flow.retransmit_ratio,

@@ -378,6 +378,28 @@ fn a_flow_without_samples_is_measured_whole_or_not_at_all() {
     assert!(reason(&records, &Measure::Rtt(Statistic::P50), "a").contains("no RTT"));
 }
 
+/// A sender that does not tell its RTT has none; its queueing delay and power are those of the path.
+/// Of one that does, what the path says changes nothing.
+#[test]
+fn the_path_tells_the_delay_of_a_sender_that_does_not() {
+    let mut silent = records(&[flow("a", 0, |t| FULL * t)]);
+    change(&mut silent.samples, |row| {
+        (row.rtt_ns, row.srtt_ns, row.path_rtt_ns) = (0, 0, 75 * MILLISECOND);
+    });
+    (silent.flows[0].rtt_min_ns, silent.flows[0].rtt_max_ns) = (0, 0);
+    close(value(&silent, &Measure::PathRtt(Statistic::P95), "a"), 0.075);
+    assert!(reason(&silent, &Measure::Rtt(Statistic::P50), "a").contains("no RTT"));
+    close(value(&silent, &Measure::QueueingDelay(Statistic::P50), "a"), 0.015);
+    close(value(&silent, &Measure::StandingQueue, "a"), 0.015);
+    let mut telling = records(&[flow("a", 0, |t| FULL * t)]);
+    change(&mut telling.samples, |row| row.path_rtt_ns = 75 * MILLISECOND);
+    close(value(&telling, &Measure::QueueingDelay(Statistic::P50), "a"), 0.0);
+    let [slow, quick] = [&silent, &telling].map(|records| value(records, &Measure::Power, "a"));
+    close(slow / quick, 60.0 / 75.0);
+    let without = records(&[flow("a", 0, |t| FULL * t)]);
+    assert!(reason(&without, &Measure::PathRtt(Statistic::P50), "a").contains("no path RTT"));
+}
+
 /// A transfer that ends between two samples: the next sample covers its last part.
 #[test]
 fn a_short_flow_is_measured_by_the_sample_after_its_end() {

@@ -305,7 +305,7 @@ fn count() -> impl Strategy<Value = u64> {
 
 prop_compose! {
     fn sample()(
-        flow in 0..3u32, path in any::<u16>(), numbers in prop::collection::vec(count(), 15),
+        flow in 0..3u32, path in any::<u16>(), numbers in prop::collection::vec(count(), 16),
         phase in prop::sample::select(vec!["", "startup", "probe_bw_up"]),
         shrink in prop::option::of(count()),
     ) -> FlowSample {
@@ -315,7 +315,7 @@ prop_compose! {
             in_flight_bytes: numbers[6], window_bytes: numbers[7], pacing_rate_bps: numbers[8],
             rtt_ns: numbers[9], srtt_ns: numbers[10], bandwidth_estimate_bps: numbers[11],
             min_rtt_estimate_ns: numbers[12], slow_start_threshold_bytes: numbers[13],
-            reassembly_bytes: numbers[14], shrink_bytes: shrink, phase,
+            reassembly_bytes: numbers[14], path_rtt_ns: numbers[15], shrink_bytes: shrink, phase,
         }
     }
 }

@@ -146,6 +146,7 @@ fn every_field_comes_back() {
         pacing_rate_bps: 11,
         rtt_ns: 12,
         srtt_ns: 13,
+        path_rtt_ns: 17,
         bandwidth_estimate_bps: 14,
         min_rtt_estimate_ns: 15,
         slow_start_threshold_bytes: 16,

@@ -149,6 +149,13 @@ macro_rules! measures {
                     column [(Statistic::P50)] "rtt_p50_s", "RTT, median";
                     column [(Statistic::P95)] "rtt_p95_s", "RTT, 95th percentile";
                 }
+                /// of a program: base RTT, and what the last of its packets in both directions
+                /// waited in queues; the links' part of the RTT, which the observer knows of every
+                /// transport. Distribution over time
+                PathRtt(statistic: Statistic) = "path_rtt", Seconds, Less, Delay,
+                    "RTT of the path as a program's packets met it" => {
+                    of Flows |flows| flows.path_rtt(*statistic);
+                }
                 /// smoothed RTT (RFC 6298), distribution over time
                 SmoothedRtt(statistic: Statistic) = "smoothed_rtt", Seconds, Less, Delay,
                     "smoothed RTT" => {

@@ -225,6 +225,7 @@ fn sample(index: u32, flow: &Flow, time_ns: u64, now: u64, rtt: f64) -> FlowSamp
         pacing_rate_bps: (gain * flow.bandwidth * 8000.0) as u64,
         rtt_ns: (rtt * 1e6) as u64,
         srtt_ns: (rtt * 1e6) as u64,
+        path_rtt_ns: 0,
         bandwidth_estimate_bps: (flow.bandwidth * 8000.0) as u64,
         min_rtt_estimate_ns: (flow.min_rtt_ms * 1e6) as u64,
         slow_start_threshold_bytes: 0,
