@@ -163,7 +163,12 @@ fn expand(
 ) -> Option<Vec<Flow>> {
     let route = multipath::check(flow, group.span, common.context.ways, reading);
     let Algorithms { controllers, .. } = reading.algorithms;
-    let known = |chosen: &Selection| controllers.check(chosen);
+    let is_program = flow.program.is_given();
+    let known = |chosen: &Selection| match controllers.check(chosen) {
+        // What a program has may be unknown here.
+        Err(_) if is_program && programs::is_label(chosen) => Ok(()),
+        checked => checked,
+    };
     let controller = match &mut flow.cc.0 {
         Optional::Given(At { value: cc, .. }) => import(cc, inputs, reading)
             .and_then(|()| files(cc, inputs, reading))

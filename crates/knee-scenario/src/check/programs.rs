@@ -6,16 +6,31 @@ use crate::model::{Program, Ready};
 use crate::read::{At, Optional};
 use crate::source::Reading;
 use crate::tree::Span;
-use knee_units::registry::did_you_mean;
+use knee_units::registry::{Selection, did_you_mean};
 use knee_units::{Bytes, Time, is_hidden};
 
 /// Names that commands may contain in braces.
-const PLACEHOLDERS: [&str; 6] = ["here", "peer", "port", "cc", "bytes", "seconds"];
+const PLACEHOLDERS: [&str; 9] =
+    ["here", "peer", "port", "cc", "bytes", "seconds", "ca", "cert", "key"];
 /// Linux's limit is far higher (execve(2)).
 const WORDS_MAX: usize = 1000;
 const BYTES_MAX: Bytes = Bytes::new(1_000_000_000_000_000);
 /// Longest time for a server without a sign that it is ready.
 const AFTER_MAX: Time = Time::from_secs(10);
+
+/// Longest name of a program's controller, characters.
+const LABEL_CHARACTERS_MAX: usize = 64;
+
+/// Whether this can be the name of a controller that only a program knows.
+pub(super) fn is_label(controller: &Selection) -> bool {
+    let Selection { name, parameters } = controller;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.+:".contains(c);
+    let length = name.chars().count();
+    parameters.is_empty()
+        && (1..=LABEL_CHARACTERS_MAX).contains(&length)
+        && name.chars().all(is_plain)
+        && !name.starts_with('-')
+}
 
 /// Checks the program of a flow, if it has one. `life` is the time from its start to the end of the
 /// run.

@@ -10,7 +10,9 @@ use std::borrow::Cow;
 table! {
     /// Two commands, one on each host of the path, without a shell. `{here}` is the address
     /// of the host, `{peer}` that of the other one, `{port}` the flow's port, `{cc}` the name
-    /// under `cc`, `{bytes}` the number of `bytes`, `{seconds}` that of the run after the start.
+    /// under `cc`, `{bytes}` the number of `bytes`, `{seconds}` that of the run after the start;
+    /// `{cert}`, `{key}` and `{ca}` are files with a certificate for the server, its key and
+    /// the authority that signed it.
     "a program" ProgramFile {
         /// Command at the sending end, which listens: the program and its arguments.
         server: Required<Vec<At<String>>>,

@@ -264,6 +264,10 @@ fn every_key_of_paths_and_workloads_arrives() {
     };
     assert_eq!((&stack.program, &stack.workload), (&Some(program), &Workload::File(20_000_000)));
     assert_eq!(answering.program, None);
+    // The program knows what Knee does not.
+    let stack_cc = "name = \"stack\"\npath = \"one\"\ncc = ";
+    let labelled = FULL.replace(&format!("{stack_cc}\"cubic\""), &format!("{stack_cc}\"newreno\""));
+    assert_eq!(read(&labelled).flows.last().unwrap().controller.name, "newreno");
     assert_eq!(both.paths, [1, 0]);
     let multipath = both.multipath.as_ref().unwrap();
     assert_eq!(multipath.scheduler.name, "ecf");

@@ -426,6 +426,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "path = \"main\"\nafter = \"web\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\n",
     ),
     (
+        "a program with parameters for a controller of its own",
+        "cc = \"cubic\"\npath = \"main\"",
+        "cc = { name = \"own\", gain = 2 }\npath = \"main\"\n[flow.program]\nserver = [\"s\"]\nclient = [\"c\"]\n",
+    ),
+    (
         "a program without a client",
         "path = \"main\"",
         "path = \"main\"\n[flow.program]\nserver = [\"s\"]",
