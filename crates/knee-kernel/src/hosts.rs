@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use knee_emulator::Tun;
 use knee_host::mptcp::{self, Announced};
 use knee_host::{HostError, set_sysctl, sysctl};
-use knee_testbed::{End, Hosts, address};
+use knee_testbed::{End, Hosts, PathSettings, address};
 
 /// Maximum size of socket buffers, which bound the windows.
 const SOCKET_BYTES_MAX: u64 = 1 << 29;
@@ -16,7 +16,20 @@ const MPTCP_SYNS: &str = "net.mptcp.syn_retrans_before_tcp_fallback";
 
 /// Sets up both hosts and the devices between which the emulator runs.
 pub fn create(settings: &Settings) -> Result<(Hosts, Vec<Tun>), KernelError> {
-    let (hosts, devices) = Hosts::create(&settings.paths, |_| set_sysctls(settings))?;
+    create_with(settings, &settings.paths, || Ok(()))
+}
+
+/// Does the same with other devices, and what `prepare` does in each host before.
+pub fn create_with(
+    settings: &Settings,
+    paths: &[PathSettings],
+    prepare: impl Fn() -> Result<(), HostError> + Sync,
+) -> Result<(Hosts, Vec<Tun>), KernelError> {
+    let (hosts, devices) = Hosts::create(paths, |_| {
+        prepare()?;
+        // Programs alone find the kernel's own defaults.
+        if settings.flows.is_empty() { Ok(()) } else { set_sysctls(settings) }
+    })?;
     hosts.sender.within(|| set_up_multipath(settings, End::Sender))?;
     hosts.receiver.within(|| set_up_multipath(settings, End::Receiver))?;
     Ok((hosts, devices))

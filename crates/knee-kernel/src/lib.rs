@@ -10,6 +10,7 @@
 //! What this crate never does: print, leave anything behind, hide that the host was too slow (see
 //! [`Health`]).
 
+mod beside;
 mod error;
 mod flows;
 mod hosts;
@@ -17,6 +18,7 @@ mod remote;
 mod run;
 mod settings;
 
+pub use beside::{Listening, OwnFlows};
 pub use error::KernelError;
 pub use knee_emulator::FiveTuple;
 pub use knee_record::Control;

@@ -39,6 +39,8 @@ pub struct Settings {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSettings {
+    /// Its place in the scenario.
+    pub index: usize,
     pub label: String,
     /// The first of its paths.
     pub path: usize,
@@ -97,14 +99,25 @@ impl FlowSettings {
 }
 
 impl Settings {
+    /// Settings of a scenario in which no flow is a program.
     pub fn new(scenario: &Scenario) -> Result<Settings, KernelError> {
+        if let Some(flow) = scenario.flows.iter().find(|flow| flow.program.is_some()) {
+            let problem = "it runs on the ground programs alone".to_owned();
+            let advice = "add --on programs, or write workload in its place".to_owned();
+            return Err(unsupported(flow, "program", problem, advice));
+        }
+        Settings::of_own_flows(scenario)
+    }
+
+    /// Settings of the flows that are no programs.
+    pub fn of_own_flows(scenario: &Scenario) -> Result<Settings, KernelError> {
         let available = sysctl("net.ipv4.tcp_available_congestion_control");
         let available = available.map_err(|source| {
             let advice = "let the container see /proc/sys";
             HostError::refused("query the kernel's congestion controllers", source, advice)
         })?;
         let mut bpf_controllers = Vec::new();
-        let flows = scenario.flows.iter();
+        let flows = scenario.flows.iter().enumerate().filter(|(_, flow)| flow.program.is_none());
         let flows =
             flows.map(|flow| flow_settings(scenario, flow, &available, &mut bpf_controllers));
         Ok(Settings {
@@ -132,7 +145,7 @@ fn path_settings(scenario: &Scenario, path: usize) -> PathSettings {
 
 fn flow_settings(
     scenario: &Scenario,
-    flow: &Flow,
+    (index, flow): (usize, &Flow),
     available: &str,
     loaded: &mut Vec<BpfController>,
 ) -> Result<FlowSettings, KernelError> {
@@ -145,6 +158,7 @@ fn flow_settings(
     check_pacing(flow, paces_in_bpf || controller.starts_with("bbr"))?;
     let rate = scenario.path_rate(flow.paths[0]).unwrap_or(Rate::from_bits_per_second(u64::MAX));
     Ok(FlowSettings {
+        index,
         label: format!("{}[{}]", flow.name, flow.index),
         path: flow.paths[0],
         multipath: flow.multipath.iter().flat_map(|_| flow.paths.clone()).collect(),
@@ -248,9 +262,10 @@ fn alike(
     key: &str,
     setting: impl Fn(&Flow) -> bool,
 ) -> Result<bool, KernelError> {
-    let Some(first) = scenario.flows.first() else { return Ok(true) };
+    let mut own = scenario.flows.iter().filter(|flow| flow.program.is_none());
+    let Some(first) = own.next() else { return Ok(true) };
     let wanted = setting(first);
-    match scenario.flows.iter().find(|flow| setting(flow) != wanted) {
+    match own.find(|flow| setting(flow) != wanted) {
         None => Ok(wanted),
         Some(other) => {
             let problem = format!("differs from that of flow \"{}\"", first.name);

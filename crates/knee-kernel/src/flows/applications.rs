@@ -36,8 +36,7 @@ pub fn listen<'a>(
     settings: &'a Settings,
     receivers: Receivers<'_>,
 ) -> Result<Vec<RunningFlow<'a>>, KernelError> {
-    let flows = settings.flows.iter().enumerate();
-    flows.map(|(index, plan)| RunningFlow::new(scenario, receivers, index, plan)).collect()
+    settings.flows.iter().map(|plan| RunningFlow::new(scenario, receivers, plan)).collect()
 }
 
 impl<'a> Applications<'a> {

@@ -62,9 +62,9 @@ impl<'a> RunningFlow<'a> {
     pub fn new(
         scenario: &Scenario,
         receivers: Receivers<'_>,
-        index: usize,
         plan: &'a FlowSettings,
     ) -> Result<RunningFlow<'a>, KernelError> {
+        let index = plan.index;
         let rng = application_stream(scenario.seed, &scenario.flows[index]);
         let fetches = !plan.workload.properties().pushes;
         let listen = |hosts| {

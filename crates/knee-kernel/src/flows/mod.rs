@@ -9,7 +9,7 @@ mod sockets;
 mod subflows;
 
 pub use applications::{Applications, listen};
-pub use flow::Receivers;
+pub use flow::{Receivers, RunningFlow};
 
 use knee_units::Time;
 

@@ -29,17 +29,13 @@ pub fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), KernelError> {
         send_jitter: _,
         // Handled with the applications, in `flows`.
         workload: _,
-        program,
+        // Refused in `Settings::new`.
+        program: _,
         after,
         // Handled in `FlowSettings`.
         start: _,
         stop: _,
     } = flow;
-    if program.is_some() {
-        let problem = "it runs on the ground programs alone".to_owned();
-        let advice = "add --on programs, or write workload in its place".to_owned();
-        return Err(unsupported(flow, "program", problem, advice));
-    }
     if after.is_some() {
         let problem = "a flow does not know when another's transfer is done".to_owned();
         return Err(unsupported(flow, "after", problem, "remove it, or run on sim".to_owned()));
