@@ -1,6 +1,8 @@
 //! The course of flows that are programs: servers before the run, clients at their time, both ended
 //! with the run.
 
+use crate::certificates::Certificates;
+use crate::environment::{Variables, other, path_names, variables};
 use crate::names::Names;
 use crate::process::{NotStarted, Process, Start};
 use crate::ready::Transport;
@@ -35,6 +37,8 @@ pub struct Finding {
 /// A flow and its programs.
 #[derive(Debug)]
 pub struct RunningFlow<'s> {
+    /// Its place in the scenario.
+    pub index: usize,
     pub flow: &'s Flow,
     program: &'s Program,
     /// Name for messages and files.
@@ -69,9 +73,9 @@ enum Stage {
     Over,
 }
 
-/// Returns the port of a flow.
-pub fn port(index: usize) -> u16 {
-    PORT + index as u16
+/// Returns the port of a flow, by its number among those that are programs.
+pub fn port(number: usize) -> u16 {
+    PORT + number as u16
 }
 
 /// All flows of a run.
@@ -82,6 +86,8 @@ pub struct Programs<'s> {
     names: Names,
     /// Folder of the run, and of the programs' output.
     folders: Option<(&'s Path, &'s Path)>,
+    /// Certificates, if the run is kept.
+    certificates: Option<Certificates>,
     pub flows: Vec<RunningFlow<'s>>,
 }
 
@@ -99,9 +105,13 @@ impl<'s> Programs<'s> {
         clock: Clock,
     ) -> Result<Programs<'s>, TestbedError> {
         let flows = scenario.flows.iter().enumerate();
-        let flows = flows.filter_map(|(index, flow)| RunningFlow::new(scenario, index, flow));
+        let flows = flows.filter_map(|(index, flow)| Some((index, flow, flow.program.as_ref()?)));
+        let flows = flows.enumerate().map(|(number, of)| RunningFlow::new(scenario, number, of));
         let names = Names::new(scenario);
-        let mut all = Programs { scenario, hosts, names, folders, flows: flows.collect() };
+        let certificates =
+            folders.map(|(run, _)| Certificates::create(run, scenario.paths.len())).transpose()?;
+        let flows = flows.collect();
+        let mut all = Programs { scenario, hosts, names, folders, certificates, flows };
         for at in 0..all.flows.len() {
             let started = all.start_program(at, End::Sender, clock.now())?;
             all.flows[at].server = started;
@@ -204,7 +214,7 @@ impl<'s> Programs<'s> {
     }
 
     /// Returns the values of the placeholders.
-    fn values(&self, flow: &RunningFlow<'_>, end: End) -> Vec<(&'static str, String)> {
+    fn values(&self, flow: &RunningFlow<'_>, end: End) -> Variables {
         let over = |end| address(flow.flow.paths[0], end, Family::V4).to_string();
         let rest = self.scenario.duration.saturating_sub(flow.flow.start);
         let bytes = flow.program.bytes.map(|bytes| ("bytes", bytes.to_string()));
@@ -215,15 +225,12 @@ impl<'s> Programs<'s> {
             ("cc", flow.flow.controller.name.clone()),
             ("seconds", rest.as_secs_f64().ceil().to_string()),
         ];
-        others.into_iter().chain(bytes).collect()
+        let certificates = self.certificates.iter().flat_map(Certificates::values);
+        others.into_iter().chain(bytes).chain(certificates).collect()
     }
 
     /// Returns the environment of a program.
-    fn variables(
-        &self,
-        values: &[(&'static str, String)],
-        end: End,
-    ) -> Vec<(&'static str, String)> {
+    fn variables(&self, values: &Variables, end: End) -> Variables {
         let named = |name: &str| match name {
             "here" => Some("KNEE_HERE"),
             "peer" => Some("KNEE_PEER"),
@@ -232,26 +239,31 @@ impl<'s> Programs<'s> {
             "bytes" => Some("KNEE_BYTES"),
             _ => None,
         };
-        let values = values.iter().filter_map(|(name, value)| Some((named(name)?, value.clone())));
-        let folder = self.folders.map(|(run, _)| ("KNEE_DIR", run.to_string_lossy().into_owned()));
-        let paths = paths(self.scenario, end);
-        let others = [("KNEE_AT", host(end).to_owned()), ("KNEE_PATHS", paths)];
-        values.chain(others).chain(folder).collect()
+        let folder = self.folders.map(|(run, _)| run);
+        let paths = path_names(self.scenario);
+        let mut all = variables(&paths, end, folder, self.certificates.as_ref());
+        // Of the same name, the later one counts: the addresses over the path of the flow.
+        all.extend(values.iter().filter_map(|(name, value)| Some((named(name)?, value.clone()))));
+        all
     }
 }
 
 impl<'s> RunningFlow<'s> {
-    fn new(scenario: &Scenario, index: usize, flow: &'s Flow) -> Option<RunningFlow<'s>> {
-        let program = flow.program.as_ref()?;
+    fn new(
+        scenario: &Scenario,
+        number: usize,
+        (index, flow, program): (usize, &'s Flow, &'s Program),
+    ) -> RunningFlow<'s> {
         let is_group = scenario.flows.iter().filter(|other| other.name == flow.name).count() > 1;
-        Some(RunningFlow {
+        RunningFlow {
+            index,
             flow,
             program,
             label: match is_group {
                 true => format!("{}[{}]", flow.name, flow.index),
                 false => flow.name.clone(),
             },
-            port: port(index),
+            port: port(number),
             server: None,
             client: None,
             started: None,
@@ -260,7 +272,7 @@ impl<'s> RunningFlow<'s> {
             failed: None,
             stage: Stage::Preparing,
             remarks: Vec::new(),
-        })
+        }
     }
 
     fn fail(&mut self, why: String) {
@@ -410,28 +422,6 @@ impl<'s> RunningFlow<'s> {
     }
 }
 
-/// Returns the other end.
-pub fn other(end: End) -> End {
-    if end == End::Sender { End::Receiver } else { End::Sender }
-}
-
-/// Returns the name of a host.
-pub fn host(end: End) -> &'static str {
-    if end == End::Sender { "sender" } else { "receiver" }
-}
-
 fn role(end: End) -> &'static str {
     if end == End::Sender { "server" } else { "client" }
-}
-
-/// Returns `NAME=HERE=PEER` for each path.
-pub fn paths(scenario: &Scenario, at: End) -> String {
-    let over = |path: usize, end| address(path, end, Family::V4).to_string();
-    let paths = scenario.paths.iter().enumerate();
-    let paths: Vec<String> = paths
-        .map(|(index, path)| {
-            format!("{}={}={}", path.name, over(index, at), over(index, other(at)))
-        })
-        .collect();
-    paths.join(" ")
 }

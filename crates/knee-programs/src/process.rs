@@ -1,5 +1,6 @@
 //! One program of a flow, with everything that it starts.
 
+use crate::files::create;
 use crate::host::ProgramHost;
 use crate::load::Load;
 use crate::names::Names;
@@ -10,9 +11,7 @@ use knee_testbed::TestbedError;
 use knee_units::Time;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -79,7 +78,9 @@ impl Process {
     ) -> Result<Process, NotStarted> {
         let Start { name, words, variables, folder, line } = *start;
         let host = ProgramHost::start(network, names, folder.unwrap_or(Path::new(name)))?;
-        let file = |ending: &str| folder.map(|folder| create(folder, name, ending)).transpose();
+        let file = |ending: &str| {
+            folder.map(|folder| create(folder, &format!("{name}.{ending}"), 0o644)).transpose()
+        };
         let (out_file, err_file) = (file("out")?, file("err")?);
         let Some((program, arguments)) = words.split_first() else {
             return Err(NotStarted::Command(io::ErrorKind::NotFound.into()));
@@ -201,14 +202,4 @@ impl Process {
 
 fn taken<T>(pipe: Option<T>) -> Result<T, NotStarted> {
     pipe.ok_or_else(|| NotStarted::Command(io::ErrorKind::BrokenPipe.into()))
-}
-
-/// Creates a file for output, never through a link.
-fn create(folder: &Path, name: &str, ending: &str) -> Result<File, HostError> {
-    let refused = |source| HostError::refused("write a program's output", source, "see --out");
-    fs::create_dir_all(folder).map_err(refused)?;
-    let path = folder.join(format!("{name}.{ending}"));
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW);
-    options.open(path).map_err(refused)
 }

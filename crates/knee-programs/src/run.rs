@@ -1,18 +1,19 @@
-//! A run whose flows are programs.
+//! A run with flows that are programs, and others of Knee's own beside them.
 
 use crate::flows::{Finding, Programs, RunningFlow, port};
 use crate::shell::permit;
 use crate::sockets::{Known, Sockets};
 use crate::traffic::{FlowCounters, rows_of};
 use knee_host::{HostError, set_sysctl};
+use knee_kernel::{KernelError, OwnFlows};
 use knee_record::{
-    ConnectionRecord, Control, ControllerSource, FlowRecord, FlowSample, OUTPUT, Records, Row,
-    RowSender, SampleSink,
+    ConnectionRecord, Control, ControllerSource, FlowRecord, FlowSample, OUTPUT, Row, RowSender,
+    SampleSink,
 };
 use knee_scenario::{Flow, Scenario};
 use knee_testbed::{
-    Clock, FiveTuple, FlowTable, Hosts, Observed, Observing, PathSettings, Played, SampleFlows,
-    Testbed, TestbedError,
+    Clock, FiveTuple, FlowTable, Observed, Observing, PathSettings, Played, SampleFlows, Testbed,
+    TestbedError,
 };
 use knee_transport::Config;
 use knee_units::Time;
@@ -52,6 +53,25 @@ impl From<HostError> for ProgramsError {
     }
 }
 
+impl From<KernelError> for ProgramsError {
+    fn from(error: KernelError) -> ProgramsError {
+        match error {
+            KernelError::Testbed(error) => error.into(),
+            KernelError::Unsupported { place, problem, advice } => {
+                ProgramsError::Unsupported { place, problem, advice }
+            }
+            KernelError::Controller { flow, name, available } => ProgramsError::Unsupported {
+                place: format!("flow \"{flow}\", cc"),
+                problem: format!("this kernel has no controller \"{name}\", only {available}"),
+                advice: "choose one of them, or load its module".to_owned(),
+            },
+            KernelError::Flow { flow, source } => {
+                HostError::call(format!("run flow \"{flow}\""), source).into()
+            }
+        }
+    }
+}
+
 /// A run that ended.
 #[derive(Debug)]
 pub struct ProgramsEnded {
@@ -83,43 +103,45 @@ pub fn run_flows(
     let output = folder.as_ref().map(|folder| folder.join(OUTPUT));
     let folders = folder.as_deref().zip(output.as_deref());
     let settings = (0..scenario.paths.len()).map(|path| path_settings(scenario, path));
-    let (hosts, devices) = Hosts::create(&settings.collect::<Vec<_>>(), |_| set_up())?;
+    let mut own = OwnFlows::new(scenario)?;
+    let (hosts, devices) = own.create_hosts(&settings.collect::<Vec<_>>(), set_up)?;
     let testbed = Testbed { scenario, hosts: &hosts };
     let checked = testbed.self_check(devices)?;
     let clock = Clock::start();
     let mut programs = Programs::start(scenario, &hosts, folders, clock)?;
     programs.wait_until_ready(clock, &control.stop);
+    let own = own.listen(scenario, &hosts)?;
     let sockets = Sockets::default();
     let observing = Observing { capture, sample: Some(sampled(scenario, &sockets)) };
-    let mut run = |clock: Clock, stop: &AtomicBool| {
+    let run = |clock: Clock, stop: &AtomicBool, rows: RowSender| {
         let done = AtomicBool::new(false);
         let ports = port(0)..=port(FLOWS_MAX);
         let timing = (clock, scenario.sample_interval);
         thread::scope(|scope| {
             let watcher = scope.spawn(|| sockets.watch(&hosts.sender, ports, timing, &done));
+            let own = scope.spawn(|| own.run(clock, stop, rows));
             let ran = programs.run(clock, stop);
+            let own = own.join().map_err(|_| TestbedError::Panicked);
             done.store(true, Ordering::Relaxed);
             watcher.join().map_err(|_| TestbedError::Panicked)??;
-            ran.map(|()| Records::default())
+            ran?;
+            Ok::<_, ProgramsError>(own??)
         })
     };
-    let mut played =
-        testbed
-            .play(checked, control, samples, Some(observing), |clock, stop, _| run(clock, stop))?;
+    let mut played = testbed.play(checked, control, samples, Some(observing), run)?;
     let observed = played.observed.take().unwrap_or_default();
     let counters = |flow: &RunningFlow<'_>| FlowCounters::of(&observed.flows, flow.port);
     let records = &mut played.records;
-    let flows = programs.flows.iter().enumerate();
-    records.flows = flows
-        .map(|(index, flow)| {
-            let row = record(scenario, index, flow, &counters(flow), records.end_ns);
-            with_sockets(row, &sockets.known_of(flow.port))
-        })
-        .collect();
+    let of_programs = programs.flows.iter().map(|flow| {
+        let row = record(scenario, flow, &counters(flow), records.end_ns);
+        with_sockets(row, &sockets.known_of(flow.port))
+    });
+    records.flows.extend(of_programs);
+    records.flows.sort_by_key(|flow| flow.flow);
     records.cost.data_packets = records.flows.iter().map(|flow| flow.delivered_packets).sum();
     let rows = connections(scenario, &programs, &observed, &sockets);
     rows.iter().try_for_each(|row| samples.connection(row)).map_err(TestbedError::from)?;
-    records.connections = rows;
+    records.connections.extend(rows);
     let mut findings = Vec::new();
     for flow in &programs.flows {
         findings.extend(flow.findings(counters(flow).delivered));
@@ -136,14 +158,24 @@ pub fn run_flows(
 ///
 /// [`ProgramsError::Unsupported`].
 pub fn check_scenario(scenario: &Scenario) -> Result<(), ProgramsError> {
-    if scenario.flows.len() > FLOWS_MAX {
-        return Err(ProgramsError::Unsupported {
-            place: "scenario".to_owned(),
-            problem: format!("it has {} flows", scenario.flows.len()),
-            advice: format!("write at most {FLOWS_MAX}, each has two programs"),
-        });
+    let programs = || scenario.flows.iter().filter(|flow| flow.program.is_some());
+    let refuse = |problem: String, advice: String| {
+        Err(ProgramsError::Unsupported { place: "scenario".to_owned(), problem, advice })
+    };
+    match programs().count() {
+        0 => {
+            let advice = "add [flow.program] with server and client, or run on another ground";
+            return refuse("no flow is a program".to_owned(), advice.to_owned());
+        }
+        1..=FLOWS_MAX => {}
+        more => {
+            let advice = format!("write at most {FLOWS_MAX}, each has two programs");
+            return refuse(format!("{more} flows are programs"), advice);
+        }
     }
-    scenario.flows.iter().try_for_each(|flow| check_flow(scenario, flow))
+    programs().try_for_each(|flow| check_flow(scenario, flow))?;
+    OwnFlows::new(scenario)?;
+    Ok(())
 }
 
 fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), ProgramsError> {
@@ -154,10 +186,6 @@ fn check_flow(scenario: &Scenario, flow: &Flow) -> Result<(), ProgramsError> {
             advice: advice.to_owned(),
         })
     };
-    if flow.program.is_none() {
-        let advice = "add [flow.program] with server and client, or run on another ground";
-        return refuse("program", "the ground programs runs programs alone", advice);
-    }
     if flow.multipath.is_some() {
         let advice = "write path in place of paths; KNEE_PATHS has the addresses of all";
         return refuse("paths", "a program has one path of its own", advice);
@@ -190,6 +218,9 @@ fn path_settings(scenario: &Scenario, path: usize) -> PathSettings {
 /// Settings of a host.
 fn set_up() -> Result<(), HostError> {
     permit()?;
+    // Connections beside them must not have one of their ports.
+    let ports = format!("{}-{}", port(0), port(FLOWS_MAX));
+    set_sysctl("net.ipv4.ip_local_reserved_ports", &ports)?;
     set_sysctl("net.ipv4.tcp_rmem", &format!("4096 131072 {SOCKET_BYTES_MAX}"))?;
     set_sysctl("net.ipv4.tcp_wmem", &format!("4096 16384 {SOCKET_BYTES_MAX}"))?;
     // Metrics learned by one connection must not help the next.
@@ -199,16 +230,19 @@ fn set_up() -> Result<(), HostError> {
 /// Makes the rows of the flows at each sampling interval from what an observer saw.
 fn sampled(scenario: &Scenario, sockets: &Sockets) -> SampleFlows {
     let sockets = sockets.clone();
-    let flows: Vec<_> = scenario.flows.iter().map(|flow| (flow.paths[0], flow.start)).collect();
+    let flows = scenario.flows.iter().enumerate().filter(|(_, flow)| flow.program.is_some());
+    let flows = flows.map(|(index, flow)| (index, flow, scenario.flow_base_rtt(index)));
+    let flows = flows.map(|(index, flow, base)| (index, flow.paths[0], flow.start, base));
+    let flows: Vec<_> = flows.collect();
     Box::new(move |now: Time, table: &FlowTable, rows: &RowSender| {
-        for (index, (path, start)) in flows.iter().enumerate() {
+        for (number, (index, path, start, base)) in flows.iter().enumerate() {
             if now < *start {
                 continue;
             }
-            let counters = FlowCounters::of(table, port(index));
-            let tcp = sockets.state(port(index), now).unwrap_or_default();
+            let counters = FlowCounters::of(table, port(number));
+            let tcp = sockets.state(port(number), now).unwrap_or_default();
             rows.send(Row::Flow(FlowSample {
-                flow: index as u32,
+                flow: *index as u32,
                 path: *path as u16,
                 time_ns: now.as_nanos(),
                 delivered_bytes: counters.delivered,
@@ -220,6 +254,7 @@ fn sampled(scenario: &Scenario, sockets: &Sockets) -> SampleFlows {
                 window_bytes: tcp.window_bytes,
                 rtt_ns: tcp.srtt_ns,
                 srtt_ns: tcp.srtt_ns,
+                path_rtt_ns: counters.queueing.map_or(0, |queueing| (*base + queueing).as_nanos()),
                 slow_start_threshold_bytes: tcp.threshold_bytes,
                 phase: tcp.phase,
                 ..FlowSample::default()
@@ -230,12 +265,11 @@ fn sampled(scenario: &Scenario, sockets: &Sockets) -> SampleFlows {
 
 fn record(
     scenario: &Scenario,
-    index: usize,
     running: &RunningFlow<'_>,
     counters: &FlowCounters,
     end_ns: u64,
 ) -> FlowRecord {
-    let (flow, transport) = (running.flow, &running.flow.transport);
+    let (index, flow, transport) = (running.index, running.flow, &running.flow.transport);
     let start = running.started.unwrap_or(flow.start);
     let whole = flow.workload.properties().bytes.is_none_or(|bytes| counters.delivered >= bytes);
     let completed = running.completed.filter(|_| whole);
@@ -281,7 +315,10 @@ fn connections(
     observed: &Observed,
     sockets: &Sockets,
 ) -> Vec<ConnectionRecord> {
-    let by_port = |port: u16| programs.flows.iter().position(|flow| flow.port == port);
+    let by_port = |port: u16| {
+        let flow = programs.flows.iter().find(|flow| flow.port == port);
+        flow.map(|flow| flow.index)
+    };
     let rows = rows_of(observed, |five| by_port(five.source.port()).is_some());
     let row = |(five, row): (FiveTuple, ConnectionRecord)| {
         let index = by_port(five.source.port())?;

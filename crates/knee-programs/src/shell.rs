@@ -1,15 +1,14 @@
 //! A shell, or one command, on a host of a scenario.
 
-use crate::flows::{host, other, paths};
+use crate::certificates::Certificates;
+use crate::environment::{path_names, variables};
 use crate::host::{Inside, ProgramHost};
 use crate::names::Names;
 use crate::traffic::connections;
 use knee_host::{HostError, set_sysctl};
 use knee_record::{Control, Records, SampleSink};
 use knee_scenario::Scenario;
-use knee_testbed::{
-    End, Family, Hosts, Observing, PathSettings, Played, Testbed, TestbedError, address,
-};
+use knee_testbed::{End, Hosts, Observing, PathSettings, Played, Testbed, TestbedError};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -51,11 +50,16 @@ pub struct ShellEnded {
     pub status: io::Result<ExitStatus>,
 }
 
-/// The first processes of both hosts of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Joined {
+/// What another Knee needs to start a program in a run that is under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Joinable {
+    /// First processes of both hosts.
     sender: u32,
     receiver: u32,
+    /// Names of the paths.
+    paths: Vec<String>,
+    /// Hash of the public key in the certificate.
+    spki: String,
 }
 
 /// Runs the links of a scenario until the command has ended, or `control` says to stop. The flows of
@@ -79,13 +83,19 @@ pub fn run(
     let names = Names::new(scenario);
     let start = |network| ProgramHost::start(network, &names, &folder);
     let (sender, receiver) = (start(&hosts.sender)?, start(&hosts.receiver)?);
-    let joinable = Joined { sender: sender.first_process(), receiver: receiver.first_process() };
+    let certificates = Certificates::create(&folder, scenario.paths.len())?;
+    let joinable = Joinable {
+        sender: sender.first_process(),
+        receiver: receiver.first_process(),
+        paths: path_names(scenario),
+        spki: certificates.spki().to_owned(),
+    };
     let announced = folder.join(JOINABLE);
-    announce(&announced, joinable)?;
+    announce(&announced, &joinable)?;
     let at = if shell.at == End::Sender { &sender } else { &receiver };
     let testbed = Testbed { scenario, hosts: &hosts };
     let mut command = command(&shell.command);
-    surroundings(&mut command, scenario, shell.at, &folder);
+    command.envs(variables(&joinable.paths, shell.at, Some(&folder), Some(&certificates)));
     let mut status = Err(io::ErrorKind::Other.into());
     let observing = Observing { capture, sample: None };
     let mut program = |stop: &AtomicBool| {
@@ -115,12 +125,13 @@ pub fn run(
 pub fn join(folder: &Path, at: End, words: &[OsString]) -> io::Result<ExitStatus> {
     let folder = fs::canonicalize(folder)?;
     let text = fs::read_to_string(folder.join(JOINABLE))?;
-    let Joined { sender, receiver } = serde_json::from_str(&text)?;
+    let Joinable { sender, receiver, paths, spki } = serde_json::from_str(&text)?;
     let first = if at == End::Sender { sender } else { receiver };
     Inside::enter_user_namespace_of(first)?;
     let inside = Inside::of_run(first, &folder)?;
     let mut command = command(words);
-    command.env("KNEE_AT", host(at)).env("KNEE_DIR", &folder);
+    let certificates = Certificates::of_run(&folder, spki);
+    command.envs(variables(&paths, at, Some(&folder), Some(&certificates)));
     inside.start(&mut command)?.wait()
 }
 
@@ -130,8 +141,8 @@ pub(crate) fn permit() -> Result<(), HostError> {
     set_sysctl("net.ipv4.ping_group_range", "0 0")
 }
 
-fn announce(path: &Path, joinable: Joined) -> Result<(), HostError> {
-    let text = serde_json::to_string(&joinable).map_err(io::Error::other);
+fn announce(path: &Path, joinable: &Joinable) -> Result<(), HostError> {
+    let text = serde_json::to_string(joinable).map_err(io::Error::other);
     text.and_then(|text| fs::write(path, text))
         .map_err(|source| HostError::refused("write into the run's folder", source, "see --out"))
 }
@@ -146,17 +157,6 @@ fn command(words: &[OsString]) -> Command {
             command
         }
     }
-}
-
-/// Tells a command where it is.
-fn surroundings(command: &mut Command, scenario: &Scenario, at: End, folder: &Path) {
-    let over = |end| address(0, end, Family::V4).to_string();
-    command
-        .env("KNEE_AT", host(at))
-        .env("KNEE_HERE", over(at))
-        .env("KNEE_PEER", over(other(at)))
-        .env("KNEE_PATHS", paths(scenario, at))
-        .env("KNEE_DIR", folder);
 }
 
 /// Waits until a command has ended; asks it to after a stop, and kills it if it does not.

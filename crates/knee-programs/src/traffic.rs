@@ -2,6 +2,7 @@
 
 use knee_record::ConnectionRecord;
 use knee_testbed::{FiveTuple, Flow, FlowTable, Observed, Volume};
+use knee_units::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -162,16 +163,23 @@ pub struct FlowCounters {
     pub packets: u64,
     /// Packets that arrived with Congestion Experienced.
     pub marked_packets: u64,
+    /// What the last packets in both directions waited in queues; `None` before the first answer.
+    pub queueing: Option<Time>,
 }
 
 impl FlowCounters {
     /// Sums up the flows that come from this port.
     pub fn of(table: &FlowTable, port: u16) -> FlowCounters {
         let mut sum = FlowCounters::default();
+        let mut last = Time::ZERO;
         for (five, flow) in table.iter().filter(|(five, _)| five.source.port() == port) {
             sum.sent += flow.payload_bytes;
             sum.packets += flow.data_packets;
             sum.marked_packets += flow.marked_packets;
+            let back = table.get(&five.reversed()).and_then(|back| back.queueing_last);
+            if let Some(both) = flow.queueing_last.zip(back).filter(|_| flow.last >= last) {
+                (sum.queueing, last) = (Some(both.0 + both.1), flow.last);
+            }
             if let Some(retransmitted) = flow.retransmitted_bytes {
                 let back = table.get(&five.reversed());
                 sum.retransmitted += retransmitted;

@@ -1,12 +1,12 @@
 //! `--on programs`: flows that are programs. These tests need root and /dev/net/tun, as those of the
 //! kernel ground.
 
-use crate::common::{folder_with, json};
+use crate::common::{self, folder_with};
 use knee_trials::namespaces::{Leftovers, namespaces_in_use, namespaces_of, soon};
 use knee_trials::{Pauses, Skipped, Trial, trials, turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -95,7 +95,7 @@ fn run(folder: &Path) -> (Output, Value) {
     fs::write(folder.join("transfer.py"), TRANSFER).unwrap();
     let output = knee(folder).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let summary = json(&folder.join("run/summary.json"));
+    let summary = common::json(&folder.join("run/summary.json"));
     (output, summary)
 }
 
@@ -123,7 +123,7 @@ fn records_are_what_the_programs_counted() -> Result<(), Skipped> {
         let completion_s = flow["completion_us"].as_f64().unwrap() / 1e6;
         assert!(completion_s > 8.0 * bytes as f64 / 50e6, "{completion_s}");
     }
-    let traffic = json(&run.join("traffic.json"));
+    let traffic = common::json(&run.join("traffic.json"));
     let sent = |port: u64| {
         let source = format!("10.64.0.1:{port}");
         let flows = traffic["flows"].as_array().unwrap().iter();
@@ -155,6 +155,66 @@ fn retransmissions_and_rtt_are_the_kernel_s() -> Result<(), Skipped> {
     let reason = summary["verdict_reason"].as_str().unwrap();
     let other = "flow lossy: said to use cubic, but its connection has reno";
     assert!(reason.contains(other), "{reason}");
+    Ok(())
+}
+
+/// Sends over TLS with the certificate of the run, which a client with the system's defaults accepts
+/// by the server's name.
+const TLS: &str = "import socket, ssl, sys
+role, port, size, cert, key = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5]
+if role == 'serve':
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(cert, key)
+    listener = socket.create_server(('server.knee', port))
+    connection = context.wrap_socket(listener.accept()[0], server_side=True)
+    connection.sendall(b'x' * size)
+    connection.close()
+else:
+    context = ssl.create_default_context()
+    connection = socket.create_connection(('server.knee', port))
+    connection = context.wrap_socket(connection, server_hostname='server.knee')
+    total = 0
+    while data := connection.recv(65536):
+        total += len(data)
+    print(total)
+";
+
+/// A flow of Knee's own shares the path with programs: one over TLS, whose controller Knee does not
+/// know, and one over UDP, of which the path tells the delay that its sender does not.
+fn own_flows_run_beside_programs() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::UpToMs(20))?;
+    let words = |role: &str| {
+        format!(
+            "[\"python3\", \"tls.py\", \"{role}\", \"{{port}}\", \"{{bytes}}\", \"{{cert}}\", \"{{key}}\"]"
+        )
+    };
+    let (server, client) = (words("serve"), words("fetch"));
+    let tls = format!("server = {server}\nclient = {client}\nbytes = \"500 kB\"");
+    let own = "[[flow]]\nname = \"own\"\npath = \"main\"\ncc = \"reno\"\n\
+               workload = { file = \"1 MB\" }\n";
+    let flows = flow("tls", &tls).replace("\"cubic\"", "\"rainbow-2\"")
+        + own
+        + &flow("udp", &transfer("udp", 300_000));
+    let folder = folder_with("a.toml", &(NETWORK.to_owned() + &flows));
+    fs::write(folder.path().join("tls.py"), TLS).unwrap();
+    let (_, summary) = run(folder.path());
+    let reason = summary["verdict_reason"].as_str().unwrap_or_default();
+    assert!(!reason.contains("failed"), "{summary}");
+    let run = folder.path().join("run");
+    assert_eq!(text(&run.join("output/tls.client.out")), "500000\n");
+    assert!(text(&run.join("output/secrets.log")).contains("CLIENT_"));
+    let flows = summary["flows"].as_array().unwrap();
+    let names: Vec<_> = flows.iter().map(|flow| (&flow["name"], &flow["cc"])).collect();
+    let expected = [("tls", "rainbow-2"), ("own", "reno"), ("udp", "cubic")];
+    assert_eq!(format!("{names:?}"), format!("{:?}", expected.map(|(n, c)| (json!(n), json!(c)))));
+    let delivered = [1, 2].map(|at| flows[at]["delivered_bytes"].as_u64());
+    assert_eq!(delivered, [Some(1_000_000), Some(300_000)]);
+    assert!(flows[1]["rtt_us"]["p50"].as_f64().unwrap() > 20_000.0, "{}", flows[1]);
+    // Propagation takes 20 ms, and a full queue of 2 MB 320 ms more.
+    let path_rtt = &flows[2]["path_rtt_us"];
+    let [p50, p95] = ["p50", "p95"].map(|name| path_rtt[name].as_f64().unwrap());
+    assert!(20_000.0 < p50 && p50 <= p95 && p95 < 345_000.0, "{}", flows[2]);
+    assert!(flows[2]["rtt_us"].is_null() && flows[1]["path_rtt_us"].is_null(), "{summary}");
     Ok(())
 }
 
@@ -299,6 +359,7 @@ pub fn all() -> Vec<Trial> {
     trials![
         records_are_what_the_programs_counted,
         retransmissions_and_rtt_are_the_kernel_s,
+        own_flows_run_beside_programs,
         failures_are_named_and_other_flows_complete,
         nothing_is_left_after_a_kill,
         grounds_refuse_what_they_cannot_run;

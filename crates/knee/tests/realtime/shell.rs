@@ -120,9 +120,13 @@ fn programs_reach_each_other_and_nothing_else() -> Result<(), Skipped> {
     };
     let outside = join(&["python3", "-c", "import socket; socket.getaddrinfo('example.org', 80)"]);
     assert_eq!(outside.status.code(), Some(1), "{outside:?}");
-    let processes = join(&["sh", "-c", "cat /proc/1/cmdline; echo; echo $KNEE_AT"]);
+    let script = "cat /proc/1/cmdline; echo; echo $KNEE_AT $KNEE_HERE $KNEE_PEER $KNEE_PATHS; \
+        openssl verify -CAfile \"$SSL_CERT_FILE\" -verify_hostname server.knee \"$KNEE_CERT\"";
+    let processes = join(&["sh", "-c", script]);
     let told = String::from_utf8_lossy(&processes.stdout).into_owned();
-    assert!(told.starts_with("knee-first") && told.ends_with("sender\n"), "{told}");
+    let own = "sender 10.64.0.1 10.64.0.2 main=10.64.0.1=10.64.0.2\n";
+    assert!(told.starts_with("knee-first") && told.contains(own), "{processes:?}");
+    assert!(told.ends_with("cert.pem: OK\n"), "{processes:?}");
     let client = join(&["python3", "transfer.py", "send"]);
     assert!(client.status.success(), "{client:?}");
     assert_eq!(server.wait().unwrap().code(), Some(0));
