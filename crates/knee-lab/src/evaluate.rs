@@ -13,14 +13,13 @@ pub use search::SEARCH_SCENARIOS;
 
 use crate::directory::{EVALUATION, EVALUATION_TABLE, REPORT, cannot_write};
 use crate::error::Error;
-use crate::ground::Ground;
-use crate::job::{Job, Run, execute};
+use crate::job::{Job, TRIES, execute_sound};
 use crate::lab::Lab;
 use crate::load::Load;
 use crate::origin;
 use criteria::REQUESTS;
 use knee_record::{
-    Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, Verdict, write_bytes,
+    Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, write_bytes,
     write_evaluation, write_json, write_text,
 };
 use knee_report::evaluation_page;
@@ -36,8 +35,6 @@ pub const fn evaluate_seeds(quick: bool) -> u64 {
 
 /// Default number of seeds on a real-time ground.
 pub const EVALUATE_SEEDS_REAL: u64 = 2;
-/// Attempts at a run in real time before an invalid result is accepted.
-const TRIES: usize = 3;
 
 /// Why an evaluation is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -150,7 +147,7 @@ fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Run
     };
     let ended = evaluate.scenario(run).and_then(|scenario| {
         evaluate.on.check(&scenario)?;
-        let run = sound(&scenario, evaluate.on, control)?;
+        let run = execute_sound(&Job::new(&scenario, evaluate.on), control)?;
         Ok((scenario, run))
     });
     let (scenario, ended) = match ended {
@@ -164,8 +161,7 @@ fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Run
     if ended.records.interrupted {
         return None;
     }
-    if ended.summary.verdict == Verdict::Invalid {
-        let reason = ended.summary.verdict_reason.as_deref().unwrap_or("the host was too busy");
+    if let Some(reason) = ended.unsound(evaluate.on) {
         let why = format!("{TRIES} runs were invalid: {reason}");
         return Some(lines.iter().map(|at| row(*at, Err(why.clone()))).collect());
     }
@@ -173,18 +169,6 @@ fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Run
         row(at, value_of(&ended.summary, &evaluate.lines[at.0].claim, &scenario))
     };
     Some(lines.iter().copied().map(value).collect())
-}
-
-/// Runs a scenario, and repeats it if the host did not keep up.
-fn sound(scenario: &Scenario, on: &dyn Ground, control: &Control) -> Result<Run, Error> {
-    let mut run = execute(&Job::new(scenario, on), control)?;
-    for _ in 1..TRIES {
-        if run.summary.verdict != Verdict::Invalid || run.records.interrupted {
-            break;
-        }
-        run = execute(&Job::new(scenario, on), control)?;
-    }
-    Ok(run)
 }
 
 /// The value of a claim. An event that never occurred counts as the whole duration.

@@ -58,6 +58,11 @@ pub trait Ground: fmt::Debug + Send + Sync {
     /// Returns whether its time is virtual or real.
     fn pace(&self) -> Pace;
 
+    /// Worst verdict with which a run counts where runs are compared.
+    fn counts_up_to(&self) -> Verdict {
+        Verdict::Degraded
+    }
+
     /// Approximate real time of the setup before a scenario, seconds.
     fn setup_s(&self) -> f64 {
         0.0
@@ -126,7 +131,7 @@ pub struct Output<'o> {
     pub packet_log: Option<&'o mut dyn Write>,
     /// Receives each packet (pcapng); only on a ground that [`Ground::captures`].
     pub capture: Option<File>,
-    /// Folder of the run, if it is kept, for what a ground writes there itself.
+    /// Folder for what a ground writes itself: that of the run, or of the command that compares it.
     pub directory: Option<&'o Path>,
 }
 

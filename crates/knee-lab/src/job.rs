@@ -22,6 +22,8 @@ pub struct Job<'s> {
     pub ground: &'s dyn Ground,
     /// Directory for its records as they are produced, if any.
     pub directory: Option<&'s Path>,
+    /// Folder for what the ground writes itself, in place of `directory`.
+    pub scratch: Option<&'s Path>,
     /// Whether to write a packet log there, if the ground supports it.
     pub packet_log: bool,
     /// Whether to capture packets there, if the ground supports it.
@@ -34,7 +36,15 @@ pub struct Job<'s> {
 impl<'s> Job<'s> {
     /// A run that leaves nothing on disk.
     pub fn new(scenario: &'s Scenario, ground: &'s dyn Ground) -> Job<'s> {
-        Job { scenario, ground, directory: None, packet_log: false, capture: false, perfect: false }
+        Job {
+            scenario,
+            ground,
+            directory: None,
+            scratch: None,
+            packet_log: false,
+            capture: false,
+            perfect: false,
+        }
     }
 
     /// A run that is stored; see [`crate::Lab::keep`].
@@ -68,15 +78,38 @@ impl From<SavedRun> for Run {
 }
 
 impl Run {
+    /// Says why its figures do not count in a comparison: what was measured is the host, or a program
+    /// failed. `None` if they do.
+    pub(crate) fn unsound(&self, ground: &dyn Ground) -> Option<String> {
+        let Summary { verdict, verdict_reason, .. } = &self.summary;
+        let why = || verdict_reason.clone().unwrap_or_else(|| "the host was too busy".to_string());
+        (*verdict > ground.counts_up_to()).then(why)
+    }
+
     /// View of the records that measures use.
     pub fn view(&self, scenario: &Scenario) -> RunView<'_> {
         RunView::new(&self.records, scenario.warmup)
     }
 }
 
+/// Attempts at a run in real time before it is given up.
+pub(crate) const TRIES: usize = 3;
+
+/// Runs a scenario on its ground, and again if the host did not keep up.
+pub(crate) fn execute_sound(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
+    let mut run = execute(job, control)?;
+    for _ in 1..TRIES {
+        if run.unsound(job.ground).is_none() || run.records.interrupted {
+            break;
+        }
+        run = execute(job, control)?;
+    }
+    Ok(run)
+}
+
 /// Runs a scenario on its ground.
 pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
-    let Job { scenario, ground, directory, packet_log, capture, perfect } = *job;
+    let Job { scenario, ground, directory, scratch, packet_log, capture, perfect } = *job;
     let meter = Meter::start();
     let mut recording = directory.map(|at| Recording::begin(at, scenario)).transpose()?;
     let mut nowhere = ();
@@ -94,7 +127,7 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     let captured = captured.map(|directory| directory.join(CAPTURE));
     let not_captured = |source| Error::Write { path: captured.clone().unwrap_or_default(), source };
     let (capture_part, capture) = captured.as_deref().map(Part::create).transpose()?.unzip();
-    let output = Output { samples, packet_log, capture, directory };
+    let output = Output { samples, packet_log, capture, directory: scratch.or(directory) };
     let ended = ground.run(scenario, control, output);
     let Ended { mut records, judged } = ended.map_err(|error| match error {
         GroundError::PacketLog(source) => not_logged(source),

@@ -8,7 +8,7 @@ pub use plan::{Candidates, NotRanked, PlannedRank, Rank, RankSettings, scenario_
 
 use crate::directory::{RANK, RANK_TABLE, REPORT};
 use crate::error::Error;
-use crate::job::{Job, execute};
+use crate::job::{Job, execute_sound};
 use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use crate::origin;
@@ -29,6 +29,9 @@ pub struct Ranked {
     pub runs: usize,
     /// Data packets of these runs.
     pub packets: u64,
+    /// Runs whose figures do not count, each with the reason: the host did not keep up, or a program
+    /// failed or lacked the processor.
+    pub unsound: Vec<String>,
     /// Elapsed time, seconds.
     pub wall_s: f64,
 }
@@ -81,6 +84,8 @@ struct FinishedRun {
     run: RankRun,
     trace: Option<LinkThroughput>,
     packets: u64,
+    /// Why its figures do not count.
+    unsound: Option<String>,
 }
 
 /// Series of one run: link, bin length, capacity, throughput.
@@ -106,12 +111,13 @@ impl Lab {
         let mut order = costliest_first(&loads);
         order.sort_by_key(|number| rank.runs[*number].repeat);
         let made = self.side_by_side(&loads, order, |number, control| {
-            make(rank, &rank.runs[number], control)
+            make(rank, &rank.runs[number], directory, control)
         })?;
         let made: Vec<FinishedRun> = made.into_iter().flatten().collect();
         let mut ranked = Ranked {
             runs: made.len(),
             packets: made.iter().map(|made| made.packets).sum(),
+            unsound: made.iter().filter_map(|made| made.unsound.clone()).collect(),
             wall_s: meter.stop().wall_s,
             summary: summary(rank, &made),
         };
@@ -124,22 +130,29 @@ impl Lab {
 fn make(
     rank: &Rank<'_>,
     run: &PlannedRank,
+    directory: &Path,
     control: &Control,
 ) -> Result<Option<FinishedRun>, Error> {
     let scenario = rank.scenario(run);
-    let finished = execute(&Job::new(&scenario, rank.on), control);
+    let job = Job { scratch: Some(directory), ..Job::new(&scenario, rank.on) };
+    let finished = execute_sound(&job, control);
     let finished = finished.map_err(|error| error.at(&rank.label(run)))?;
     if finished.records.interrupted {
         return Ok(None);
     }
-    let wanted = run.repeat == 1 && run.company == Competition::Alone;
+    let unsound = finished.unsound(rank.on).map(|why| format!("{}: {why}", rank.label(run)));
+    let wanted = run.repeat == 1 && run.company == Competition::Alone && unsound.is_none();
     let trace = wanted.then(|| trace::carried(&scenario, &finished.records)).flatten();
-    let figures = RankFigures::of(&finished.summary);
+    let figures = match &unsound {
+        None => RankFigures::of(&finished.summary),
+        Some(_) => RankFigures::default(),
+    };
     let PlannedRank { scenario, candidate, company, repeat, seed, .. } = *run;
     Ok(Some(FinishedRun {
         run: RankRun { scenario, candidate, company, repeat, seed, figures },
         trace,
         packets: finished.records.cost.data_packets,
+        unsound,
     }))
 }
 

@@ -199,6 +199,9 @@ impl Lab {
         check_own(&origin.brought)?;
         let texts = origin.texts(directory)?;
         let on = self.grounds.get(&origin.ground)?;
+        if on.pace() == Pace::Real {
+            return Err(RerunError::RealTime(origin.ground.clone()).into());
+        }
         let parsed = |set: &[String]| {
             let all = set.iter().map(|text| text.parse());
             let all: Result<Vec<knee_scenario::Override>, _> = all.collect();
@@ -233,9 +236,6 @@ impl Lab {
                 Work::Rank(Box::new(Rank::new(&texts, &settings)?))
             }
             OriginSettings::Evaluate { candidate, with, section, repeat, quick, search, trace } => {
-                if on.pace() == Pace::Real {
-                    return Err(RerunError::RealTime(origin.ground.clone()).into());
-                }
                 let files = origin.files.iter();
                 let files = files.map(|f| Ok((f.written.clone(), f.bytes(directory)?.into())));
                 let files: Files = files.collect::<Result<_, Error>>()?;

@@ -14,8 +14,8 @@ pub use vary::{Vary, VaryError};
 use crate::command::quoted;
 use crate::directory::{REPORT, SWEEP};
 use crate::error::Error;
-use crate::ground::Ground;
-use crate::job::{Job, execute};
+use crate::ground::{Ground, SIMULATOR};
+use crate::job::{Job, execute_sound};
 use crate::lab::{Lab, costliest_first};
 use crate::load::Load;
 use crate::origin::{self, OriginSettings, Sources};
@@ -62,6 +62,9 @@ pub struct Swept {
     pub summary: SweepSummary,
     /// Number of runs done by this call.
     pub runs: usize,
+    /// Runs whose figures do not count, each with the reason: the host did not keep up, or a program
+    /// failed or lacked the processor. The same command tries them again.
+    pub unsound: Vec<String>,
     /// Data packets of these runs.
     pub packets: u64,
     /// CPU time of these runs, seconds.
@@ -120,13 +123,22 @@ impl Sweep<'_> {
         if settings.skip_invalid {
             words.push("--skip-invalid".to_string());
         }
+        words.extend(self.on_words());
         words.join(" ")
     }
 
     /// The common part of the commands that repeat single runs.
     fn command_of_a_run(&self) -> String {
         let words = ["knee".to_string(), "run".to_string(), quoted(&self.text.name)];
-        words.into_iter().chain(self.set_words()).collect::<Vec<_>>().join(" ")
+        let words = words.into_iter().chain(self.set_words()).chain(self.on_words());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    fn on_words(&self) -> Vec<String> {
+        match self.settings.on.name() {
+            SIMULATOR => Vec::new(),
+            name => vec!["--on".to_string(), quoted(name)],
+        }
     }
 
     fn set_words(&self) -> impl Iterator<Item = String> {
@@ -194,16 +206,16 @@ impl Lab {
         Ok(Swept {
             summary,
             runs: done.len(),
-            packets: done.iter().map(|(packets, _)| packets).sum(),
-            cpu_s: done.iter().map(|(_, cpu_s)| cpu_s).sum(),
+            packets: done.iter().map(|done| done.packets).sum(),
+            cpu_s: done.iter().map(|done| done.cpu_s).sum(),
+            unsound: done.into_iter().filter_map(|done| done.unsound).collect(),
             wall_s,
         })
     }
 
     /// Runs all points of the first repeat, then of the second and so on, the costliest first
-    /// within each. A run that several points share is done once. Returns data packets and CPU time
-    /// of each.
-    fn fill(&self, sweep: &Sweep<'_>, store: &SweepStore) -> Result<Vec<(u64, f64)>, Error> {
+    /// within each. A run that several points share is done once.
+    fn fill(&self, sweep: &Sweep<'_>, store: &SweepStore) -> Result<Vec<Done>, Error> {
         let mut ids = BTreeSet::new();
         let todo = sweep.runs.iter().filter(|run| store.finished(run).is_none());
         let todo: Vec<&PlannedRun> = todo.filter(|run| ids.insert(&run.id)).collect();
@@ -217,13 +229,21 @@ impl Lab {
     }
 }
 
-/// Performs a run; returns data packets and CPU time, or `None` if it was stopped.
+/// A run that was performed.
+struct Done {
+    packets: u64,
+    cpu_s: f64,
+    /// Why its figures do not count.
+    unsound: Option<String>,
+}
+
+/// Performs a run; `None` if it was stopped.
 fn make(
     sweep: &Sweep<'_>,
     store: &SweepStore,
     run: &PlannedRun,
     control: &Control,
-) -> Result<Option<(u64, f64)>, Error> {
+) -> Result<Option<Done>, Error> {
     let point = &sweep.points[run.point];
     let seed = Some(run.seed);
     let scenario = sweep.scenario(point, seed)?;
@@ -231,13 +251,18 @@ fn make(
     if plan::id(&scenario, ground) != run.id {
         return Err(SweepError::Changed(sweep.text.name.clone()).into());
     }
-    let finished = execute(&Job::new(&scenario, ground), control);
+    let job = Job { scratch: Some(&store.directory), ..Job::new(&scenario, ground) };
+    let finished = execute_sound(&job, control);
     let finished = finished.map_err(|error| error.at(&point.label))?;
     if finished.records.interrupted {
         return Ok(None);
     }
     let measured = (&finished.records, &finished.summary);
     let cpu_s = finished.usage.user_cpu_s;
+    if let Some(why) = finished.unsound(ground) {
+        let unsound = Some(format!("{}, seed {}: {why}", point.label, run.seed));
+        return Ok(Some(Done { packets: finished.records.cost.data_packets, cpu_s, unsound }));
+    }
     let kept = SweepRun::new(
         &store.program,
         (&run.id, &point.label, run.repeat),
@@ -246,7 +271,7 @@ fn make(
         cpu_s,
     );
     store.keep(&kept)?;
-    Ok(Some((kept.data_packets, cpu_s)))
+    Ok(Some(Done { packets: kept.data_packets, cpu_s, unsound: None }))
 }
 
 /// Writes table, document and page.

@@ -216,6 +216,8 @@ impl Command {
             Command::Reproduce(arguments) => arguments.on.clone(),
             Command::Curve(arguments) => arguments.on.clone(),
             Command::Evaluate(arguments) => arguments.on.clone(),
+            Command::Rank(arguments) => vec![arguments.on.clone()],
+            Command::Sweep(arguments) => vec![arguments.on.clone()],
             Command::Fidelity(_) => vec![KERNEL.to_string()],
             // A host of another process is entered as it is.
             Command::Shell(arguments) if arguments.join.is_none() => vec![KERNEL.to_string()],
@@ -354,6 +356,9 @@ pub struct Sweep {
     /// Run each point K times with consecutive seeds, and print intervals
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=REPEATS_MAX))]
     pub repeat: Option<u64>,
+    /// Where to run
+    #[arg(long, value_name = "GROUND", default_value = "sim", value_parser = grounds())]
+    pub on: String,
     #[command(flatten)]
     pub output: Output,
     /// Skip invalid combinations

@@ -142,7 +142,9 @@ fn flows(summary: &Summary) -> Document {
 const FIGURES: [&str; 6] = ["goodput", "RTT p50", "RTT p95", "standing", "retransmitted", "power"];
 
 fn flow_row(flow: &FlowSummary, more: &[OfWorkload]) -> Vec<Cell> {
-    let rtt = |value: fn(&Spread) -> f64| Cell::us(flow.rtt_us.as_ref().map(value));
+    // That of the path, if the sender does not tell its own.
+    let known = flow.rtt_us.as_ref().or(flow.path_rtt_us.as_ref());
+    let rtt = |value: fn(&Spread) -> f64| Cell::us(known.map(value));
     let mut row = vec![format!("{}[{}]", flow.name, flow.index).into(), (&flow.cc).into()];
     row.extend(more.iter().map(|column| column.cell(flow)));
     row.extend([

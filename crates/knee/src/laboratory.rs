@@ -57,6 +57,17 @@ pub fn chosen<'g>(grounds: &'g Grounds, names: &[String]) -> Result<Vec<&'g dyn 
     Ok(grounds.choose(names).map_err(Error::from)?)
 }
 
+/// The requested ground.
+pub fn one_ground<'g>(grounds: &'g Grounds, name: &str) -> Result<&'g dyn Ground, Failure> {
+    chosen(grounds, &[name.to_owned()])?;
+    Ok(grounds.get(name).map_err(Error::from)?)
+}
+
+/// Says which runs do not count, and why.
+pub fn tell_unsound(unsound: &[String]) {
+    unsound.iter().for_each(|why| screen::say(&format!("Does not count: {why}.")));
+}
+
 /// Tells the ground between two machines which the other one is, if a file names it.
 pub fn to_host(grounds: Grounds, on: &[String], file: Option<&Path>) -> Result<Grounds, Failure> {
     let Some(file) = file else { return Ok(grounds) };

@@ -2,13 +2,13 @@
 
 use crate::arguments;
 use crate::failure::{Ending, Failure};
-use crate::laboratory::{lab, watched};
+use crate::laboratory::{lab, one_ground, tell_unsound, watched};
 use crate::print::Print;
 use crate::screen;
 use knee_lab::command::quoted;
 use knee_lab::directory::{DEFAULT, RANK_TABLE, REPORT};
 use knee_lab::report::rank_table;
-use knee_lab::{Candidates, Error, Rank, RankSettings, Ranked, SIMULATOR};
+use knee_lab::{Candidates, Rank, RankSettings, Ranked};
 use knee_present::Document;
 use knee_record::RankSummary;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Ranks controllers over scenarios.
 pub fn rank(arguments: &arguments::Rank) -> Result<Ending, Failure> {
     let lab = lab(arguments.output.jobs);
-    let on = RankSettings::on(lab.grounds.get(SIMULATOR).map_err(Error::from)?);
+    let on = RankSettings::on(one_ground(&lab.grounds, &arguments.on)?);
     let settings = RankSettings {
         candidates: arguments.cc.clone().unwrap_or_else(Candidates::all),
         rivals: arguments.against.clone().unwrap_or_else(|| on.rivals.clone()),
@@ -38,6 +38,7 @@ pub fn rank(arguments: &arguments::Rank) -> Result<Ending, Failure> {
         }
     };
     screen::say(&format!("{} runs in {:.1} s.{twice}", ranked.runs, ranked.wall_s));
+    tell_unsound(&ranked.unsound);
     print(arguments, &ranked, &directory)?;
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }

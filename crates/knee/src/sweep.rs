@@ -4,13 +4,12 @@ pub mod text;
 
 use crate::arguments;
 use crate::failure::{Ending, Failure};
-use crate::laboratory::{lab, watched};
+use crate::laboratory::{lab, one_ground, tell_unsound, watched};
 use crate::print::Print;
 use crate::screen;
 use knee_lab::directory::{DEFAULT, REPORT};
 use knee_lab::{
-    Error, Found, SIMULATOR, ScenarioText, Sweep, SweepSettings, SweepStore, Swept, TABLE,
-    program_hash,
+    Error, Found, ScenarioText, Sweep, SweepSettings, SweepStore, Swept, TABLE, program_hash,
 };
 use std::path::{Path, PathBuf};
 
@@ -24,10 +23,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<Ending, Failure> {
         repeat: arguments.repeat,
         skip_invalid: arguments.skip_invalid,
         about: arguments.about.clone(),
-        ..SweepSettings::on(
-            lab.grounds.get(SIMULATOR).map_err(Error::from)?,
-            arguments.vary.clone(),
-        )
+        ..SweepSettings::on(one_ground(&lab.grounds, &arguments.on)?, arguments.vary.clone())
     };
     let plan = Sweep::new(text, settings)?;
     let directory = directory(arguments, &plan);
@@ -36,6 +32,7 @@ pub fn sweep(arguments: &arguments::Sweep) -> Result<Ending, Failure> {
     tell(&plan, &store.found(&plan));
     let swept = watched(&lab, || lab.sweep(&plan, &mut store))?;
     tell_speed(&swept);
+    tell_unsound(&swept.unsound);
     print(arguments, &swept, &directory)?;
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
 }

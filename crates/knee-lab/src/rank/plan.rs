@@ -4,7 +4,7 @@ use super::RankError;
 use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
-use crate::ground::Ground;
+use crate::ground::{Ground, SIMULATOR};
 use crate::load::Load;
 use crate::origin::{OriginSettings, Sources};
 use crate::sweep::{VaryError, list_of_values};
@@ -502,5 +502,8 @@ fn command(texts: &[ScenarioText], settings: &RankSettings<'_>) -> String {
     settings.flow.iter().for_each(|flow| option("--flow", flow.clone()));
     settings.seed.iter().for_each(|seed| option("--seed", seed.to_string()));
     option("--repeat", settings.repeat.to_string());
+    if settings.on.name() != SIMULATOR {
+        option("--on", settings.on.name().to_string());
+    }
     words.join(" ")
 }

@@ -1,16 +1,19 @@
 //! What a new ground needs: an implementation of [`Ground`], as in this file, and a line that
 //! registers it, in [`lab`]. Experiments, studies and sweeps then find it by name.
 
-use knee_lab::record::{Control, FlowRecord, FlowSample, LinkSample, Records, read_summary};
+use knee_lab::record::{
+    Control, FlowRecord, FlowSample, LinkSample, Records, Verdict, read_summary,
+};
 use knee_lab::scenario::Scenario;
 use knee_lab::{
     Ended, Error, Experiment, ExperimentError, ExperimentSettings, Ground, GroundError, Grounds,
-    Job, Lab, Output, Pace, Refusal, Reproduction, ScenarioText, Scope, Sweep, SweepSettings,
-    SweepStore, check_jobs, choose_studies,
+    Job, Judged, Lab, Output, Pace, Rank, RankSettings, Refusal, Reproduction, ScenarioText, Scope,
+    Sweep, SweepSettings, SweepStore, check_jobs, choose_studies,
 };
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Fluid limit: all flows of a path share its rate equally from the start, without queues. One path
 /// per flow.
@@ -348,6 +351,81 @@ fn a_sweep_goes_on_where_it_was_stopped() {
     }
     assert_eq!(sweep("fluid").runs, 0);
     assert_eq!(sweep("sim").runs, 2);
+}
+
+/// As [`Fluid`], but whoever uses Vegas lacks the processor.
+#[derive(Debug, Default)]
+struct Slow(Arc<AtomicUsize>);
+
+impl Ground for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn summary(&self) -> &str {
+        "A host that is too slow for one controller"
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::Virtual
+    }
+
+    fn counts_up_to(&self) -> Verdict {
+        Verdict::Valid
+    }
+
+    fn check(&self, _: &Scenario) -> Result<(), GroundError> {
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        control: &Control,
+        output: Output<'_>,
+    ) -> Result<Ended, GroundError> {
+        let lacks = scenario.flows.iter().any(|flow| flow.controller.name == "vegas");
+        self.0.fetch_add(usize::from(lacks), Ordering::Relaxed);
+        let verdict = if lacks { Verdict::Degraded } else { Verdict::Valid };
+        let judged = Judged { health: None, verdict, reason: "no processor".to_string() };
+        let ended = Fluid::default().run(scenario, control, output)?;
+        Ok(Ended { judged: Some(judged), ..ended })
+    }
+}
+
+/// A run that the host made is tried three times, and then has no figures: neither a ranking nor a
+/// sweep compares it with others, and the sweep tries it again later.
+#[test]
+fn what_lacked_the_processor_is_never_compared() {
+    let slow = Arc::new(AtomicUsize::default());
+    let lab = Lab::new(Grounds::new().with(Slow(slow.clone())));
+    let out = tempfile::tempdir().unwrap();
+    let ground = lab.grounds.get("slow").unwrap();
+    let settings = RankSettings {
+        candidates: "vegas,reno".parse().unwrap(),
+        rivals: "reno".parse().unwrap(),
+        ..RankSettings::on(ground)
+    };
+    let ranked = lab.rank(&Rank::new(&[duel()], &settings).unwrap(), out.path()).unwrap();
+    let entries = ranked.summary.entries.iter();
+    let compared: Vec<_> = entries.map(|entry| (&*entry.candidate, entry.jain.is_some())).collect();
+    assert_eq!(compared, [("vegas", false), ("reno", true)]);
+    // Alone, beside itself and beside Reno.
+    assert_eq!((ranked.unsound.len(), slow.swap(0, Ordering::Relaxed)), (3, 9));
+    let expected = "duel.toml, vegas alone, seed 1: no processor";
+    assert!(ranked.unsound.iter().any(|why| why == expected), "{:?}", ranked.unsound);
+    let sweep = || {
+        let vary = vec!["flow.a.cc=reno,vegas".parse().unwrap()];
+        let sweep = Sweep::new(duel(), SweepSettings::on(ground, vary)).unwrap();
+        let (at, program) = (out.path().join("sweep"), "this build".to_string());
+        let mut store = SweepStore::open(&lab, at, program, false).unwrap();
+        lab.sweep(&sweep, &mut store).unwrap()
+    };
+    for runs in [2, 1] {
+        let swept = sweep();
+        assert_eq!((swept.runs, swept.summary.points.len()), (runs, 1));
+        assert_eq!(swept.unsound, ["flow.a.cc=vegas, seed 1: no processor"]);
+    }
 }
 
 /// A stop ends the current run with the records so far; no other starts.

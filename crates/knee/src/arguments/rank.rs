@@ -1,6 +1,6 @@
 //! `knee rank`.
 
-use super::{Output, Print, REPEATS_MAX};
+use super::{Output, Print, REPEATS_MAX, grounds};
 use clap::{Args, ValueHint};
 use knee_lab::{Candidates, SEED_MAX};
 use knee_scenario::Override;
@@ -10,6 +10,7 @@ pub const HELP: &str = "\
 Examples:
   knee rank first.toml --repeat 10
   knee rank scenarios/ --cc bbr,cubic,copa --repeat 10
+  knee rank stack.toml --cc cubic,newreno,bbr --on programs --repeat 5    (as root)
   knee rank first.toml --cc 'bbr,{ name = \"bbr\", drain_to_target = true }' --against cubic
 
 Each controller takes the place of the first flow: alone, beside a second flow
@@ -40,6 +41,10 @@ pub struct Rank {
     #[arg(long, value_name = "K", default_value_t = 1,
         value_parser = clap::value_parser!(u64).range(1..=REPEATS_MAX))]
     pub repeat: u64,
+    /// Where to run; in real time, runs that the host disturbed are repeated, and do not
+    /// count if that does not help
+    #[arg(long, value_name = "GROUND", default_value = "sim", value_parser = grounds())]
+    pub on: String,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
