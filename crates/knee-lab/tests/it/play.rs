@@ -165,7 +165,7 @@ fn only_positions_of_the_sliders_can_be_asked_for() {
         assert!(play.choice(wrong).is_none(), "{wrong:?}");
     }
     let largest = u64::MAX.to_string();
-    assert!(play.choice(&vec![largest.as_str(); 6].join(",")).is_none());
+    assert!(play.choice(&[largest.as_str(); 6].join(",")).is_none());
     assert!(play.choice(&"0,".repeat(1_000_000)).is_none());
 }
 
