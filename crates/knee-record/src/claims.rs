@@ -313,6 +313,7 @@ pub(crate) fn decided(
 
 fn expected(claim: &Claim, unit: Unit) -> String {
     match (claim.at_least, claim.at_most) {
+        (Some(least), Some(most)) if least == most => format!("exactly {}", unit.show(least)),
         (Some(least), Some(most)) => format!("{} to {}", unit.show(least), unit.show(most)),
         (Some(least), None) => format!("at least {}", unit.show(least)),
         (None, Some(most)) => format!("at most {}", unit.show(most)),

@@ -20,6 +20,8 @@ fn bounds_are_inclusive() {
     assert_eq!(between(None, Some(8e6)), Outcome::Holds);
     assert_eq!(between(Some(8.001e6), None), Outcome::Fails);
     assert_eq!(between(Some(1e6), Some(7.999e6)), Outcome::Fails);
+    let exactly = Claim { at_least: Some(8e6), at_most: Some(8e6), ..claim(Measure::Goodput, "a") };
+    assert_eq!(evaluate(&exactly, &run).expected, "exactly 8 Mbit/s");
 }
 
 #[test]
