@@ -7,14 +7,14 @@
 //!
 //! This module never knows a particular algorithm.
 
+mod factory;
 mod parameters;
-mod registry;
 mod selection;
 mod suggest;
 mod table;
 
+pub use factory::{Build, ExternalFactory, Factory, Prepared, Registry};
 pub use parameters::{Kind, Parameter, Settings};
-pub use registry::{Build, ExternalFactory, Factory, Prepared, Registry};
 pub use selection::{Selection, SelectionError, Value};
 pub use suggest::{did_you_mean, nearest};
 pub use table::{Entry, Preset, Table};
