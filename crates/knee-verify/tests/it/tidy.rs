@@ -97,6 +97,31 @@ fn every_library_says_what_it_never_does() {
     }
 }
 
+/// `cargo test` starts a compiler for the examples of each crate, also where there are none.
+#[test]
+fn examples_in_docs_are_run_and_nothing_else_is_compiled_for_them() {
+    for folder in crates() {
+        let (mut found, mut examples) = (Vec::new(), false);
+        files(&folder.join("src"), &["rs"], &mut found);
+        for path in found {
+            let text = read(&path);
+            let mut fences = text.lines().filter_map(|line| {
+                let line = line.trim_start();
+                line.strip_prefix("/// ```").or_else(|| line.strip_prefix("//! ```"))
+            });
+            // Every second fence ends a block.
+            let others = |kind: &str| matches!(kind, "text" | "toml" | "sh" | "json");
+            while let Some(kind) = fences.next() {
+                examples |= !others(kind);
+                fences.next();
+            }
+            examples |= text.contains("cfg(doctest)");
+        }
+        let manifest = read(&folder.join("Cargo.toml"));
+        assert_eq!(manifest.contains("doctest = false"), !examples, "{}", folder.display());
+    }
+}
+
 #[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     for folder in crates() {
