@@ -119,6 +119,9 @@ struct flow {
 	u32 newest;		/* in history */
 	struct moment history[MOMENTS];
 };
+_Static_assert(__builtin_offsetof(struct flow, bbr3.bw) == 16, "as in crates/knee-host/src/bpf/states.rs");
+_Static_assert(__builtin_offsetof(struct flow, bbr3.min_rtt_us) == 24, "as there");
+_Static_assert(__builtin_offsetof(struct flow, bbr3.phase) == 28, "as there");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
