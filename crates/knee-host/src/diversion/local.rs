@@ -32,52 +32,74 @@ const FAMILIES: [AddressFamily; 2] = [AddressFamily::Inet, AddressFamily::Inet6]
 pub(super) struct LocalDelivery {
     /// Removes them in the namespace in which they were made.
     netlink: Netlink,
+    /// What removes those that are this process's.
+    removals: Vec<RouteNetlinkMessage>,
 }
 
 impl LocalDelivery {
-    /// Makes them, or takes over those of a process that was killed.
+    /// Makes those that do not exist yet.
     pub fn begin() -> Result<LocalDelivery, HostError> {
         let call = |source: io::Error| HostError::call("route marked packets to this host", source);
-        let mut netlink = Netlink::open(NETLINK_ROUTE).map_err(call)?;
-        let mut made = 0;
+        let netlink = Netlink::open(NETLINK_ROUTE).map_err(call)?;
+        let mut delivery = LocalDelivery { netlink, removals: Vec::new() };
+        let mut complete = 0;
         let mut last = None;
         let loopback = if_nametoindex("lo").map_err(|error| call(error.into()))?;
         for family in FAMILIES {
-            let route = RouteNetlinkMessage::NewRoute(route(family, loopback));
-            let rule = RouteNetlinkMessage::NewRule(rule(family));
             // A host may lack IPv6.
-            match add(&mut netlink, route).and_then(|()| add(&mut netlink, rule)) {
-                Ok(()) => made += 1,
+            match delivery.add(family, loopback) {
+                Ok(()) => complete += 1,
                 Err(error) => last = Some(error),
             }
         }
         match last {
-            Some(error) if made == 0 => {
+            Some(error) if complete == 0 => {
                 let advice =
                     "bring the interface lo up; the kernel needs CONFIG_IP_MULTIPLE_TABLES";
                 Err(HostError::refused("route marked packets to this host", error, advice))
             }
-            _ => Ok(LocalDelivery { netlink }),
+            _ => Ok(delivery),
         }
+    }
+
+    fn add(&mut self, family: AddressFamily, loopback: u32) -> io::Result<()> {
+        let (route, rule) = (route(family, loopback), rule(family));
+        for (made, removal) in [
+            (RouteNetlinkMessage::NewRoute(route.clone()), RouteNetlinkMessage::DelRoute(route)),
+            (RouteNetlinkMessage::NewRule(rule.clone()), RouteNetlinkMessage::DelRule(rule)),
+        ] {
+            match self.netlink.ask(made, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL) {
+                Ok(_) => self.removals.push(removal),
+                // Of another process, which may need it.
+                Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over those that a killed process left. Nobody else uses them once the table of nf_tables
+    /// is this process's.
+    pub fn take_over(&mut self) {
+        let loopback = if_nametoindex("lo").unwrap_or_default();
+        self.removals = FAMILIES
+            .into_iter()
+            .flat_map(|family| {
+                [
+                    RouteNetlinkMessage::DelRoute(route(family, loopback)),
+                    RouteNetlinkMessage::DelRule(rule(family)),
+                ]
+            })
+            .collect();
     }
 }
 
 impl Drop for LocalDelivery {
     fn drop(&mut self) {
-        let netlink = &mut self.netlink;
-        let loopback = if_nametoindex("lo").unwrap_or_default();
-        for family in FAMILIES {
+        for removal in self.removals.drain(..).rev() {
             // What is gone already needs no removal.
-            let _ = netlink.ask(RouteNetlinkMessage::DelRule(rule(family)), NLM_F_ACK);
-            let _ = netlink.ask(RouteNetlinkMessage::DelRoute(route(family, loopback)), NLM_F_ACK);
+            let _ = self.netlink.ask(removal, NLM_F_ACK);
         }
-    }
-}
-
-fn add(netlink: &mut Netlink, message: RouteNetlinkMessage) -> io::Result<()> {
-    match netlink.ask(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL) {
-        Err(error) if error.raw_os_error() != Some(libc::EEXIST) => Err(error),
-        _ => Ok(()),
     }
 }
 

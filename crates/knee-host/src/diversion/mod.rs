@@ -65,8 +65,11 @@ impl Diversion {
         // First, so that marked packets never lack their route and leave by a link.
         let DiversionSettings { udp, lan_tcp, ping, .. } = settings;
         let marks = *ping || *udp != [None; 2] || *lan_tcp != [None; 2];
-        let local = if marks { Some(LocalDelivery::begin()?) } else { None };
+        let mut local = if marks { Some(LocalDelivery::begin()?) } else { None };
         let diversion = Diversion::make(settings, TABLE, OWNED)?;
+        if let Some(local) = &mut local {
+            local.take_over();
+        }
         Ok(Diversion { _local: local, ..diversion })
     }
 
