@@ -104,7 +104,7 @@ struct Flows {
     /// The bundle in which the server carries them now.
     session: Cell<Option<BundleId>>,
     table: RefCell<Table>,
-    number: Cell<u16>,
+    number: Cell<u32>,
     replies: Impersonator,
     /// For IPv4 and IPv6.
     echoes: [Option<UdpSocket>; 2],

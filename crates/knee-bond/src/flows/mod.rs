@@ -1,19 +1,20 @@
 //! UDP and pings of a client's host and of its house: each sender there (an address and a port, or the
-//! identifier of a ping) has a flow, which is one socket at the server, whatever the destinations (endpoint-independent mapping, RFC 4787, section 4.1) and
-//! whoever answers (endpoint-independent filtering, section 5), so that the peers of a game find each
-//! other.
+//! identifier of a ping) has a flow, which is one socket at the server, whatever the destinations
+//! (endpoint-independent mapping, RFC 4787, section 4.1) and whoever answers (endpoint-independent
+//! filtering, section 5), so that the peers of a game find each other.
 //!
 //! All flows of a client share one stream, and last at most as long as it does. Their datagrams are
 //! messages of the bundle with flow numbers that the client chooses, from [`FIRST`] on:
 //!
 //! ```text
-//! MESSAGE   0, DATAGRAM | 1, number u16, index u8, last index u8, part of a DATAGRAM
+//! MESSAGE   0, DATAGRAM | 1, number u32, index u8, last index u8, part of a DATAGRAM
 //! DATAGRAM  protocol u8 (17 UDP, 1 echo), type of service or traffic class u8, where to or from as
 //!           in a request (the port of an echo is its sequence number), bytes
 //! ```
 //!
 //! A datagram that is larger than the links carry is cut into parts, which are put together at the
-//! other end, as IP does with fragments: if one is lost, all are.
+//! other end, as IP does with fragments: if one is lost, all are. Their number is too long to come
+//! again while parts of an earlier datagram wait, which is what IPv4's 16 bits allow (RFC 4963).
 
 mod client;
 mod server;
@@ -39,7 +40,7 @@ const DNS: u16 = 53;
 const WHOLE: u8 = 0;
 const PART: u8 = 1;
 /// Bytes of a message before a part.
-const PART_HEADER: usize = 5;
+const PART_HEADER: usize = 7;
 /// Largest datagram: protocol, type of service, an IPv6 address with its kind and port, the payload.
 const DATAGRAM_MAX: usize = 2 + 19 + 65_535;
 /// Smallest part that an end makes, bytes: every path carries it (`knee_bundle::DATAGRAM_MIN`).
@@ -89,7 +90,7 @@ impl Datagram {
 
     /// Makes its messages: one, or parts with this number if it is larger than `most` bytes. A part
     /// has at least [`PART_MIN`].
-    pub fn messages(&self, number: u16, most: usize) -> Vec<Bytes> {
+    pub fn messages(&self, number: u32, most: usize) -> Vec<Bytes> {
         let Datagram { protocol, tos, peer, bytes } = self;
         let mut whole = Vec::with_capacity(22 + bytes.len());
         whole.extend([WHOLE, *protocol as u8, *tos]);
@@ -102,8 +103,8 @@ impl Datagram {
         let parts = whole[1..].chunks(room);
         let last = parts.len() - 1;
         let part = |(index, part): (usize, &[u8])| {
-            let [high, low] = number.to_be_bytes();
-            Bytes::from([&[PART, high, low, index as u8, last as u8], part].concat())
+            let header = [&[PART], &number.to_be_bytes()[..], &[index as u8, last as u8]].concat();
+            Bytes::from([&header, part].concat())
         };
         parts.enumerate().map(part).collect()
     }
@@ -121,7 +122,7 @@ struct Incomplete {
 #[derive(Debug, Default)]
 pub struct Assembly {
     /// By flow and number.
-    incomplete: BTreeMap<(u64, u16), Incomplete>,
+    incomplete: BTreeMap<(u64, u32), Incomplete>,
     /// Datagrams that began so far.
     begun: u64,
 }
@@ -131,8 +132,8 @@ impl Assembly {
     pub fn take(&mut self, flow: u64, message: &Bytes) -> Option<Datagram> {
         match *message.as_ref() {
             [WHOLE, ..] => Datagram::read(&message.slice(1..)),
-            [PART, high, low, index, last, ..] if index <= last => {
-                let number = u16::from_be_bytes([high, low]);
+            [PART, a, b, c, d, index, last, ..] if index <= last => {
+                let number = u32::from_be_bytes([a, b, c, d]);
                 let part = message.slice(PART_HEADER..);
                 let whole = self.add((flow, number), index.into(), last.into(), part)?;
                 Datagram::read(&whole.into())
@@ -141,7 +142,7 @@ impl Assembly {
         }
     }
 
-    fn add(&mut self, key: (u64, u16), index: usize, last: usize, part: Bytes) -> Option<Vec<u8>> {
+    fn add(&mut self, key: (u64, u32), index: usize, last: usize, part: Bytes) -> Option<Vec<u8>> {
         if !self.incomplete.contains_key(&key) && self.incomplete.len() >= INCOMPLETE_MAX {
             let oldest = self.incomplete.iter().min_by_key(|(_, datagram)| datagram.begun);
             let oldest = oldest.map(|(key, _)| *key)?;
@@ -150,7 +151,7 @@ impl Assembly {
         self.begun += 1;
         let begin = || Incomplete { begun: self.begun, parts: vec![None; last + 1] };
         let parts = &mut self.incomplete.entry(key).or_insert_with(begin).parts;
-        // Another datagram had the number, and lost parts.
+        // An end that breaks the format.
         if parts.len() != last + 1 {
             *parts = vec![None; last + 1];
         }
@@ -217,10 +218,10 @@ mod tests {
     fn a_datagram_byte_for_byte() {
         let made = datagram(0xb8, b"hi").messages(0, 1200);
         assert_eq!(made, [&b"\x00\x11\xb8\x01\xc0\x00\x02\x01\x01\xbbhi"[..]]);
-        let made = datagram(0, &[7; 600]).messages(0x0102, 505);
-        assert_eq!(made.iter().map(Bytes::len).collect::<Vec<_>>(), [505, 114]);
-        assert_eq!(made[0][..8], [1, 1, 2, 0, 1, 17, 0, 1]);
-        assert_eq!(made[1][..6], [1, 1, 2, 1, 1, 7]);
+        let made = datagram(0, &[7; 600]).messages(0x0102_0304, 507);
+        assert_eq!(made.iter().map(Bytes::len).collect::<Vec<_>>(), [507, 116]);
+        assert_eq!(made[0][..10], [1, 1, 2, 3, 4, 0, 1, 17, 0, 1]);
+        assert_eq!(made[1][..8], [1, 1, 2, 3, 4, 1, 1, 7]);
     }
 
     #[test]

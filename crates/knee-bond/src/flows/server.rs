@@ -41,7 +41,7 @@ struct Flows {
     targets: Targets,
     duplicate: bool,
     open: RefCell<BTreeMap<u64, Rc<Flow>>>,
-    number: Cell<u16>,
+    number: Cell<u32>,
     /// For all flows, each of which uses it without waiting.
     buffer: RefCell<Vec<u8>>,
     /// The client may carry no more.
@@ -149,6 +149,10 @@ impl Flows {
                         return flow.number;
                     }
                     self.receive(&flow);
+                    // Nothing else might wake the loop that closes the sockets.
+                    if self.is_over.get() {
+                        return flow.number;
+                    }
                 }
                 () = sleep_until(until) => {
                     if Instant::now() >= flow.last.get() + flow.used.get().idle() {
