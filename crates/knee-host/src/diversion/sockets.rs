@@ -325,8 +325,10 @@ pub fn receive_echo(
     let (Some(to), [kind, 0, _, _, id_high, id_low, high, low, ..]) = (to, message) else {
         return Ok(None);
     };
+    // Only a neighbour answers these, and without a scope they cannot be bound.
+    let of_link = to.is_multicast() || matches!(to, IpAddr::V6(to) if to.is_unicast_link_local());
     // The kernel answers for itself.
-    if *kind != wanted || UdpSocket::bind((to, 0)).is_ok() {
+    if *kind != wanted || of_link || UdpSocket::bind((to, 0)).is_ok() {
         return Ok(None);
     }
     let (id, sequence) =
