@@ -7,8 +7,8 @@
 use crate::lab::{BOTH, FILES, Lab, SERVER, TWO, on, take};
 use crate::targets::there;
 use knee_host::{
-    HostError, Impersonator, Namespace, echo_header, ping_socket, read_reply, receive_datagram,
-    report_tos, set_sysctl,
+    Diversion, DiversionSettings, HostError, Impersonator, Namespace, echo_header, ping_socket,
+    read_reply, receive_datagram, report_tos, set_sysctl,
 };
 use knee_trials::{Skipped, Trial, trials};
 use nix::sys::socket::{
@@ -154,6 +154,11 @@ fn udp_of_programs_goes_over_the_links_or_nowhere() -> Result<(), Skipped> {
             let seen = reflect(&socket, to, &bytes);
             assert_eq!((seen.tos, seen.answer_tos, seen.from), (TOS, TOS, first.from), "{size}");
         }
+        // A second client of the host is refused, and takes nothing away from the first.
+        let second = DiversionSettings { ping: true, ..DiversionSettings::default() };
+        assert!(lab.here(|| Diversion::begin(&second)).is_err());
+        assert_eq!(reflect(&socket, to, b"still").from, first.from);
+        assert!(lab.run(&["ip", "rule"]).contains("fwmark"));
         (0..2).for_each(|link| lab.cut(link));
         socket.send_to(b"lost", to).unwrap();
         thread::sleep(Duration::from_millis(500));
