@@ -1,6 +1,6 @@
 //! A run from beginning to end.
 
-use crate::flows::{Applications, FLOWS_MAX, Receivers, listen};
+use crate::flows::{Applications, Receivers, listen};
 use crate::settings::Settings;
 use crate::{Control, Health, KernelError, hosts};
 use knee_emulator::{Tun, realtime};
@@ -78,13 +78,6 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), KernelError> {
 }
 
 pub(crate) fn settings(scenario: &Scenario) -> Result<Settings, KernelError> {
-    if scenario.flows.len() > FLOWS_MAX {
-        return Err(KernelError::Unsupported {
-            place: "scenario".to_owned(),
-            problem: format!("it has {} flows", scenario.flows.len()),
-            advice: format!("write at most {FLOWS_MAX}, each needs a port"),
-        });
-    }
     Settings::new(scenario)
 }
 

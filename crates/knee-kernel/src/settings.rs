@@ -6,6 +6,7 @@ mod refused;
 mod tests;
 
 use crate::KernelError;
+use crate::flows::FLOWS_MAX;
 use knee_cc::Selection;
 use knee_host::{ControllerState, HostError, sysctl};
 use knee_scenario::{Flow, Scenario, Workload};
@@ -111,6 +112,13 @@ impl Settings {
 
     /// Settings of the flows that are no programs.
     pub fn of_own_flows(scenario: &Scenario) -> Result<Settings, KernelError> {
+        if scenario.flows.len() > FLOWS_MAX {
+            return Err(KernelError::Unsupported {
+                place: "scenario".to_owned(),
+                problem: format!("it has {} flows", scenario.flows.len()),
+                advice: format!("write at most {FLOWS_MAX}, each needs a port"),
+            });
+        }
         let available = sysctl("net.ipv4.tcp_available_congestion_control");
         let available = available.map_err(|source| {
             let advice = "let the container see /proc/sys";
