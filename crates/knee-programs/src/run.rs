@@ -117,10 +117,12 @@ pub fn run_flows(
         let done = AtomicBool::new(false);
         let ports = port(0)..=port(FLOWS_MAX);
         let timing = (clock, scenario.sample_interval);
+        // Neither side goes on once the other has failed.
+        let end = || stop.store(true, Ordering::Relaxed);
         thread::scope(|scope| {
             let watcher = scope.spawn(|| sockets.watch(&hosts.sender, ports, timing, &done));
-            let own = scope.spawn(|| own.run(clock, stop, rows));
-            let ran = programs.run(clock, stop);
+            let own = scope.spawn(|| own.run(clock, stop, rows).inspect_err(|_| end()));
+            let ran = programs.run(clock, stop).inspect_err(|_| end());
             let own = own.join().map_err(|_| TestbedError::Panicked);
             done.store(true, Ordering::Relaxed);
             watcher.join().map_err(|_| TestbedError::Panicked)??;
