@@ -72,6 +72,8 @@ impl Certificates {
                 HostError::refused("write the certificates of a run", source, "see --out")
             })?;
         }
+        // Programs append to it: it holds the secrets of this run alone, for its owner alone.
+        create(&folder, SECRETS, private)?;
         Ok(Certificates { folder, spki: made.spki })
     }
 
