@@ -23,7 +23,7 @@ pub struct Ranking {
     pub candidates: Vec<String>,
     /// Controllers beside which each candidate runs.
     pub rivals: Vec<String>,
-    /// Ground of the runs.
+    /// Scenarios over which they are ranked.
     pub scenarios: Vec<RankScenario>,
     /// Seeds of each run.
     pub repeats: u64,
