@@ -289,6 +289,10 @@ pub struct Bundle {
     view: Vec<Path>,
     /// Buffer for the result of an ACK, empty between calls.
     fates: Vec<(Fate, Content)>,
+    /// Numbers of datagrams that arrived on paths that reorder widely.
+    arrived_on: Vec<(usize, u64)>,
+    /// Number of the last datagram written, if it asks for an acknowledgement.
+    asked: Option<u64>,
     counters: BundleCounters,
 }
 
@@ -347,6 +351,8 @@ impl Bundle {
             is_closed: false,
             view: Vec::new(),
             fates: Vec::new(),
+            arrived_on: Vec::new(),
+            asked: None,
             counters: BundleCounters::default(),
             settings,
         }
@@ -444,6 +450,29 @@ impl Bundle {
     /// Takes a path whose window is to be halved because it holds others up.
     pub fn take_penalty(&mut self) -> Option<usize> {
         self.sending.take_penalty()
+    }
+
+    /// Returns the number, on its path, of the datagram that was written last, if it asks for an
+    /// acknowledgement.
+    pub fn asked(&self) -> Option<u64> {
+        self.asked
+    }
+
+    /// Returns whether datagrams of a path overtake others by a large part of an RTT. Then
+    /// [`take_arrived`](Self::take_arrived) has those that are acknowledged.
+    pub fn reorders_widely(&self, path: usize) -> bool {
+        self.paths[path].sent.reorders_widely()
+    }
+
+    /// Replaces `numbers` by those of datagrams that were acknowledged on a path that reorders widely,
+    /// and returns the path; `None` if there are no more.
+    pub fn take_arrived(&mut self, numbers: &mut Vec<u64>) -> Option<usize> {
+        let path = self.arrived_on.last()?.0;
+        numbers.clear();
+        let of_path = self.arrived_on.iter().filter(|(of, _)| *of == path);
+        numbers.extend(of_path.map(|(_, number)| number));
+        self.arrived_on.retain(|(of, _)| *of != path);
+        Some(path)
     }
 
     // Streams.

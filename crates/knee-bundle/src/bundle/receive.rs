@@ -56,8 +56,14 @@ impl Bundle {
             }
             Frame::Ack { path, delay, ranges } => {
                 let state = &mut self.paths[path];
-                let fates = &mut self.fates;
-                let on_fate = |_, fate, content| fates.push((fate, content));
+                let (fates, arrived_on) = (&mut self.fates, &mut self.arrived_on);
+                let widely = state.sent.reorders_widely();
+                let on_fate = |number, fate, content| {
+                    if widely && fate != Fate::Lost {
+                        arrived_on.push((path, number));
+                    }
+                    fates.push((fate, content));
+                };
                 let heard = state.sent.on_ack(now, &ranges, &mut state.rtt, delay, on_fate);
                 heard.map_err(|NeverSent| Violation::NeverSent)?;
                 if !self.fates.is_empty() && state.is_up {

@@ -138,7 +138,8 @@ impl Bundle {
     }
 
     fn push(&mut self, now: Time, path: usize, bytes: usize, asks: bool, content: Content) {
-        self.paths[path].sent.push(now, bytes as u16, asks, content);
+        let number = self.paths[path].sent.push(now, bytes as u16, asks, content);
+        self.asked = asks.then_some(number);
         if asks {
             self.sending.on_sent(now, path);
         }

@@ -1,8 +1,10 @@
 //! Datagrams received on a path, and when an ACK of them is due.
 
-use crate::frame::{AckRanges, Frame, expand};
+use crate::frame::{ACK_RANGES_MAX, AckRanges, Frame, expand};
 use crate::spans::Spans;
 use knee_units::Time;
+use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Number of datagrams asking for an acknowledgement after which an ACK is sent at once.
 const EVERY: u32 = 16;
@@ -10,6 +12,10 @@ const EVERY: u32 = 16;
 pub const ACK_DELAY: Time = Time::from_millis(4);
 /// Maximum number of spans that are remembered. Numbers below them count as received.
 const SPANS_MAX: usize = 256;
+
+/// Number of late datagrams that an ACK tells in any case: those of the last two ACKs at least, since
+/// one may be lost.
+const LATE_MAX: usize = ACK_RANGES_MAX - 4;
 
 /// Receiving end of a path.
 #[derive(Clone, Debug)]
@@ -19,6 +25,9 @@ pub struct Arrivals {
     settled: u64,
     /// Largest number, and when it arrived.
     largest: Option<(u64, Time)>,
+    /// Numbers that came last after larger ones. Where more spans are open than an ACK has room for,
+    /// these would often not be told otherwise.
+    late: VecDeque<u64>,
     /// Datagrams since the last ACK that ask for one.
     owed: u32,
     /// Whether anything arrived since the last ACK.
@@ -33,6 +42,7 @@ impl Default for Arrivals {
             spans: Spans::default(),
             settled: 0,
             largest: None,
+            late: VecDeque::new(),
             owed: 0,
             has_new: false,
             due: Time::MAX,
@@ -57,6 +67,11 @@ impl Arrivals {
         }
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));
+        } else {
+            if self.late.len() == LATE_MAX {
+                self.late.pop_front();
+            }
+            self.late.push_back(number);
         }
         self.has_new = true;
         if asks {
@@ -95,13 +110,37 @@ impl Arrivals {
         (self.owed, self.has_new, self.due) = (0, false, Time::MAX);
     }
 
-    /// Returns an ACK of everything that arrived, if anything did since the last one.
+    /// Returns an ACK if anything arrived since the last one. If not all spans fit, it has those in
+    /// which something arrived last, then the highest.
     pub fn ack(&mut self, now: Time, path: usize) -> Option<Frame<'static>> {
         let (_, came) = self.largest.filter(|_| self.has_new)?;
-        let spans = self.spans.iter().rev().map(|span| (span.start, span.end - 1));
-        let ranges = AckRanges::new(spans)?;
+        let ranges = if self.spans.len() > ACK_RANGES_MAX {
+            AckRanges::new(self.latest_spans())?
+        } else {
+            AckRanges::new(self.spans.iter().rev().map(|span| (span.start, span.end - 1)))?
+        };
         (self.owed, self.has_new, self.due) = (0, false, Time::MAX);
         Some(Frame::Ack { path, delay: now - came, ranges })
+    }
+}
+
+impl Arrivals {
+    /// Returns as many spans as an ACK has room for, descending.
+    fn latest_spans(&self) -> Vec<(u64, u64)> {
+        let mut late: Vec<u64> = self.late.iter().copied().collect();
+        late.sort_unstable();
+        let holds = |span: &Range<u64>| {
+            let at = late.partition_point(|number| *number < span.start);
+            late.get(at).is_some_and(|number| *number < span.end)
+        };
+        let mut left = ACK_RANGES_MAX - self.spans.iter().filter(|span| holds(span)).count();
+        let chosen = self.spans.iter().rev().filter(|span| {
+            let is_late = holds(span);
+            let fits = left > 0 && !is_late;
+            left -= usize::from(fits);
+            is_late || fits
+        });
+        chosen.map(|span| (span.start, span.end - 1)).collect()
     }
 }
 
@@ -127,6 +166,19 @@ mod tests {
             2 => Just(Step::Ack),
             1 => Just(Step::Down),
         ]
+    }
+
+    /// More spans are open than an ACK has room for.
+    #[test]
+    fn an_ack_tells_what_arrived_last_and_the_largest_number() {
+        let (mut arrivals, now) = (Arrivals::default(), Time::from_secs(1));
+        (0..200).for_each(|number| arrivals.insert(now, 2 * number, true));
+        assert!(arrivals.ack(now, 0).is_some());
+        arrivals.insert(now, 5, true);
+        let Some(Frame::Ack { ranges, .. }) = arrivals.ack(now, 0) else { panic!("none is due") };
+        let spans: Vec<_> = ranges.iter().collect();
+        assert_eq!((spans.len(), spans[0], spans[31]), (ACK_RANGES_MAX, (398, 398), (4, 6)));
+        assert_eq!(spans[30], (338, 338));
     }
 
     proptest! {

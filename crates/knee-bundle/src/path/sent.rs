@@ -128,6 +128,11 @@ impl<C: Copy> Outstanding<C> {
         self.in_flight
     }
 
+    /// Returns whether datagrams overtake others by a large part of an RTT.
+    pub fn reorders_widely(&self) -> bool {
+        self.rule.reorders_widely()
+    }
+
     /// Notes a datagram that was sent, and returns its number. `asks` says whether it asks for an
     /// acknowledgement.
     pub fn push(&mut self, now: Time, bytes: u16, asks: bool, content: C) -> u64 {
@@ -198,7 +203,7 @@ impl<C: Copy> Outstanding<C> {
             self.timeouts = 0;
         }
         self.find_lost(now, rtt, &mut on_fate);
-        self.forget(now, (rtt.smoothed * 2).min(LATE_MAX));
+        self.forget(now, (self.rule.timeout(rtt) * 2).min(LATE_MAX));
         Ok(())
     }
 
