@@ -153,9 +153,16 @@ impl Link {
         self.connection.current_mtu().saturating_sub(self.datagram_max())
     }
 
-    /// Queues a datagram that has `around` bytes around it, and updates the path as a scheduler
-    /// sees it.
-    pub fn send(&mut self, now: Time, bytes: Bytes, around: u16, path: &mut Path) {
+    /// Queues a datagram that has `around` bytes around it, with its number if it asks for an
+    /// acknowledgement, and updates the path as a scheduler sees it.
+    pub fn send(
+        &mut self,
+        now: Time,
+        bytes: Bytes,
+        around: u16,
+        number: Option<u64>,
+        path: &mut Path,
+    ) {
         let before = self.waiting();
         let packet = bytes.len() as u16 + around;
         // It fits, because the bundle checked the room.
@@ -163,7 +170,7 @@ impl Link {
         debug_assert!(sent.is_ok(), "{sent:?}");
         let waiting = self.waiting();
         path.in_flight += waiting.saturating_sub(before);
-        path.ready &= self.control.on_handed_over(now, packet, waiting) && self.has_room();
+        path.ready &= self.control.on_handed_over(now, packet, waiting, number) && self.has_room();
     }
 
     /// Notes that the bundle had nothing to send.

@@ -161,6 +161,12 @@ impl Ring {
         self.lost
     }
 
+    /// Returns the bytes in flight, without those aside and probes of the MTU.
+    pub fn in_flight(&self) -> u64 {
+        let in_flight = |entry: &&Entry| entry.state == State::InFlight;
+        self.packets.iter().flatten().filter(in_flight).map(|entry| u64::from(entry.sent.len)).sum()
+    }
+
     /// Forgets all packets, because the library will not tell their fate.
     pub fn clear(&mut self) {
         *self = Ring::default();

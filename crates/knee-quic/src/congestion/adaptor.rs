@@ -19,8 +19,10 @@ pub(super) struct Adaptor(pub(super) CongestionControl);
 impl congestion::Controller for Adaptor {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
         let mut inner = self.0.inner();
-        let now = inner.time(now);
-        inner.on_sent(now, bytes, number);
+        if inner.disorder.is_none() {
+            let now = inner.time(now);
+            inner.on_sent(now, bytes, number);
+        }
     }
 
     fn on_ack(
@@ -40,7 +42,9 @@ impl congestion::Controller for Adaptor {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, _: bool, _: Option<u64>) {
         let mut inner = self.0.inner();
         let now = inner.time(now);
-        inner.in_flight = in_flight.saturating_sub(inner.ring.lost());
+        if inner.disorder.is_none() {
+            inner.in_flight = in_flight.saturating_sub(inner.ring.lost());
+        }
         if let Some(batch) = &mut inner.batch {
             (batch.at, batch.complete) = (now, true);
         }
@@ -69,7 +73,8 @@ impl congestion::Controller for Adaptor {
             return;
         }
         let batch = inner.batch.take_if(|batch| batch.complete);
-        inner.settle(now, batch, is_persistent_congestion);
+        let is_persistent = is_persistent_congestion && inner.disorder.is_none();
+        inner.settle(now, batch, is_persistent);
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {

@@ -72,7 +72,7 @@ impl Inner {
 
     /// Returns the order of the packet in flight that was sent first.
     pub(super) fn oldest(&mut self) -> Option<u64> {
-        let sent = *self.ring.oldest()?;
+        let sent = self.oldest_sent()?;
         Some(self.order(&sent))
     }
 
@@ -104,7 +104,7 @@ impl Inner {
         }
         let (before, next, rtts) =
             (self.counted.lost_packets, self.counted.sent_packets, self.rtts());
-        while let Some(sent) = self.ring.oldest().copied() {
+        while let Some(sent) = self.oldest_sent() {
             let order = self.order(&sent);
             let lost_at = self.rule.lost_at(order, sent.sent_at, &rtts);
             if lost_at > now {
@@ -112,14 +112,14 @@ impl Inner {
                 break;
             }
             self.rule.on_lost(order, next, &rtts);
-            if let Some(lost) = self.ring.lose_oldest(before + self.losses.len() as u64) {
+            if let Some(lost) = self.lose_oldest(before + self.losses.len() as u64) {
                 self.in_flight = self.in_flight.saturating_sub(lost.len.into());
                 if !(self.is_of_first_flight(&lost) && self.rule.reorders()) {
                     self.losses.push(lost);
                 }
             }
         }
-        self.ring.forget_lost(now.saturating_sub(rtts.smoothed * 8 + KEPT));
+        self.forget_lost(now.saturating_sub(rtts.smoothed * 8 + KEPT));
         let later = self.losses.iter().filter(|sent| !self.is_of_first_flight(sent)).count() as u64;
         self.undo.on_losses(Found { before, all: self.losses.len() as u64, later });
     }

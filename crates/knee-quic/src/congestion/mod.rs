@@ -20,7 +20,9 @@
 
 mod adaptor;
 mod detect;
+mod disorder;
 mod observed;
+mod settle;
 #[cfg(test)]
 mod tests;
 
@@ -28,12 +30,13 @@ pub use self::observed::Observed;
 
 use self::adaptor::Adaptor;
 use self::detect::Undo;
-use crate::recovery::{Change, Episode};
+use self::disorder::Disorder;
+use crate::recovery::Episode;
 use crate::ring::{Ring, Taken};
 use knee_bundle::{LossRule, PATHS_MAX};
 use knee_cc::{
-    Connection, Controller, Decision, Event, Init, Loss, Needs, Peer, RecoveryPeriod, Sample,
-    Selection, SelectionError, Transmission,
+    Connection, Controller, Decision, Event, Init, Needs, Peer, RecoveryPeriod, Selection,
+    SelectionError, Transmission,
 };
 use knee_multipath::CapacityMeter;
 use knee_transport::{Pacer, RateSampler, Reduction, RttEstimator, Sampler, Sent};
@@ -134,6 +137,11 @@ struct Inner {
     /// When a packet that was overtaken is lost; [`Time::MAX`] if there is none.
     loss_at: Time,
     undo: Undo,
+    /// Once the path reorders widely.
+    disorder: Option<Box<Disorder>>,
+    /// Of which the controller is made.
+    selection: Selection,
+    rng: ChaCha8Rng,
     /// Order of the packet that was sent first after the handshake.
     first_of_data: u64,
     /// Order of the packet after the first flight of data; the highest number before that flight was
@@ -185,7 +193,7 @@ impl CongestionControl {
     ) -> Result<CongestionControl, SelectionError> {
         let mss = u32::from(mss);
         let initial_window = u64::from(settings.initial_window) * u64::from(mss);
-        let init = Init { mss, mtu: mss + AROUND, initial_window, rng };
+        let init = Init { mss, mtu: mss + AROUND, initial_window, rng: rng.clone() };
         let controller = knee_cc::build(&settings.controller, init)?;
         let needs = controller.needs();
         let mut inner = Inner {
@@ -218,6 +226,9 @@ impl CongestionControl {
             rule: LossRule::default(),
             loss_at: Time::MAX,
             undo: Undo::default(),
+            disorder: None,
+            selection: settings.controller.clone(),
+            rng,
             first_of_data: 0,
             first_flight_end: u64::MAX,
             coupling: None,
@@ -257,9 +268,15 @@ impl CongestionControl {
         self.inner().may_send(now, waiting)
     }
 
-    /// Notes that a packet of `bytes` is about to leave, as part of `waiting` bytes. Returns whether
-    /// another one may.
-    pub fn on_handed_over(&self, now: Time, bytes: u16, waiting: u64) -> bool {
+    /// Notes that a packet of `bytes` is about to leave, as part of `waiting` bytes, with a datagram of
+    /// this number if that asks for an acknowledgement. Returns whether another one may.
+    pub fn on_handed_over(
+        &self,
+        now: Time,
+        bytes: u16,
+        waiting: u64,
+        datagram: Option<u64>,
+    ) -> bool {
         let mut inner = self.inner();
         if inner.paced {
             if !inner.pacer.in_burst(now) && inner.pacer.is_due(now) {
@@ -272,6 +289,9 @@ impl CongestionControl {
             inner.handed_over += 1;
             inner.pacer.on_sent(bytes, before);
         }
+        if let Some(number) = datagram {
+            inner.on_datagram_sent(now, bytes, number);
+        }
         inner.may_send(now, waiting)
     }
 
@@ -281,7 +301,18 @@ impl CongestionControl {
         let mut inner = self.inner();
         inner.flush();
         inner.ring.clear();
-        (inner.in_flight, inner.loss_at) = (0, Time::MAX);
+        (inner.in_flight, inner.loss_at) = (inner.datagrams_in_flight(), Time::MAX);
+    }
+
+    /// Notes that the path [reorders widely](disorder): from now on packets are known by the bundle's
+    /// datagrams.
+    pub fn follow_datagrams(&self) {
+        self.inner().follow_datagrams();
+    }
+
+    /// Notes that the bundle's peer acknowledged these datagrams.
+    pub fn on_datagrams_arrived(&self, now: Time, numbers: &[u64]) {
+        self.inner().on_datagrams_arrived(now, numbers);
     }
 
     /// Returns the number of packets acknowledged so far, and whether more are in flight.
@@ -295,7 +326,7 @@ impl CongestionControl {
     /// underestimate the path.
     pub fn on_application_limited(&self, waiting: u64) {
         let mut inner = self.inner();
-        let in_flight = inner.in_flight + waiting;
+        let in_flight = inner.in_flight + inner.uncounted(waiting);
         inner.sampler.mark_app_limited(in_flight);
         let fits = inner.fits(waiting);
         inner.note_window_use(!fits);
@@ -402,7 +433,7 @@ impl Inner {
     /// Records for one round whether the window was the limit (`tcp_cwnd_validate`).
     fn note_window_use(&mut self, limited: bool) {
         let next = self.next();
-        let oldest = self.ring.oldest().map_or(next, |sent| sent.order);
+        let oldest = self.oldest_sent().map_or(next, |sent| sent.order);
         if limited || oldest.wrapping_sub(self.usage_end) as i32 >= 0 {
             self.window_limited = limited;
             self.usage_end = self.next();
@@ -411,7 +442,12 @@ impl Inner {
 
     /// Returns whether a packet fits into the window beside those that wait in the library.
     fn fits(&self, waiting: u64) -> bool {
-        self.in_flight + waiting + u64::from(self.mss) <= self.window()
+        self.in_flight + self.uncounted(waiting) + u64::from(self.mss) <= self.window()
+    }
+
+    /// Returns how many of the bytes that wait in the library do not count as in flight yet.
+    fn uncounted(&self, waiting: u64) -> u64 {
+        if self.disorder.is_some() { 0 } else { waiting }
     }
 
     /// Returns the window in force: a packet at least, as a TCP sender's (RFC 5681, section 3.1).
@@ -441,7 +477,7 @@ impl Inner {
             acknowledged: self.settled,
             sent: self.counted.sent,
             srtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.minimum(),
+            min_rtt: self.shown_rtt().minimum(),
             reordering: 0,
             recovery: self.episode.state(),
             window_limited: self.window_limited,
@@ -477,6 +513,12 @@ impl Inner {
     }
 
     fn on_sent(&mut self, now: Time, bytes: u16, number: u64) {
+        let sent = self.note_sent(now, bytes);
+        self.ring.insert(number, sent, u32::from(bytes) > self.mss);
+    }
+
+    /// Notes that a packet leaves.
+    fn note_sent(&mut self, now: Time, bytes: u16) -> Sent {
         self.now = now;
         self.flush();
         let nothing_outstanding = self.in_flight == 0;
@@ -492,18 +534,18 @@ impl Inner {
         self.sampler.on_sent(now, nothing_outstanding, &mut sent);
         self.in_flight += u64::from(bytes);
         sent.in_flight = u32::try_from(self.in_flight).unwrap_or(u32::MAX);
-        self.ring.insert(number, sent, u32::from(bytes) > self.mss);
         self.counted.sent += u64::from(bytes);
         self.counted.sent_packets += 1;
         if let Some(reduction) = &mut self.reduction {
             reduction.on_sent(bytes.into());
         }
         if self.needs.sends && self.established {
-            let sent = Transmission { bytes: bytes.into(), retransmission: false };
+            let transmission = Transmission { bytes: bytes.into(), retransmission: false };
             let connection = self.connection(now);
-            let decision = self.controller.on_sent(&sent, &connection);
+            let decision = self.controller.on_sent(&transmission, &connection);
             self.apply(decision);
         }
+        sent
     }
 
     fn on_acknowledged(&mut self, now: Time, sent_at: Time, number: u64) {
@@ -511,7 +553,14 @@ impl Inner {
         if self.batch.as_ref().is_some_and(|batch| batch.complete) {
             self.flush();
         }
-        let Some(taken) = self.ring.take(number, Some(sent_at)) else { return };
+        if let Some(taken) = self.ring.take(number, Some(sent_at)) {
+            self.note_delivery(now, taken);
+        }
+    }
+
+    /// Adds a packet that arrived to the ACK that acknowledges it.
+    fn note_delivery(&mut self, now: Time, taken: Taken) {
+        self.measure(now, &taken);
         self.note_arrival(now, &taken);
         let Taken { sent, lost, .. } = taken;
         let prior_in_flight = self.in_flight;
@@ -543,152 +592,5 @@ impl Inner {
         let Some(Taken { sent, lost: None, .. }) = self.ring.take(number, None) else { return };
         self.in_flight = self.in_flight.saturating_sub(sent.len.into());
         self.losses.push(sent);
-    }
-
-    /// Passes a complete ACK to the controller.
-    fn flush(&mut self) {
-        if self.batch.as_ref().is_some_and(|batch| batch.complete)
-            && let Some(batch) = self.batch.take()
-        {
-            self.settle(batch.at, Some(batch), false);
-        }
-    }
-
-    /// Processes what an ACK or a timer showed, in TCP's order: recovery ends, losses, recovery
-    /// begins, sample.
-    fn settle(&mut self, now: Time, batch: Option<Batch>, persistent: bool) {
-        let newest = batch.as_ref().and_then(|batch| batch.newest);
-        if let Some(newest) = newest {
-            let rtt = now - newest.sent_at;
-            self.rtt.update(rtt, newest.order, self.next());
-            self.rtt.update_minimum(now, rtt);
-            self.rule.on_ack_end();
-            if !self.established {
-                // The handshake carries no data; the controller begins after it.
-                self.losses.clear();
-                return;
-            }
-            if self.first_flight_end == u64::MAX && self.order(&newest) >= self.first_of_data {
-                self.first_flight_end = self.counted.sent_packets;
-            }
-            self.undo(now);
-        }
-        self.detect(now);
-        // First, because losses of a recovery's flight prolong it.
-        let next = self.counted.sent_packets;
-        for index in 0..self.losses.len() {
-            let order = self.order(&self.losses[index]);
-            self.episode.on_lost(order, next);
-        }
-        if let Some(newest) = newest {
-            let oldest = self.oldest();
-            match self.episode.on_acknowledged(self.order(&newest), oldest, next) {
-                Change::Ended => self.end_recovery(now),
-                Change::Next => {
-                    self.end_recovery(now);
-                    self.begin_recovery(now);
-                }
-                Change::None | Change::Begun => {}
-            }
-        }
-        let newly_lost = self.take_losses(now);
-        if persistent {
-            self.undo = Undo::default();
-            self.counted.timeouts += 1;
-            self.reduction = None;
-            // Only the first timeout of an episode reduces the threshold, so it is reported outside
-            // of the episode.
-            self.tell(now, Event::Timeout);
-            self.episode.on_timeout(next);
-        } else if newly_lost > 0 && self.episode.begin(next) == Change::Begun {
-            self.begin_recovery(now);
-        }
-        if let Some(batch) = batch {
-            self.acknowledge(now, &batch, newly_lost);
-        }
-    }
-
-    fn take_losses(&mut self, now: Time) -> u64 {
-        let mut newly_lost = 0;
-        let mut losses = std::mem::take(&mut self.losses);
-        for sent in losses.drain(..) {
-            let bytes = u64::from(sent.len);
-            newly_lost += bytes;
-            self.counted.lost += bytes;
-            self.counted.lost_packets += 1;
-            if self.needs.losses {
-                let loss = Loss {
-                    bytes,
-                    sent_at: sent.sent_at,
-                    in_flight_at_send: sent.in_flight.into(),
-                    delivered_at_send: sent.delivered,
-                    lost_at_send: self.counted.lost - self.lost_since(&sent),
-                    app_limited: self.sampler.was_limited(&sent),
-                };
-                let connection = self.connection(now);
-                let decision = self.controller.on_loss(&loss, &connection);
-                self.apply(decision);
-            }
-        }
-        self.losses = losses;
-        newly_lost
-    }
-
-    /// Returns the bytes lost since a packet was sent.
-    fn lost_since(&self, sent: &Sent) -> u64 {
-        u64::from((self.counted.lost as u32).wrapping_sub(sent.lost))
-    }
-
-    fn begin_recovery(&mut self, now: Time) {
-        self.counted.recoveries += 1;
-        self.undo.begin();
-        let prior_window = self.window();
-        self.tell(now, Event::RecoveryStart);
-        if self.needs.proportional_rate_reduction {
-            self.reduction = Some(Reduction::start(prior_window));
-        }
-    }
-
-    fn end_recovery(&mut self, now: Time) {
-        self.reduction = None;
-        self.tell(now, Event::RecoveryEnd);
-    }
-
-    fn acknowledge(&mut self, now: Time, batch: &Batch, newly_lost: u64) {
-        let newly_acked = batch.newly_acked;
-        let mut sample = Sample {
-            newly_acked,
-            newly_acked_segments: batch.newly_acked_packets,
-            newly_lost,
-            prior_in_flight: batch.prior_in_flight,
-            ..Sample::default()
-        };
-        self.sampler.sample(now, batch.newest.as_ref(), &self.rtt, &mut sample);
-        if let Some(newest) = &batch.newest {
-            sample.rtt = Some(now - newest.sent_at);
-            sample.ack_delayed =
-                newly_acked == u64::from(newest.len) && batch.prior_in_flight == newly_acked;
-            sample.lost_since_send = self.lost_since(newest);
-            let (delivered, srtt) = (self.sampler.delivered, self.rtt.smoothed());
-            self.capacity.on_ack(now, delivered, newest.sent_at, srtt, self.mss.into());
-        }
-        if self.needs.coupled {
-            self.meet_peers();
-        }
-        let connection = self.connection(now);
-        let decision = self.controller.on_ack(&sample, &connection);
-        self.apply(decision);
-        self.sampler.on_decision(&decision, &connection);
-        if let Some(reduction) = &mut self.reduction {
-            let (in_flight, mss) = (self.in_flight, u64::from(self.mss));
-            reduction.on_ack(newly_acked, in_flight, decision.window, mss, newly_lost == 0);
-        }
-    }
-
-    fn meet_peers(&mut self) {
-        let Some((coupling, own)) = &self.coupling else { return };
-        let mut peers = lock(&coupling.0);
-        peers[*own] = Peer { srtt: self.rtt.smoothed(), ..self.controller.peer() };
-        self.controller.on_peers(&*peers, *own);
     }
 }

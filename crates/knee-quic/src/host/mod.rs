@@ -135,6 +135,8 @@ pub struct Host {
     buffer: Vec<u8>,
     /// Datagrams are split off it.
     datagram: BytesMut,
+    /// Numbers of datagrams that an ACK acknowledges.
+    numbers: Vec<u64>,
 }
 
 impl Host {
@@ -189,6 +191,7 @@ impl Host {
             answers: Vec::new(),
             buffer: Vec::new(),
             datagram: BytesMut::with_capacity(DATAGRAMS),
+            numbers: Vec::new(),
             settings,
         };
         for (settings, rng) in host.settings.paths.clone().into_iter().zip(streams) {
@@ -576,6 +579,12 @@ impl Host {
                 return self.end(now, &id);
             }
         }
+        while let Some(number) = bond.bundle.take_arrived(&mut self.numbers) {
+            let key = bond.links.get(number).copied().flatten();
+            if let Some(link) = key.and_then(|key| self.links.get(&key)) {
+                link.control.on_datagrams_arrived(now, &self.numbers);
+            }
+        }
     }
 
     /// Passes datagrams of a bundle to its connections. Returns whether there were any.
@@ -592,6 +601,9 @@ impl Host {
             let Some(link) = link else { continue };
             max[number] = link.datagram_max().max(DATAGRAM_MIN);
             around[number] = link.around();
+            if bond.bundle.reorders_widely(number) {
+                link.control.follow_datagrams();
+            }
         }
         let max = &max[..paths.len()];
         let mut moved = false;
@@ -600,7 +612,8 @@ impl Host {
                 break;
             };
             let datagram = self.datagram.split().freeze();
-            link.send(now, datagram, around[number], &mut paths[number]);
+            let asked = bond.bundle.asked();
+            link.send(now, datagram, around[number], asked, &mut paths[number]);
             if let Some(held) = bond.bundle.take_penalty()
                 && let Some(link) = bond.links[held].and_then(|key| self.links.get_mut(&key))
             {

@@ -1,4 +1,4 @@
-//! Paths that reorder: uniform jitter on the way to the server.
+//! Paths that reorder: uniform jitter on the way to the server, and normal jitter in both directions.
 
 use crate::world::{ID, Way, World, way};
 use knee_units::Time;
@@ -77,5 +77,24 @@ fn reordering_costs_little_beside_loss() {
             assert!(outcome.needless < 0.005, "{outcome:?}");
             assert!(outcome.goodput > 0.85 * ordered.goodput, "{outcome:?} beside {ordered:?}");
         }
+    }
+}
+
+/// Delays that are normal around their mean in both directions, as netem draws them.
+#[test]
+fn normal_jitter_leaves_most_of_the_rate() {
+    for (mbit, one_way_ms, deviation_ms, loss) in
+        [(50.0, 20, 5, 0.0), (40.0, 35, 8, 0.0), (20.0, 50, 20, 0.02), (15.0, 60, 25, 0.02)]
+    {
+        let deviation = Time::from_millis(deviation_ms);
+        let way = Way { loss, deviation, ..way(mbit, one_way_ms, QUEUE) };
+        let megabytes = mbit as u64 / 2;
+        let world = World::new(&[way], "bbr", "minrtt", 1 << 24);
+        let (took, world) = world.file(megabytes * 1_000_000);
+        let goodput = megabytes as f64 * 8.0 / took.as_secs_f64();
+        let (seen, counts) = (world.observe(0), world.hosts[0].counters(&ID));
+        let needless = counts.late as f64 / counts.sent as f64;
+        assert!(goodput > 0.7 * mbit, "{deviation_ms} ms: {goodput} Mbit/s, {seen:?}");
+        assert!(needless < 0.005, "{deviation_ms} ms: {needless}");
     }
 }

@@ -2,7 +2,7 @@
 
 use knee_bundle::{Class, Event, Limits, PathUse, StreamId};
 use knee_cc::Selection;
-use knee_link::{Buffer, Config, Ecn, Jitter, Link, Loss, RateModel, Steps};
+use knee_link::{Buffer, Config, Ecn, Jitter, Link, Loss, Normal, RateModel, Steps};
 use knee_quic::{
     Addresses, BundleId, CongestionSettings, ConnectionSettings, Host, HostEvent, HostSettings,
     KeyPair, Member, Observed,
@@ -49,13 +49,17 @@ pub struct Way {
     pub loss: f64,
     /// Largest addition to the delay of a packet to the server, uniform, which reorders.
     pub jitter: Time,
+    /// Deviation of the delay of a packet to the server, normal around `one_way` as netem draws it,
+    /// which reorders.
+    pub deviation: Time,
     pub down: Vec<(Time, Time)>,
     pub cost: u8,
 }
 
 pub fn way(mbit: f64, one_way_ms: u64, buffer: u64) -> Way {
     let one_way = Time::from_millis(one_way_ms);
-    Way { mbit, one_way, buffer, loss: 0.0, jitter: Time::ZERO, down: Vec::new(), cost: 0 }
+    let (jitter, deviation) = (Time::ZERO, Time::ZERO);
+    Way { mbit, one_way, buffer, loss: 0.0, jitter, deviation, down: Vec::new(), cost: 0 }
 }
 
 pub struct World {
@@ -164,6 +168,17 @@ impl World {
                         least: Time::ZERO,
                         share: 1.0,
                         normal: None,
+                        reorder: true,
+                    });
+                }
+                if way.deviation > Time::ZERO {
+                    let normal = Normal { mean: way.one_way, deviation: way.deviation };
+                    config.delay.base = Steps(vec![(Time::ZERO, Time::ZERO)]);
+                    config.delay.jitter = Some(Jitter {
+                        amount: Steps(vec![(Time::ZERO, normal.largest())]),
+                        least: Time::ZERO,
+                        share: 1.0,
+                        normal: Some(normal),
                         reorder: true,
                     });
                 }
