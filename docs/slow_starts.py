@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares the slow starts of CUBIC over the ready-made paths:
 
-    docs/slow_starts.py [--check] [--jobs N] [KNEE]
+    docs/slow_starts.py [--check] [--log LOG] [--jobs N] [KNEE]
 
 Writes the page docs/slow-starts.md. With --check it writes nothing, and fails if the page would
-change. KNEE is the program, by default the one in the path.
+change. With --log it prints the table of sizes as they come, for those of an access log.
+KNEE is the program, by default the one in the path.
 """
 import argparse
 import json
@@ -22,6 +23,9 @@ PAGE = DOCS / "slow-starts.md"
 STARTS = ["standard", "hystart", "hystart++", "search", "rapid-start", "careful-resume"]
 SIZES = ["100 kB", "1 MB", "10 MB"]
 SEEDS = 10
+# Of a delivery network, as in studies/delivery-network; larger ones do not end within the run.
+DRAWN = '{ median = "30 kB", sigma = 2.2, max = "10 MB" }'
+DRAWN_SEEDS = 40
 # Two-sided test at 5 %, which finds a difference in 80 % of trials.
 QUANTILES = 1.96 + 0.84
 # Smaller differences of the mean, in per cent, are not worth a trial.
@@ -46,6 +50,14 @@ Geometric mean over the paths, relative to `standard`; in brackets what is retra
 
 Completion time relative to `standard` for a transfer of each size.
 {paths}
+## Sizes as they come
+
+One size for each of {drawn_seeds} seeds, the same for every slow start, log-normal with a median of
+30 kB and a sigma of 2.2, below 10 MB: {drawn_runs} runs. `docs/slow_starts.py --log access.log` prints
+this table for the sizes of a log of yours.
+
+{drawn}
+
 ## What a trial would need
 
 Connections in each arm of a trial that compares a slow start with `standard`, if its connections
@@ -78,27 +90,46 @@ def controller(start):
     return f'{{ name = "cubic", slow_start = "{start}"{saved} }}'
 
 
-def measured(knee, names, jobs):
-    """Returns, by path, size and slow start, the completion times in s and retransmitted shares."""
+def measured(knee, names, jobs, seeds, workload):
+    """Returns, by path, size and slow start, the completion times in s and retransmitted shares.
+
+    `workload` are words that give the flow its workload, or vary it by size; without a size in
+    them it is "drawn".
+    """
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         run(
-            knee, "sweep", str(SCENARIO), "--repeat", str(SEEDS), "--out", f"{folder}/sweep",
-            "--vary", f"path.main.like={','.join(names)}",
-            "--vary", "flow.flow.workload=" + ",".join(f'{{ file = "{s}" }}' for s in SIZES),
+            knee, "sweep", str(SCENARIO), "--repeat", str(seeds), "--out", f"{folder}/sweep",
+            "--vary", f"path.main.like={','.join(names)}", *workload,
             "--vary", f"flow.flow.cc={','.join(map(controller, STARTS))}",
             *(["--jobs", jobs] if jobs else []))
         for file in sorted(Path(f"{folder}/sweep/runs").iterdir()):
             one = json.loads(file.read_text())
-            point = re.search(
-                r'like=(\S+) .*file = "([^"]+)".*slow_start = "([^"]+)"', one["point"]).groups()
+            name, size, start = re.search(
+                r'like=(\S+) (?:.*file = "([^"]+)")?.*slow_start = "([^"]+)"', one["point"]).groups()
             values = one["groups"][0]["measures"]
-            found.setdefault(point, []).append(
-                (one["seed"], values["completion_s"], values["retransmit_ratio"]))
-    late = [point for point, runs in found.items() if any(time is None for _, time, _ in runs)]
+            # A mix of one transfer has percentiles over one.
+            time = values.get("completion_s" if size else "transfer_completion_p50_s")
+            found.setdefault((name, size or "drawn", start), []).append(
+                (one["seed"], time, values["retransmit_ratio"]))
+    late = sorted({name for (name, *_), runs in found.items() if any(time is None for _, time, _ in runs)})
     if late:
-        sys.exit(f"not completed within the run: {late}")
+        sys.exit(f"not completed within the run over {', '.join(late)}: leave large sizes out of the log")
     return {point: [values for _, *values in sorted(runs)] for point, runs in found.items()}
+
+
+def drawn(knee, names, jobs, sizes):
+    """Returns the same for one transfer of a random size; that of a seed is the same for all."""
+    workload = f'{{ mix = {{ arrival_interval = "100 ms", count = 1, sizes = {sizes} }} }}'
+    found = measured(knee, names, jobs, DRAWN_SEEDS, ["--set", f"flow.flow.workload={workload}"])
+
+    def row(start):
+        again = statistics.fmean(a for name in names for _, a in found[name, "drawn", start])
+        return f"`{start}`", [
+            f"{math.exp(gain(found, names, ['drawn'], start)):.2f}", f"{again:.1%}",
+            "" if start == "standard" else connections(found, names, ["drawn"], start)]
+    columns = ["completion time", "retransmitted", "connections for a trial"]
+    return table("`slow_start`", columns, map(row, STARTS)), sum(map(len, found.values()))
 
 
 def logarithms(found, name, size, start):
@@ -160,8 +191,11 @@ def trial(found, names):
 
 def page(knee, jobs):
     names = paths(knee)
-    found = measured(knee, names, jobs)
+    sizes = ",".join(f'{{ file = "{size}" }}' for size in SIZES)
+    found = measured(knee, names, jobs, SEEDS, ["--vary", f"flow.flow.workload={sizes}"])
+    random, random_runs = drawn(knee, names, jobs, DRAWN)
     return HEAD.format(
+        drawn=random, drawn_runs=random_runs, drawn_seeds=DRAWN_SEEDS,
         runs=sum(map(len, found.values())), seeds=SEEDS, smallest=f"{SMALLEST:g}",
         overview=overview(found, names), paths=each_path(found, names), trial=trial(found, names))
 
@@ -169,9 +203,14 @@ def page(knee, jobs):
 def main():
     parser = argparse.ArgumentParser(description="Compares slow starts over the ready-made paths.")
     parser.add_argument("--check", action="store_true", help="fail if the page would change")
+    parser.add_argument("--log", type=Path, help="print a table for the sizes of this access log")
     parser.add_argument("--jobs", help="number of runs at a time")
     parser.add_argument("knee", nargs="?", default="knee", help="the program")
     options = parser.parse_args()
+    if options.log:
+        sizes = f"{{ log = {json.dumps(str(options.log.resolve()))} }}"
+        print(drawn(options.knee, paths(options.knee), options.jobs, sizes)[0])
+        return
     made = page(options.knee, options.jobs)
     if not options.check:
         PAGE.write_text(made)
