@@ -188,7 +188,7 @@ pub enum Frame<'b> {
     Message {
         /// The flow.
         flow: u64,
-        /// Number within the flow of a message that is sent on several paths.
+        /// Number of a message that is sent on several paths, among all such messages.
         number: Option<u64>,
         /// Content.
         bytes: &'b [u8],

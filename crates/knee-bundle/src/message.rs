@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of waiting messages; beyond it the oldest is dropped.
 const WAITING_MAX: usize = 256;
-/// Maximum number of spans of a flow's numbers that are remembered.
-const SPANS_MAX: usize = 64;
-/// Maximum number of flows whose paths and numbers are remembered; beyond it the lowest flow is
-/// forgotten.
+/// Maximum number of spans of numbers that are remembered.
+const SPANS_MAX: usize = 1024;
+/// Maximum number of flows whose paths are remembered; beyond it the lowest flow is forgotten, which
+/// is the oldest, and gets a path again with its next message.
 const FLOWS_MAX: usize = 16_384;
 
 /// A waiting message.
@@ -19,7 +19,7 @@ const FLOWS_MAX: usize = 16_384;
 pub struct Waiting {
     /// The flow.
     pub flow: u64,
-    /// Its number in the flow, if it goes over several paths.
+    /// Its number among those that go over several paths, if it does.
     pub number: Option<u64>,
     /// Content.
     pub bytes: Bytes,
@@ -35,10 +35,13 @@ pub struct Messages {
     waiting: VecDeque<Waiting>,
     /// Path of each flow that is not duplicated.
     pinned: BTreeMap<u64, usize>,
-    /// Next number of each duplicated flow.
-    numbers: BTreeMap<u64, u64>,
-    /// Numbers received of each duplicated flow, and the number below which all count as received.
-    seen: BTreeMap<u64, (Spans, u64)>,
+    /// Next number of a duplicated message. All flows share the numbers, so that neither end has to
+    /// remember a flow for them.
+    next: u64,
+    /// Numbers received.
+    seen: Spans,
+    /// Number below which all count as received.
+    settled: u64,
     dropped: u64,
 }
 
@@ -46,9 +49,8 @@ impl Messages {
     /// Queues a message. `duplicate` sends it over all paths.
     pub fn push(&mut self, flow: u64, bytes: Bytes, duplicate: bool) {
         let number = duplicate.then(|| {
-            let next = self.numbers.entry(flow).or_insert(0);
-            *next += 1;
-            *next - 1
+            self.next += 1;
+            self.next - 1
         });
         if self.waiting.len() >= WAITING_MAX {
             self.remove(0);
@@ -82,8 +84,6 @@ impl Messages {
     /// Forgets a flow that is over.
     pub fn forget(&mut self, flow: u64) {
         self.pinned.remove(&flow);
-        self.numbers.remove(&flow);
-        self.seen.remove(&flow);
     }
 
     /// Returns the path of a flow if it is usable, or assigns `choose` from now on.
@@ -105,19 +105,15 @@ impl Messages {
     }
 
     /// Notes a message that arrived, and returns whether it is not a duplicate.
-    pub fn is_new(&mut self, flow: u64, number: Option<u64>) -> bool {
+    pub fn is_new(&mut self, number: Option<u64>) -> bool {
         let Some(number) = number else { return true };
-        if self.seen.len() >= FLOWS_MAX && !self.seen.contains_key(&flow) {
-            self.seen.pop_first();
-        }
-        let (spans, settled) = self.seen.entry(flow).or_default();
-        if number < *settled || spans.insert(number..number + 1) == 0 {
+        if number < self.settled || self.seen.insert(number..number + 1) == 0 {
             return false;
         }
-        if spans.len() > SPANS_MAX
-            && let Some(first) = spans.pop_first()
+        if self.seen.len() > SPANS_MAX
+            && let Some(first) = self.seen.pop_first()
         {
-            *settled = first.end;
+            self.settled = first.end;
         }
         true
     }

@@ -118,7 +118,7 @@ impl Bundle {
                 }
             }
             Frame::Message { flow, number, bytes } => {
-                if self.messages.is_new(flow, number) {
+                if self.messages.is_new(number) {
                     let bytes = Bytes::copy_from_slice(bytes);
                     self.events.push_back(Event::Message { flow, bytes });
                 }
@@ -220,11 +220,11 @@ impl Bundle {
         }
     }
 
-    /// Raises the peer's credit for all streams together. If the windows of streams leave a share, what
-    /// the credits of single streams allow together never exceeds the window; this one is then an
-    /// eighth of it higher, and raised by as much, so that it stops no sender that complies. Otherwise
-    /// it is raised once the increase is a quarter of the window, or as much as is left of it: if
-    /// readers pause and hold more than three quarters, a quarter would never be reached.
+    /// Raises the peer's credit for all streams together. If the windows of streams leave a share,
+    /// what the credits of single streams allow together never exceeds the window; this one is then
+    /// an eighth of it higher, and raised by as much, so that it stops no sender that complies.
+    /// Otherwise it is raised once the increase is a quarter of the window, or as much as is left
+    /// of it: if readers pause and hold more than three quarters, a quarter would never be reached.
     pub(super) fn grant(&mut self) {
         let Limits { window, stream_window, .. } = self.settings.limits;
         let left = self.granted.saturating_sub(self.highest);

@@ -322,6 +322,22 @@ fn messages_arrive_at_most_once() {
     }
 }
 
+/// A copy that is still under way when the stream of its flow has ended, on a path sixty times as
+/// slow, is not a new message.
+#[test]
+fn a_late_copy_is_not_delivered_after_its_flow_ended() {
+    let short = Transfer { request: 1000, response: 0, manner: Manner::Whole };
+    let mut world = World::new(5, &[still(5, 48_000), still(300, 48_000)], &[short]);
+    let flow = StreamId::new(0, Class::Interactive, false);
+    world.ends[0].bundle.send(flow.value(), Bytes::from_static(b"once"), true);
+    let mut world = world.run();
+    while !world.items.is_empty() {
+        world.step();
+    }
+    world.apply(1);
+    assert_eq!(world.ends[1].messages, [Bytes::from_static(b"once")]);
+}
+
 /// After GOAWAY no stream begins and existing ones end; CLOSE ends everything.
 #[test]
 fn drain_and_close() {
