@@ -35,6 +35,9 @@ pub enum ProgramsError {
     /// The two hosts or the network between them cannot be created.
     #[error(transparent)]
     Testbed(#[from] TestbedError),
+    /// Knee's own flows beside the programs cannot run.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// Programs cannot do what a flow asks for.
     #[error("{place}: {problem}: {advice}")]
     Unsupported {
@@ -50,25 +53,6 @@ pub enum ProgramsError {
 impl From<HostError> for ProgramsError {
     fn from(error: HostError) -> ProgramsError {
         TestbedError::from(error).into()
-    }
-}
-
-impl From<KernelError> for ProgramsError {
-    fn from(error: KernelError) -> ProgramsError {
-        match error {
-            KernelError::Testbed(error) => error.into(),
-            KernelError::Unsupported { place, problem, advice } => {
-                ProgramsError::Unsupported { place, problem, advice }
-            }
-            KernelError::Controller { flow, name, available } => ProgramsError::Unsupported {
-                place: format!("flow \"{flow}\", cc"),
-                problem: format!("this kernel has no controller \"{name}\", only {available}"),
-                advice: "choose one of them, or load its module".to_owned(),
-            },
-            KernelError::Flow { flow, source } => {
-                HostError::call(format!("run flow \"{flow}\""), source).into()
-            }
-        }
     }
 }
 

@@ -176,12 +176,12 @@ impl FlowCounters {
             sum.sent += flow.payload_bytes;
             sum.packets += flow.data_packets;
             sum.marked_packets += flow.marked_packets;
-            let back = table.get(&five.reversed()).and_then(|back| back.queueing_last);
-            if let Some(both) = flow.queueing_last.zip(back).filter(|_| flow.last >= last) {
+            let back = table.get(&five.reversed());
+            let both = flow.queueing_last.zip(back.and_then(|back| back.queueing_last));
+            if let Some(both) = both.filter(|_| flow.last >= last) {
                 (sum.queueing, last) = (Some(both.0 + both.1), flow.last);
             }
             if let Some(retransmitted) = flow.retransmitted_bytes {
-                let back = table.get(&five.reversed());
                 sum.retransmitted += retransmitted;
                 sum.delivered += back.and_then(|back| acknowledged(flow, back)).unwrap_or(0);
             } else {

@@ -80,6 +80,7 @@ impl From<ProgramsError> for GroundError {
     fn from(error: ProgramsError) -> GroundError {
         match error {
             ProgramsError::Testbed(error) => error.into(),
+            ProgramsError::Kernel(error) => error.into(),
             ProgramsError::Unsupported { place, problem, advice } => {
                 let what = format!("{place}: {problem}");
                 GroundError::Scenario(Refusal::new(what.clone(), advice).because(what))
