@@ -55,9 +55,10 @@ def run(knee, out, scenario, settings):
 
 
 def counts(kind, out, flow, summary):
-    """What Knee counted, and what the program did."""
+    """What Knee counted, and what the program did; None if it told nothing."""
     told = (out / "output" / f"{flow}.server.out").read_text()
-    theirs = sum(int(number) for number in re.findall(r"(?:lost|retransmitted) (\d+)", told))
+    counted = re.findall(r"(?:lost|retransmitted) (\d+)", told)
+    theirs = sum(map(int, counted)) if counted else None
     if kind == "tcp":
         return summary["flows"][0]["retransmitted_bytes"], theirs
     traffic = json.loads((out / "traffic.json").read_text())
@@ -98,10 +99,10 @@ def main():
         for number, (kind, name, scenario, flow, settings) in enumerate(todo, 1):
             for _ in range(arguments.tries):
                 summary = run(knee, out / name, scenario, settings)
-                sound = is_sound(kind, out / name, summary)
+                ours, theirs = counts(kind, out / name, flow, summary)
+                sound = theirs is not None and is_sound(kind, out / name, summary)
                 if sound:
                     break
-            ours, theirs = counts(kind, out / name, flow, summary)
             values = [kind, name, ours, theirs, sound, summary["verdict"], summary.get("verdict_reason")]
             row = dict(zip(HEAD, values))
             writer.writerow(row)

@@ -1,7 +1,8 @@
 """Serves GET /N with N bytes over HTTP/1.1: python3 serve.py ADDRESS PORT CONTROLLER
 
 The controller is one of the kernel's (sysctl net.ipv4.tcp_available_congestion_control). Prints, once
-all is acknowledged, how many bytes the kernel says were retransmitted (tcpi_bytes_retrans)."""
+all is acknowledged, how many bytes the kernel says were retransmitted (tcpi_bytes_retrans); nothing if
+the client is silent for a minute."""
 
 import http.server
 import signal
@@ -31,7 +32,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.tell()
 
     def tell(self):
-        for _ in range(100):
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
             time.sleep(0.01)
             info = self.connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 216)
             # tcpi_unacked and tcpi_bytes_retrans (linux/tcp.h).
