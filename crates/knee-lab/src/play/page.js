@@ -97,12 +97,13 @@ function follow() {
 
 async function copy(button) {
   const side = sides.find(({ name }) => name === button.dataset.copy);
-  const answer = await fetch(side.file.href);
   try {
+    const answer = await fetch(side.file.href);
+    if (!answer.ok) throw new Error(answer.statusText);
     await navigator.clipboard.writeText(await answer.text());
     button.textContent = "Copied";
   } catch {
-    // Not allowed to: the text is there to be selected.
+    // Not allowed to, or Knee has ended: the text is there to be selected.
     side.details.open = true;
     button.textContent = "See below";
   }
