@@ -183,15 +183,19 @@ def summed(question, group, found):
     lines = {line["id"]: line for line in question["line"]}
     first, *others = [one["name"] for one in variants(question, group)]
     ids = list(next(iter(found.values()))[first])
+
+    def told(key, before, values, is_first):
+        """The mean of a line, and its effect against the first variant where all pairs are known."""
+        line = lines[key]
+        found_mean = {"mean": mean(line, values)}
+        if is_first:
+            return found_mean
+        both = pairs(line, before, values)
+        return found_mean | {"effect": effect(line, [] if None in both else both)}
+
     cases = {
         case: {
-            name: {
-                key: {"mean": mean(lines[key], values[name][key])}
-                | ({} if name == first else {"effect": effect(lines[key], [
-                    one for one in pairs(lines[key], values[first][key], values[name][key])]
-                    if None not in pairs(lines[key], values[first][key], values[name][key]) else [])})
-                for key in ids
-            }
+            name: {key: told(key, values[first][key], values[name][key], name == first) for key in ids}
             for name in (first, *others)
         }
         for case, values in found.items()

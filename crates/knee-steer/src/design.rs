@@ -132,16 +132,22 @@ pub fn sample_ratio_is_off(halves: [u64; 2], together: usize) -> bool {
 }
 
 /// Number of triples that show an effect of `smallest` with power 0.8 at a level of 5 %, if B minus
-/// A varies by `deviation` between triples: twice the number of a test that is evaluated once (7.85
-/// is the square of the sum of the normal quantiles 1.96 and 0.84).
+/// A varies by `deviation` between triples: twice the number of a test that is evaluated once.
 pub fn triples_needed(deviation: f64, smallest: f64) -> u64 {
-    (2.0 * 7.85 * (deviation / smallest).powi(2)).ceil() as u64
+    twice_a_single_test(deviation, smallest)
 }
 
 /// Returns the connections that each of two controllers needs in a trial which assigns connections
 /// at random, to show a difference of `smallest` with power 0.8 at a level of 5 %, if single
-/// connections vary by `deviation`.
+/// connections vary by `deviation`. The difference of two means varies twice as much as each.
 pub fn trial_size(deviation: f64, smallest: f64) -> u64 {
+    twice_a_single_test(deviation, smallest)
+}
+
+/// Twice the number of values of which a test evaluated once shows with power 0.8 at a level of 5 %
+/// that their mean is at least `smallest`: 7.85 is the square of the sum of the normal quantiles 1.96
+/// and 0.84.
+fn twice_a_single_test(deviation: f64, smallest: f64) -> u64 {
     (2.0 * 7.85 * (deviation / smallest).powi(2)).ceil() as u64
 }
 
