@@ -1,8 +1,9 @@
-//! Transparent mode: sends TCP, UDP and pings of this host's programs over the links, without a proxy that
-//! they know of, and those of the house, for which this host forwards. The kernel hands over this
-//! host's connections, whose original destination it says when asked; the connections of the house have
-//! it as their local address, and datagrams come with it ([`crate::flows`]). The server resolves this
-//! host's names ([`crate::dns`]). Anything that would bypass the links is refused.
+//! Transparent mode: sends TCP, UDP and pings of this host's programs over the links, without a
+//! proxy that they know of, and those of the house, for which this host forwards. The kernel hands
+//! over this host's connections, whose original destination it says when asked; the connections of
+//! the house have it as their local address, and datagrams come with it ([`crate::flows`]). The
+//! server resolves this host's names ([`crate::dns`]). Anything that would bypass the links is
+//! refused.
 //!
 //! The rules ([`Diversion`]) apply from before the first link is opened until the client ends,
 //! however it ends.

@@ -1,6 +1,6 @@
-//! What `ss -ti` writes in a loop, with the time before each: `while sleep 0.1; do date +%s.%N; ss -tin
-//! dst 192.0.2.1; done`. Each snapshot has a line with the addresses of a connection, and one with what
-//! the kernel knows of it.
+//! What `ss -ti` writes in a loop, with the time before each: `while sleep 0.1; do date +%s.%N; ss
+//! -tin dst 192.0.2.1; done`. Each snapshot has a line with the addresses of a connection, and one
+//! with what the kernel knows of it.
 
 use crate::error::FileError;
 use crate::instant::{At, calendar, decimal_ns};

@@ -1,8 +1,8 @@
 //! Probes with a limited TTL within a TCP connection of one's own (as in paratrace and 0trace):
-//! segments with bytes that the peer has had, so that it discards them and acknowledges at once (RFC
-//! 9293, section 3.10.7.4), and routers treat them as those of any connection, also where a firewall or
-//! several ways depend on that. A router at which the TTL ends reports it by ICMP (RFC 792), with the
-//! sequence number of the segment, which numbers the probe.
+//! segments with bytes that the peer has had, so that it discards them and acknowledges at once
+//! (RFC 9293, section 3.10.7.4), and routers treat them as those of any connection, also where a
+//! firewall or several ways depend on that. A router at which the TTL ends reports it by ICMP (RFC
+//! 792), with the sequence number of the segment, which numbers the probe.
 
 use crate::HostError;
 use crate::checksum::transport_checksum;

@@ -1,9 +1,10 @@
 //! Access to a Linux host: network namespaces and their devices, routes, diverting the traffic of
-//! programs to one process, `TCP_INFO`, connections that end, counters of drops, MPTCP, controllers in BPF and
-//! programs that assign them, privileges.
+//! programs to one process, `TCP_INFO`, connections that end, counters of drops, MPTCP, controllers
+//! in BPF and programs that assign them, privileges.
 //!
 //! What this crate never does: know scenarios, run a tool, print, leave anything behind that has an
-//! effect, except on request (`bpf::load`, `bpf::Steering::pin`). It alone has `unsafe` code, in one file.
+//! effect, except on request (`bpf::load`, `bpf::Steering::pin`). It alone has `unsafe` code, in
+//! one file.
 
 #[cfg(feature = "bpf")]
 pub mod bpf;

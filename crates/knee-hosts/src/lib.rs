@@ -11,8 +11,8 @@
 //! sockets are those of `knee-kernel`, and so are the records.
 //!
 //! What this crate never does: accept data from an unknown machine, connect to one that sends,
-//! change a setting of a machine, shape what it receives, keep it, print. Only the numbers of bytes that
-//! clients have used of a limit are kept.
+//! change a setting of a machine, shape what it receives, keep it, print. Only the numbers of bytes
+//! that clients have used of a limit are kept.
 
 mod account;
 mod config;

@@ -1,5 +1,5 @@
-//! A controller of one's own: `cargo run --release -p knee-lab --example controller`. docs/write-your-own.md
-//! goes on from here to a ranking.
+//! A controller of one's own: `cargo run --release -p knee-lab --example controller`.
+//! docs/write-your-own.md goes on from here to a ranking.
 
 #![expect(clippy::print_stdout, reason = "an example")]
 

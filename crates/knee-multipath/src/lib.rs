@@ -8,9 +8,9 @@
 //!                      credit (SharedWindow)
 //! ```
 //!
-//! The schedulers are in [`sched`]. A path is anything that carries packets, has an RTT and reports their
-//! outcome: a TCP subflow that retransmits its own losses, or a QUIC connection
-//! with datagrams, which [reports losses](Sending::on_lost).
+//! The schedulers are in [`sched`]. A path is anything that carries packets, has an RTT and reports
+//! their outcome: a TCP subflow that retransmits its own losses, or a QUIC connection with
+//! datagrams, which [reports losses](Sending::on_lost).
 //!
 //! What this crate never does: perform I/O, read a clock, know TCP or QUIC,
 //! hold the bytes themselves.

@@ -58,9 +58,9 @@ pub trait Environment {
     /// If there can be none: nothing may be changed then.
     fn begin_guard(&mut self, journal: &Path) -> Result<(), PolicyError>;
 
-    /// Renews the lease, if there is a guard. Returns the time, since the boot, until which all that is
-    /// applied stays so, whatever happens to this process; tell it to others only after the actuator
-    /// has been renewed as well.
+    /// Renews the lease, if there is a guard. Returns the time, since the boot, until which all
+    /// that is applied stays so, whatever happens to this process; tell it to others only after the
+    /// actuator has been renewed as well.
     ///
     /// # Errors
     ///

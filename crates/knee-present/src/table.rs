@@ -192,7 +192,8 @@ impl Table {
         self
     }
 
-    /// Leaves out the columns with these heads, the first one first, until the others fit side by side.
+    /// Leaves out the columns with these heads, the first one first, until the others fit side by
+    /// side.
     pub fn within(mut self, width: usize, heads: &[&str]) -> Table {
         for name in heads {
             let wide: usize = (0..self.heads.len()).map(|at| self.least(at) + GAP).sum();

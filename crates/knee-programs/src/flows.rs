@@ -390,7 +390,8 @@ impl<'s> RunningFlow<'s> {
         }
     }
 
-    /// Says which controller its connections have, if it is another than the one that it is said to use.
+    /// Says which controller its connections have, if it is another than the one that it is said to
+    /// use.
     pub fn other_controller(&self, known: &[Known]) -> Option<Finding> {
         let main = known.iter().max_by_key(|one| one.info.sent_bytes)?;
         let said = &self.flow.controller.name;

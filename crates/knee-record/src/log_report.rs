@@ -91,8 +91,8 @@ pub struct LogPassedOver {
     pub first: u64,
 }
 
-/// Transfers of one kind. Percentiles are at most 4.4 % off, far less where values vary smoothly; counts
-/// and bytes are exact.
+/// Transfers of one kind. Percentiles are at most 4.4 % off, far less where values vary smoothly;
+/// counts and bytes are exact.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogCell {
     /// Name of the group, provider, prefix, protocol or controller; empty for all.

@@ -24,8 +24,8 @@ fn measured(text: &str, measure: &Measure) -> Head {
     figure(text, measure.declared().meaning)
 }
 
-/// Returns one row per group of flows, as the summary has it. Only what it lacks is measured: the share
-/// of a flow without a group, and everything of groups in summaries of earlier versions.
+/// Returns one row per group of flows, as the summary has it. Only what it lacks is measured: the
+/// share of a flow without a group, and everything of groups in summaries of earlier versions.
 pub(crate) fn groups(summary: &Summary, records: &Records) -> Table {
     let run = RunView::new(records, Time::from_micros(summary.warmup_us as u64));
     let mut names: Vec<&str> = Vec::new();

@@ -63,8 +63,8 @@ impl Scenario {
     }
 
     /// Returns the smallest rate of the links from sender to receiver, at the start of the run, or
-    /// the mean of a whole trace or table; `None` if no link has a rate. Use it only for planning: measures
-    /// integrate what the links allow.
+    /// the mean of a whole trace or table; `None` if no link has a rate. Use it only for planning:
+    /// measures integrate what the links allow.
     pub fn path_rate(&self, path: usize) -> Option<Rate> {
         let rates = self.paths[path].forward.iter();
         rates.filter_map(|link| self.links[*link].nominal_rate).min()

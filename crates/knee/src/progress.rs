@@ -111,7 +111,8 @@ fn watch(runs: &Handle, ended: &Receiver<()>) {
     }
 }
 
-/// Reads a file behind a bar of how much of it is read, which is drawn on a terminal after two seconds.
+/// Reads a file behind a bar of how much of it is read, which is drawn on a terminal after two
+/// seconds.
 pub fn reading(file: File, path: &Path) -> impl Read {
     let length = file.metadata().map_or(0, |about| about.len());
     let bar = ProgressBar::hidden().with_style(

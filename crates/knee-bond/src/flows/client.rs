@@ -110,8 +110,8 @@ struct Flows {
     echoes: [Option<UdpSocket>; 2],
 }
 
-/// Carries the datagrams that come to `sockets`, echo requests, and the answers to both, for as long as
-/// the client runs.
+/// Carries the datagrams that come to `sockets`, echo requests, and the answers to both, for as
+/// long as the client runs.
 pub async fn run(
     sockets: Vec<UdpSocket>,
     replies: Impersonator,

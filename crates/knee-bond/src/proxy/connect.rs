@@ -41,7 +41,8 @@ pub fn request(bytes: &[u8]) -> Partial<Connect> {
     Ok(Some((Connect { target, credentials }, taken)))
 }
 
-/// Returns the credentials of the scheme Basic, whose name may be in any case (RFC 9110, section 11.1).
+/// Returns the credentials of the scheme Basic, whose name may be in any case (RFC 9110, section
+/// 11.1).
 fn basic(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(b"Basic ".len())?;
     scheme.eq_ignore_ascii_case(b"Basic ").then_some(rest)

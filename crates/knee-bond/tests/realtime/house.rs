@@ -1,6 +1,6 @@
-//! What the transparent mode takes besides the TCP of its host: UDP and pings, and what it forwards for
-//! a house, which is a network namespace behind the client's host. These tests need root and /dev/net/tun, as
-//! those of `links.rs` do. `main` lists them.
+//! What the transparent mode takes besides the TCP of its host: UDP and pings, and what it forwards
+//! for a house, which is a network namespace behind the client's host. These tests need root and
+//! /dev/net/tun, as those of `links.rs` do. `main` lists them.
 
 #![allow(clippy::print_stdout, reason = "how long it took is worth a look")]
 

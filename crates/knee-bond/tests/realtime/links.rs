@@ -190,8 +190,8 @@ fn a_socket_outlives_its_server() -> Result<(), Skipped> {
     })
 }
 
-/// What is open ends in peace, and the server then stops at once; new connections are told why they are
-/// refused.
+/// What is open ends in peace, and the server then stops at once; new connections are told why they
+/// are refused.
 fn a_server_that_stops_waits_only_for_what_is_open() -> Result<(), Skipped> {
     on(TWO, 2, |lab| {
         let (server, client) = lab.pair(ALLOW, BOTH);

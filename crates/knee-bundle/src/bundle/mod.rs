@@ -5,8 +5,8 @@
 //! scheduler chooses, reinjection.
 //!
 //! The congestion controller of a path is below, in the connection that carries its datagrams; the
-//! bundle sees only what a [`knee_multipath::sched::Path`] says. The numbers of a path continue when it comes
-//! back, so that an acknowledgement from before is ignored.
+//! bundle sees only what a [`knee_multipath::sched::Path`] says. The numbers of a path continue
+//! when it comes back, so that an acknowledgement from before is ignored.
 
 mod overflow;
 mod receive;

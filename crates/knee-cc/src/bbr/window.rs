@@ -85,9 +85,9 @@ impl Bbr {
         self.with_quantisation(self.bdp_packets(bw, self.window_gain) + extra) * mss
     }
 
-    /// Conserves packets in the first round of recovery: as many leave as arrive, each up to a
-    /// full segment (`bbr_set_cwnd_to_recover_or_restore`). Afterwards restores the earlier window. Returns whether
-    /// conservation is in force.
+    /// Conserves packets in the first round of recovery: as many leave as arrive, each up to a full
+    /// segment (`bbr_set_cwnd_to_recover_or_restore`). Afterwards restores the earlier window.
+    /// Returns whether conservation is in force.
     #[inline]
     fn follow_recovery(&mut self, sample: &Sample, connection: &Connection) -> bool {
         let mss = u64::from(self.mss);

@@ -115,9 +115,10 @@ pub struct Transfer {
 ///
 /// Formats are recognised by content: Common and Combined Log Format, JSON lines, the extended
 /// format of the W3C, HAProxy's HTTP log, Squid's native log, Envoy's default format, Akamai's
-/// structured one, and separated values; compressed by gzip or not; behind the head of syslog, objects
-/// behind any text, or in Docker's JSON. Blank lines, answers without a body (0 or `-`, as for "not modified") and, but for
-/// separated values, lines in another format are passed over and counted.
+/// structured one, and separated values; compressed by gzip or not; behind the head of syslog,
+/// objects behind any text, or in Docker's JSON. Blank lines, answers without a body (0 or `-`, as
+/// for "not modified") and, but for separated values, lines in another format are passed over and
+/// counted.
 #[derive(Debug)]
 pub struct AccessLines<R: Read> {
     source: Source<R>,

@@ -59,8 +59,8 @@ pub(super) struct Fetch {
     pub round_trip_ns: Option<i128>,
 }
 
-/// Returns whether one of these, a media type or the browser's word for it, is that of a script or a style
-/// sheet; without them, whether the URL is.
+/// Returns whether one of these, a media type or the browser's word for it, is that of a script or
+/// a style sheet; without them, whether the URL is.
 pub(super) fn blocks(kinds: &[Option<&str>], url: &str) -> bool {
     let is = |kind: &str| {
         let kind = kind.to_ascii_lowercase();

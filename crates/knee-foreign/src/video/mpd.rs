@@ -2,7 +2,8 @@
 //!
 //! Of the first period with video, the first set of adaptations with video counts. Lengths of
 //! segments come from `SegmentTimeline`, or from a duration; those of a representation go before
-//! those of its set, and those before the period's (5.3.9.1). Byte ranges of a `SegmentList` are sizes.
+//! those of its set, and those before the period's (5.3.9.1). Byte ranges of a `SegmentList` are
+//! sizes.
 
 use super::{KNOWN, Manifest, QUALITIES_MAX, Quality, SEGMENTS_MAX};
 use crate::error::{FileError, SHOWN, shorten};

@@ -183,9 +183,9 @@ fn sizes_are_those_as_transferred() {
     );
 }
 
-/// Events of the network in a trace of the performance panel. The document is redirected at 30 ms and
-/// arrives at 110, though the page's thread notes it at 115: the wait of 35 ms is a round trip of 30 and 5
-/// of the server; a script of it asks for an image 10 ms later.
+/// Events of the network in a trace of the performance panel. The document is redirected at 30 ms
+/// and arrives at 110, though the page's thread notes it at 115: the wait of 35 ms is a round trip
+/// of 30 and 5 of the server; a script of it asks for an image 10 ms later.
 #[test]
 fn a_trace_has_the_same() {
     let mut text = String::from("{\"metadata\":{\"source\":\"DevTools\"},\"traceEvents\":[");
@@ -263,9 +263,10 @@ fn a_document_is_requested_before_its_page_notes_it() {
     assert_eq!(rows(&page), [("example.org", 700, &[][..], 0.0)]);
 }
 
-/// Deferred scripts run in their order: what the first one asks for waits for those before it, too. The
-/// first script arrives at 200 ms, another at 300; at 310 the image is asked for. A second image is asked for
-/// at once, and waits for the document alone; a style sheet that comes later does not count.
+/// Deferred scripts run in their order: what the first one asks for waits for those before it, too.
+/// The first script arrives at 200 ms, another at 300; at 310 the image is asked for. A second
+/// image is asked for at once, and waits for the document alone; a style sheet that comes later
+/// does not count.
 #[test]
 fn what_a_script_asks_for_waits_for_the_scripts_before_it() {
     let by = |url: &str| format!(",\"_initiator\":{{\"url\":\"https://example.org/{url}\"}}");

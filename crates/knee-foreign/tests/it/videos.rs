@@ -79,8 +79,8 @@ fn timelines_are_written_out() {
     assert_eq!(seconds(&read(&to_next)), [1.5, 1.5, 1.5, 3.0]);
 }
 
-/// Byte ranges are sizes; both ends belong to them. What a representation says goes before what its set
-/// says.
+/// Byte ranges are sizes; both ends belong to them. What a representation says goes before what its
+/// set says.
 #[test]
 fn lists_of_segments_have_sizes() {
     let list = |ranges: [&str; 2]| {

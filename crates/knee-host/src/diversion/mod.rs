@@ -5,13 +5,13 @@
 //! nobody else can change it, and the kernel removes it with the socket, however the process ends.
 //! So no cleanup is needed, except of what routes marked packets, which has no effect without them.
 //!
-//! The chain `divert` translates destinations, of this host's new connections only: TCP goes to a port
-//! of this process, which asks the kernel for the original destination (`SO_ORIGINAL_DST`), and DNS
-//! goes to another port. UDP has no such question, and what is forwarded must keep its addresses: the
-//! chain `marking` marks this host's UDP and pings, which are then [routed to this host](local), and
-//! the chain `take` hands UDP, and TCP of the house, to transparent sockets (TPROXY). The chains `gate`
-//! and `passage` see every packet after that: anything that leaves this host and is not listed is
-//! rejected, so that the program gets an error immediately.
+//! The chain `divert` translates destinations, of this host's new connections only: TCP goes to a
+//! port of this process, which asks the kernel for the original destination (`SO_ORIGINAL_DST`),
+//! and DNS goes to another port. UDP has no such question, and what is forwarded must keep its
+//! addresses: the chain `marking` marks this host's UDP and pings, which are then [routed to this
+//! host](local), and the chain `take` hands UDP, and TCP of the house, to transparent sockets
+//! (TPROXY). The chains `gate` and `passage` see every packet after that: anything that leaves this
+//! host and is not listed is rejected, so that the program gets an error immediately.
 
 mod local;
 mod message;

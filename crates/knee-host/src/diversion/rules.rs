@@ -122,8 +122,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the rules for replies to echo requests: this process sends them, and over IPv6 the kernel
-    /// would too, in the name of the destination.
+    /// Writes the rules for replies to echo requests: this process sends them, and over IPv6 the
+    /// kernel would too, in the name of the destination.
     fn replies(&mut self, settings: &DiversionSettings) {
         if settings.ping {
             self.rule("gate", Rule::default().with_mark(REPLY_MARK).then(ACCEPT));

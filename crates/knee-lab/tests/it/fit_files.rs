@@ -135,8 +135,8 @@ fn what_a_ping_cannot_tell_is_unknown() {
     assert_eq!((known(&found.rtt), known(&found.jitter)), (Known::AtMost, Known::Unknown));
 }
 
-/// Packets that were under way with a transfer say nothing of an idle path; nor do they where it is not
-/// known when they were.
+/// Packets that were under way with a transfer say nothing of an idle path; nor do they where it is
+/// not known when they were.
 #[test]
 fn packets_beside_a_transfer_are_not_those_of_an_idle_path() {
     let site = Site::new();

@@ -189,8 +189,8 @@ pub struct Hops {
 }
 
 impl Hops {
-    /// Connects to a peer, in the network namespace of the calling thread, and sends a probe to each hop
-    /// in each interval ([`HOP_INTERVAL`]).
+    /// Connects to a peer, in the network namespace of the calling thread, and sends a probe to
+    /// each hop in each interval ([`HOP_INTERVAL`]).
     ///
     /// # Errors
     ///

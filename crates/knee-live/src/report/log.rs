@@ -9,8 +9,8 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Memory of the lines: this, and [`HELD_PER_BYTE`] for each byte of the file. Only a compressed file can
-/// need more.
+/// Memory of the lines: this, and [`HELD_PER_BYTE`] for each byte of the file. Only a compressed
+/// file can need more.
 const HELD_MAX: u64 = 24 << 20;
 const HELD_PER_BYTE: u64 = 8;
 /// Tolerance: a log may have whole seconds, and a line may be written after the connection's end.

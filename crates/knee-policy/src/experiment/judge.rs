@@ -147,8 +147,8 @@ pub fn judge(
     Some(each.collect())
 }
 
-/// Groups, by index, in which a guard of any class is certain that B does harm, with the reason to stop
-/// it: B is to be stopped in these groups.
+/// Groups, by index, in which a guard of any class is certain that B does harm, with the reason to
+/// stop it: B is to be stopped in these groups.
 pub fn certain_harm(judged: &[Judged]) -> BTreeMap<usize, String> {
     let mut harmed = BTreeMap::new();
     for one in judged {

@@ -473,8 +473,9 @@ mod tests {
         assert_eq!((before.len(), file.stopped()), (8, &[Some("harm".to_string())][..]));
     }
 
-    /// When a file is resumed, what tells of the stops replaces longer blocks in one write, with nothing
-    /// to cut afterwards: a kill at any time leaves whole lines. So does a line that was broken off.
+    /// When a file is resumed, what tells of the stops replaces longer blocks in one write, with
+    /// nothing to cut afterwards: a kill at any time leaves whole lines. So does a line that was
+    /// broken off.
     #[test]
     fn resuming_leaves_whole_lines() {
         let folder = tempfile::tempdir().unwrap();

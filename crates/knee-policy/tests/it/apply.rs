@@ -42,8 +42,8 @@ fn applied(
     (told, ended.map(|plan| plan.is_none()))
 }
 
-/// Whatever ends it: the guard is there before the first change, the actuator ends before everything is
-/// reverted, and the guard is dismissed after that, with an empty journal.
+/// Whatever ends it: the guard is there before the first change, the actuator ends before
+/// everything is reverted, and the guard is dismissed after that, with an empty journal.
 #[test]
 fn everything_is_reverted_whatever_ends_it() {
     let after = Some(5 * SECOND);
@@ -130,8 +130,8 @@ fn the_plan_follows_the_hosts_routes() {
     assert!((9 * SECOND..=11 * SECOND).contains(before), "{before:?}");
 }
 
-/// The lease is renewed every second as long as the policy is applied, and first of all after a time in
-/// which the process did not run.
+/// The lease is renewed every second as long as the policy is applied, and first of all after a
+/// time in which the process did not run.
 #[test]
 fn the_lease_is_renewed_every_second() {
     for step in [SECOND / 10, SECOND, 25 * SECOND] {

@@ -52,10 +52,10 @@ const AROUND: u32 = 28;
 /// Interval of the timers of a host, which sends and reads together what became due since the last
 /// one. Tokio's have a millisecond.
 const TICK: Time = Time::from_millis(1);
-/// Maximum lateness of the pacer's timer that is made up for: what was due meanwhile leaves at once, as
-/// with the token bucket of other QUIC libraries. Otherwise a host that sends a burst of a millisecond
-/// and wakes up a millisecond late reaches half of its rate, and a controller that measures what it
-/// reaches asks for less and less.
+/// Maximum lateness of the pacer's timer that is made up for: what was due meanwhile leaves at
+/// once, as with the token bucket of other QUIC libraries. Otherwise a host that sends a burst of a
+/// millisecond and wakes up a millisecond late reaches half of its rate, and a controller that
+/// measures what it reaches asks for less and less.
 const LATENESS_MAX: Time = Time::from_millis(10);
 /// TCP's minimum timeout, which the RTT estimator needs.
 const MIN_RTO: Time = Time::from_millis(200);

@@ -102,8 +102,8 @@ impl Square {
         }
     }
 
-    /// Of what is sent to a stranger that is deaf, it receives Retry packets only (RFC 9000, section 17.2.5): its
-    /// address is real, and it never finishes a handshake.
+    /// Of what is sent to a stranger that is deaf, it receives Retry packets only (RFC 9000,
+    /// section 17.2.5): its address is real, and it never finishes a handshake.
     fn deliver(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.0 <= self.now) {
             let Some((_, from, to, bytes)) = self.packets.pop_front() else { return };

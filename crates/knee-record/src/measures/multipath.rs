@@ -50,8 +50,8 @@ impl Flows<'_, '_> {
         })
     }
 
-    /// Mean over the flows of `value`, which gets a flow and what `bound` gives for its file and paths,
-    /// seconds. A bound of zero is due to `cause`.
+    /// Mean over the flows of `value`, which gets a flow and what `bound` gives for its file and
+    /// paths, seconds. A bound of zero is due to `cause`.
     fn over_files(
         &self,
         bound: impl Fn(u64, f64, &[&PathRate]) -> f64,

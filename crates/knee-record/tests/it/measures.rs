@@ -319,9 +319,9 @@ fn phases_are_counted_and_timed() {
     }
 }
 
-/// Two stays in drain, of 0.5 s and 0.3 s (the first of which leads to probe_bw_cruise), and a third that
-/// has not ended. The estimates are 8 Mbit/s and 40 ms, a BDP of 40 kB; in drain the pacing rate is
-/// 4 Mbit/s, the window 60 kB, and 30 and 50 kB are in flight at its end.
+/// Two stays in drain, of 0.5 s and 0.3 s (the first of which leads to probe_bw_cruise), and a
+/// third that has not ended. The estimates are 8 Mbit/s and 40 ms, a BDP of 40 kB; in drain the
+/// pacing rate is 4 Mbit/s, the window 60 kB, and 30 and 50 kB are in flight at its end.
 #[test]
 fn stays_in_a_phase_are_measured() {
     let mut records = records(&[flow("a", 0, |t| FULL * t)]);

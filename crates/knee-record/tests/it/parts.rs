@@ -81,8 +81,9 @@ fn a_file_against_the_bound() {
     assert_eq!(value(&records, Measure::PathShare("dsl".to_string())), None);
 }
 
-/// 1 MB at 11 Mbit/s takes 8/11 s, so that the tail is 3/11 s. One path is noted to finish after 1.2 s,
-/// when the file was complete; of the other only samples are known: all is there after 0.6 s.
+/// 1 MB at 11 Mbit/s takes 8/11 s, so that the tail is 3/11 s. One path is noted to finish after
+/// 1.2 s, when the file was complete; of the other only samples are known: all is there after 0.6
+/// s.
 #[test]
 fn finishing_times_and_the_tail() {
     let finish =

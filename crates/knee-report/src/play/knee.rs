@@ -1,6 +1,6 @@
-//! Where the flows of a path are, relative to its knee: RTT and delivery rate against bytes in flight,
-//! in multiples of what the empty path has (Kleinrock, ICC 1979; Cardwell et al., ACM Queue 14(5), 2016,
-//! figure 1), so that different paths share one picture.
+//! Where the flows of a path are, relative to its knee: RTT and delivery rate against bytes in
+//! flight, in multiples of what the empty path has (Kleinrock, ICC 1979; Cardwell et al., ACM Queue
+//! 14(5), 2016, figure 1), so that different paths share one picture.
 
 use super::PlayRun;
 use crate::drawing::{Axis, Drawing};

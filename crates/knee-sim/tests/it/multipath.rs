@@ -175,9 +175,10 @@ fn a_small_window_is_blocked_by_the_slow_path_unless_data_is_reinjected() {
     }
 }
 
-/// 100 packets of 1500 bytes over 8 and 4 Mbit/s, 20 ms of RTT each, a constant window of 50. The first
-/// path opens after 20 ms and takes its window, 50 x 1.5 ms; the second joins 20 ms later, before the
-/// first has room again, and takes the rest, 50 x 3 ms. At 12 Mbit/s they would take 100 ms.
+/// 100 packets of 1500 bytes over 8 and 4 Mbit/s, 20 ms of RTT each, a constant window of 50. The
+/// first path opens after 20 ms and takes its window, 50 x 1.5 ms; the second joins 20 ms later,
+/// before the first has room again, and takes the rest, 50 x 3 ms. At 12 Mbit/s they would take 100
+/// ms.
 #[test]
 fn each_path_finishes_when_its_part_is_acknowledged() {
     let paths = [Path(8.0, 10.0, 100.0, 0.0), Path(4.0, 10.0, 200.0, 0.0)];

@@ -453,7 +453,8 @@ fn a_mark_is_removed_or_added() {
     red(marked().edit(58, ",ect,", ",ce,")).breaks_only(Rule::Mark, 61);
 }
 
-/// All but the first segment are lost, and the second is retransmitted after a timeout, which is line 44.
+/// All but the first segment are lost, and the second is retransmitted after a timeout, which is
+/// line 44.
 fn timed_out() -> Log {
     let sound = Log::sound();
     let row = |line: usize| sound.0[line - 1].clone();

@@ -50,8 +50,9 @@ fn plays_what_dash_js_plays() {
     }
 }
 
-/// Segments of 2, 4 and 3 s, of which 8.5 s are played: the last is cut to 2.5 s. The sizes are those of
-/// the manifest, and of the part that is played; of a manifest without sizes bitrate times length.
+/// Segments of 2, 4 and 3 s, of which 8.5 s are played: the last is cut to 2.5 s. The sizes are
+/// those of the manifest, and of the part that is played; of a manifest without sizes bitrate times
+/// length.
 #[test]
 fn segments_are_those_of_the_manifest() {
     let lengths = [2, 4, 3].map(Time::from_secs).to_vec();

@@ -83,9 +83,9 @@ fn a_fan_over_six_connections() {
     assert_eq!(connections, [0, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3]);
 }
 
-/// The root arrives at 101 ms. Of two leaves, one is requested 30 ms later, at 131, and arrives at 241;
-/// the other 150 ms later, at 251, and arrives at 361. A third waits for nothing but its own 200 ms, and
-/// arrives at 310.
+/// The root arrives at 101 ms. Of two leaves, one is requested 30 ms later, at 131, and arrives at
+/// 241; the other 150 ms later, at 251, and arrives at 361. A third waits for nothing but its own
+/// 200 ms, and arrives at 310.
 #[test]
 fn delays_pass_before_a_request() {
     let late = |name: &str, after: &[usize], ms| PageObject {

@@ -263,10 +263,10 @@ fn the_policy_has_what_the_experiment_found_better() {
     assert!(!at.join("own").exists());
 }
 
-/// Four kinds of traffic: large objects over two lossy paths, where BBR is best, and all sizes over two
-/// clean ones, where CUBIC is. Where what that costs others is accepted, the assignment after the rehearsal has
-/// at least 0.95 of the gain of the best one, and no kind is slower than under CUBIC by over 2 %. The
-/// truth: the same arrivals under each controller.
+/// Four kinds of traffic: large objects over two lossy paths, where BBR is best, and all sizes over
+/// two clean ones, where CUBIC is. Where what that costs others is accepted, the assignment after
+/// the rehearsal has at least 0.95 of the gain of the best one, and no kind is slower than under
+/// CUBIC by over 2 %. The truth: the same arrivals under each controller.
 #[test]
 #[ignore = "takes long: .ci/night random"]
 fn four_kinds_of_traffic_get_the_best_controller() {

@@ -125,9 +125,9 @@ fn kills(count: u64) -> Result<(), Skipped> {
     Ok(())
 }
 
-/// Of two at once the second is refused and decides nothing: on the folder of the first; with a folder
-/// of its own and the journal of the first; and with a journal of its own, on the same host. Then it can
-/// begin.
+/// Of two at once the second is refused and decides nothing: on the folder of the first; with a
+/// folder of its own and the journal of the first; and with a journal of its own, on the same host.
+/// Then it can begin.
 fn two_at_once_decide_nothing_twice() -> Result<(), Skipped> {
     let _turn = turn(Pauses::Any)?;
     world(|world| {

@@ -422,8 +422,8 @@ fn compared(server: &TcpListener, tried: &str, control: &str) -> Policy {
     ))
 }
 
-/// Connections of each block count under the drawn controllers, and pairs and triples are judged. Those
-/// under the arm on trial begin with its window, the others with the kernel's.
+/// Connections of each block count under the drawn controllers, and pairs and triples are judged.
+/// Those under the arm on trial begin with its window, the others with the kernel's.
 fn programs_carry_an_experiment_out() -> Result<(), Skipped> {
     let _turn = ready()?;
     alone(|| {

@@ -93,9 +93,9 @@ pub fn json(path: &Path) -> serde_json::Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// Decides the first stages of `knee steer auto` in the folder `out`: CUBIC in place of Reno goes on in
-/// groups with these names and prefixes. Blocks last so many milliseconds, and so does the burn-in;
-/// then the numbers of pairs and of triples.
+/// Decides the first stages of `knee steer auto` in the folder `out`: CUBIC in place of Reno goes
+/// on in groups with these names and prefixes. Blocks last so many milliseconds, and so does the
+/// burn-in; then the numbers of pairs and of triples.
 pub fn before(folder: &Path, groups: &[(&str, &str)], schedule: [u64; 4], stages: &[&str]) {
     let out = folder.join("out");
     let write = |name: &str, text: String| std::fs::write(out.join(name), text).expect("written");
