@@ -3,8 +3,8 @@
 
     docs/evaluations.py [--check] [--only NAME,NAME] [--reports DIR] [--jobs N] [KNEE]
 
-Runs `knee evaluate NAME --quick` for each controller and preset, and writes
-docs/evaluations.md. With --check it writes nothing, and fails if the page would change; with
+Runs `knee evaluate NAME --quick` for each controller and preset, and for CUBIC with each of the
+slow starts that a draft proposes, and writes docs/evaluations.md. With --check it writes nothing, and fails if the page would change; with
 --only as well, if the column or the section of one of these controllers would.
 --reports keeps the page of each as DIR/NAME.html, for `docs/book.py --evaluations DIR`, and its
 report in the order of RFC 9743 as DIR/NAME.md.
@@ -24,10 +24,11 @@ PAGE = Path(__file__).resolve().parent / "evaluations.md"
 HEAD = """\
 # All controllers by the criteria of RFC 9743
 
-Results of [`knee evaluate NAME --quick`](evaluate.md) for each built-in controller: a row for
-each criterion, and in each cell three signs, against Reno, CUBIC and BBR. The scenarios are few and
-simulated, the seeds five, or ten where a controller would be worse than all three. A sign shows that
-there is a difference, not how much it matters, and there is no overall score.
+Results of [`knee evaluate NAME --quick`](evaluate.md) for each built-in controller, and for CUBIC with
+the [slow starts](slow-starts.md) that drafts propose: a row for each criterion, and in each cell three
+signs, against Reno, CUBIC and BBR. The scenarios are few and simulated, the seeds five, or ten where a
+controller would be worse than all three. A sign shows that there is a difference, not how much it
+matters, and there is no overall score.
 `docs/evaluations.py` makes this page; it is the same from run to run, and CI checks three of its
 columns.
 
@@ -45,6 +46,13 @@ marks in only two cases.
 """
 
 LEFT_OUT = {"fixed", "gcc"}
+# Candidates for standards that are no controllers by themselves.
+SLOW_STARTS = {
+    start: f'{{ name = "cubic", slow_start = "{start}"{more} }}'
+    for start, more in {
+        "hystart++": "", "search": "", "rapid-start": "", "careful-resume": ', saved_window = "1 BDP"'
+    }.items()
+}
 STANDARDS = ["Reno", "CUBIC", "BBR"]
 SIGNS = {"better": "+", "alike": "=", "worse": "-", "undecided": "?", None: "x"}
 
@@ -61,7 +69,7 @@ def controllers(knee):
     """Returns the names of all controllers and presets, in the order of the program."""
     listed = run(knee, "list", "controllers", "--format", "text")
     names = re.findall(r"^(?:preset )?([a-z]\S*): ", listed, re.MULTILINE)
-    return [name for name in names if name not in LEFT_OUT]
+    return [name for name in names if name not in LEFT_OUT] + list(SLOW_STARTS)
 
 
 def signs(line):
@@ -105,7 +113,9 @@ def own(name, evaluation):
         line["could_not_be_tried"] for line in evaluation["lines"] if line["could_not_be_tried"]
     }
     reasons = "".join(f"\n\nNot tested: {reason}" for reason in sorted(untried))
-    return f"\n## {name}\n\n{told if worse else none}{reasons}\n\n```sh\nknee evaluate {name} --quick\n```\n"
+    candidate = f"'{SLOW_STARTS[name]}'" if name in SLOW_STARTS else name
+    return (f"\n## {name}\n\n{told if worse else none}{reasons}\n\n"
+            f"```sh\nknee evaluate {candidate} --quick\n```\n")
 
 
 def evaluate(knee, names, jobs, reports):
@@ -115,7 +125,7 @@ def evaluate(knee, names, jobs, reports):
         for name in names:
             out = str(Path(scratch) / name)
             report = f"{out}.md"
-            words = ["evaluate", name, "--quick", "--format", "json", "--out", out, *jobs]
+            words = ["evaluate", SLOW_STARTS.get(name, name), "--quick", "--format", "json", "--out", out, *jobs]
             # It exits with 1 if a criterion fails.
             done = subprocess.run([knee, *words, "--report", report], stdout=subprocess.PIPE)
             if done.returncode not in (0, 1):
