@@ -161,7 +161,7 @@ fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<Run
     if ended.records.interrupted {
         return None;
     }
-    if let Some(reason) = ended.unsound(evaluate.on) {
+    if let Some(reason) = ended.unsound() {
         let why = format!("{TRIES} runs were invalid: {reason}");
         return Some(lines.iter().map(|at| row(*at, Err(why.clone()))).collect());
     }

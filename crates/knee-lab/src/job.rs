@@ -80,10 +80,10 @@ impl From<SavedRun> for Run {
 impl Run {
     /// Says why its figures do not count in a comparison: what was measured is the host, or a program
     /// failed. `None` if they do.
-    pub(crate) fn unsound(&self, ground: &dyn Ground) -> Option<String> {
-        let Summary { verdict, verdict_reason, .. } = &self.summary;
-        let why = || verdict_reason.clone().unwrap_or_else(|| "the host was too busy".to_string());
-        (*verdict > ground.counts_up_to()).then(why)
+    pub(crate) fn unsound(&self) -> Option<String> {
+        let reason = self.summary.verdict_reason.clone();
+        let why = || reason.unwrap_or_else(|| "the host was too busy".to_string());
+        (!self.summary.is_sound()).then(why)
     }
 
     /// View of the records that measures use.
@@ -99,7 +99,7 @@ pub(crate) const TRIES: usize = 3;
 pub(crate) fn execute_sound(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     let mut run = execute(job, control)?;
     for _ in 1..TRIES {
-        if run.unsound(job.ground).is_none() || run.records.interrupted {
+        if run.unsound().is_none() || run.records.interrupted {
             break;
         }
         run = execute(job, control)?;
@@ -146,6 +146,7 @@ pub(crate) fn execute(job: &Job<'_>, control: &Control) -> Result<Run, Error> {
     let mut summary = Summary::new(scenario, ground.name(), &records);
     if let Some(judged) = &judged {
         summary = summary.judged(judged.verdict, &judged.reason);
+        summary.unsound = summary.verdict > ground.counts_up_to();
     }
     let health = judged.and_then(|judged| judged.health);
     Ok(Run { records, summary, usage, health, recording })

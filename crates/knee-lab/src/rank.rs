@@ -140,7 +140,7 @@ fn make(
     if finished.records.interrupted {
         return Ok(None);
     }
-    let unsound = finished.unsound(rank.on).map(|why| format!("{}: {why}", rank.label(run)));
+    let unsound = finished.unsound().map(|why| format!("{}: {why}", rank.label(run)));
     let wanted = run.repeat == 1 && run.company == Competition::Alone && unsound.is_none();
     let trace = wanted.then(|| trace::carried(&scenario, &finished.records)).flatten();
     let figures = match &unsound {

@@ -259,7 +259,7 @@ fn make(
     }
     let measured = (&finished.records, &finished.summary);
     let cpu_s = finished.usage.user_cpu_s;
-    if let Some(why) = finished.unsound(ground) {
+    if let Some(why) = finished.unsound() {
         let unsound = Some(format!("{}, seed {}: {why}", point.label, run.seed));
         return Ok(Some(Done { packets: finished.records.cost.data_packets, cpu_s, unsound }));
     }

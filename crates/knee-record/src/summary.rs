@@ -64,6 +64,10 @@ pub struct Summary {
     pub verdict: Verdict,
     /// Reason of the verdict.
     pub verdict_reason: Option<String>,
+    /// Whether the figures are those of the host and not of the flows, so that the run counts in no
+    /// comparison. Absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsound: bool,
     /// Duration of the run, microseconds of its own clock.
     pub duration_us: f64,
     /// Measures begin this long after a flow's start, microseconds.
@@ -334,6 +338,7 @@ impl Summary {
                 true => Verdict::Degraded,
                 false => Verdict::Valid,
             },
+            unsound: false,
             verdict_reason: records.interrupted.then(|| {
                 let after = crate::Unit::Seconds.show(records.end_ns as f64 / 1e9);
                 format!("{INTERRUPTED} {after} of the scenario")
@@ -367,11 +372,16 @@ pub const HALF_AND_HALF: &str = "half and half: shows who takes from whom, not w
 const INTERRUPTED: &str = "interrupted after";
 
 impl Summary {
-    /// Returns whether the run counts as evidence beside others: it is not invalid, and went on to
-    /// its end.
+    /// Returns whether the run counts as evidence beside others: it is sound, and went on to its
+    /// end.
     pub fn is_evidence(&self) -> bool {
         let interrupted = |reason: &String| reason.starts_with(INTERRUPTED);
-        self.verdict != Verdict::Invalid && !self.verdict_reason.as_ref().is_some_and(interrupted)
+        self.is_sound() && !self.verdict_reason.as_ref().is_some_and(interrupted)
+    }
+
+    /// Returns whether the figures are those of the flows, and can be used.
+    pub fn is_sound(&self) -> bool {
+        self.verdict != Verdict::Invalid && !self.unsound
     }
 
     /// Whether transfers under several controllers share a path. What each gets then depends on the

@@ -8,8 +8,8 @@ use crate::origin::{Origin, OriginSettings};
 use crate::sweep::{RunOfPoint, TABLE, run_of_point};
 use crate::text::ScenarioText;
 use knee_record::{
-    Records, Side, SideRun, Summary, SweepKey, SweepSummary, Verdict, group_measures, read_run,
-    read_sweep, read_sweep_runs,
+    Records, Side, SideRun, Summary, SweepKey, SweepSummary, group_measures, read_run, read_sweep,
+    read_sweep_runs,
 };
 use knee_scenario::{Override, Scenario};
 use knee_units::Time;
@@ -158,8 +158,7 @@ fn of_runs(name: String, folders: &[PathBuf]) -> Result<Found, Error> {
     for folder in folders {
         let saved = read_run(folder)?;
         // An interrupted run beside no others is no evidence of a difference anyway.
-        let is_invalid = saved.summary.verdict == Verdict::Invalid;
-        if is_invalid || (folders.len() > 1 && !saved.summary.is_evidence()) {
+        if !saved.summary.is_sound() || (folders.len() > 1 && !saved.summary.is_evidence()) {
             found.left_out += 1;
             why = saved.summary.verdict_reason.unwrap_or(why);
             continue;

@@ -414,6 +414,11 @@ fn what_lacked_the_processor_is_never_compared() {
     assert_eq!((ranked.unsound.len(), slow.swap(0, Ordering::Relaxed)), (3, 9));
     let expected = "duel.toml, vegas alone, seed 1: no processor";
     assert!(ranked.unsound.iter().any(|why| why == expected), "{:?}", ranked.unsound);
+    let run = |cc: &str| {
+        let scenario = duel().scenario(&[format!("flow.a.cc={cc}").parse().unwrap()]).unwrap();
+        lab.run(&Job::new(&scenario, ground)).unwrap().summary
+    };
+    assert!(!run("vegas").is_evidence() && run("reno").is_evidence());
     let sweep = || {
         let vary = vec!["flow.a.cc=reno,vegas".parse().unwrap()];
         let sweep = Sweep::new(duel(), SweepSettings::on(ground, vary)).unwrap();

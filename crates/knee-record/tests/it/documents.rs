@@ -160,7 +160,7 @@ fn repeats_and_comparison_name_their_numbers() {
     assert!(comparison.only_after.is_empty());
 }
 
-/// Numbers of an invalid run and of one that was cut short are no evidence.
+/// Numbers of an invalid run, of one that the host made, and of one that was cut short are no evidence.
 #[test]
 fn repeats_are_those_that_can_be_used() {
     let whole = [summary(1), summary(2)];
@@ -172,11 +172,13 @@ fn repeats_are_those_that_can_be_used() {
     invalid.flows[0].goodput_bps = Some(2.0);
     let mut reserved = summary(5).judged(Verdict::Degraded, "a few packets were late");
     reserved.flows[0].goodput_bps = None;
+    let mut hosts = summary(6).judged(Verdict::Degraded, "the program lacked the processor");
+    hosts.unsound = true;
     let [one, other] = whole;
-    let runs = [invalid.clone(), one, cut, other, reserved];
+    let runs = [invalid.clone(), one, cut, other, reserved, hosts];
     let repeat = RepeatSummary::new(&runs).unwrap();
     validates("repeat.schema.json", json!(repeat));
-    assert_eq!((repeat.seeds.len(), repeat.left_out.as_slice()), (5, [4, 3].as_slice()));
+    assert_eq!((repeat.seeds.len(), repeat.left_out.as_slice()), (6, [4, 3, 6].as_slice()));
     assert_eq!((repeat.used(), repeat.verdict), (3, Verdict::Invalid));
     let goodput = repeat.measures["flow.a[0].goodput_bps"];
     assert_eq!((goodput.runs, goodput.mean), (2, 8e6));
