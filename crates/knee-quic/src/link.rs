@@ -1,7 +1,8 @@
-//! One QUIC connection as a path of a bundle.
+//! One QUIC connection as a path of a bundle, with more [lanes](crate::congestion::lanes) where packets
+//! overtake many others.
 
 use crate::BundleId;
-use crate::congestion::{CongestionControl, CongestionSettings};
+use crate::congestion::{CongestionControl, CongestionSettings, LANES_MAX};
 use crate::keys::PublicKey;
 use bytes::Bytes;
 use knee_bundle::PathUse;
@@ -9,11 +10,17 @@ use knee_cc::SelectionError;
 use knee_multipath::sched::{Path, Status};
 use knee_units::Time;
 use noq_proto::congestion::{Controller, ControllerFactory};
-use noq_proto::{Connection, ConnectionHandle, PathId};
+use noq_proto::{Connection, ConnectionHandle, PathId, PathStatus};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+/// Numbers by which a packet may be behind on each lane: half of what the library accepts.
+const BEHIND: u64 = 64;
+/// Interval between attempts to open lanes, for which both ends must have seen that they are needed.
+const LANES_INTERVAL: Time = Time::from_millis(50);
 
 /// Size of a connection's buffer for datagrams to send.
 pub const SEND_BUFFER: usize = 1 << 20;
@@ -55,6 +62,9 @@ pub struct Link {
     room: usize,
     /// Packets acknowledged at the last check.
     heard: u64,
+    /// Lanes that it has, or as a server may have, and when it may try to get more.
+    lanes: usize,
+    lanes_at: Time,
 }
 
 impl Link {
@@ -79,6 +89,8 @@ impl Link {
             early_bytes: 0,
             room,
             heard: 0,
+            lanes: 1,
+            lanes_at: Time::ZERO,
         }
     }
 
@@ -112,7 +124,7 @@ impl Link {
     }
 
     /// Returns the bytes of datagrams that have not left.
-    fn waiting(&mut self) -> u64 {
+    pub fn waiting(&mut self) -> u64 {
         self.room.saturating_sub(self.connection.datagrams().send_buffer_space()) as u64
     }
 
@@ -171,6 +183,28 @@ impl Link {
         let waiting = self.waiting();
         path.in_flight += waiting.saturating_sub(before);
         path.ready &= self.control.on_handed_over(now, packet, waiting, number) && self.has_room();
+    }
+
+    /// Adds lanes if a datagram came further `behind` others than those there are allow.
+    pub fn add_lanes(&mut self, now: Time, at: Instant, behind: u64) {
+        let wanted = LANES_MAX.min(1 + (behind / BEHIND) as usize);
+        let (true, Some(count)) = (wanted > self.lanes, NonZeroU32::new(wanted as u32)) else {
+            return;
+        };
+        if now < self.lanes_at || self.connection.set_max_concurrent_paths(at, count).is_err() {
+            return;
+        }
+        self.lanes_at = now + LANES_INTERVAL;
+        if self.connection.side().is_server() {
+            self.lanes = wanted;
+            return;
+        }
+        while self.lanes < wanted
+            && let Ok(path) = self.connection.network_path(PathId::ZERO)
+            && self.connection.open_path(path, PathStatus::Available, at).is_ok()
+        {
+            self.lanes += 1;
+        }
     }
 
     /// Notes that the bundle had nothing to send.

@@ -34,6 +34,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Bytes of a datagram that every path must carry: an ACK and the longest other frame. QUIC's
 /// datagrams have about twice as many (RFC 9000, section 14).
 pub const DATAGRAM_MIN: u16 = 600;
+/// Datagrams by which one must be overtaken until its path reorders widely.
+const MANY: u64 = 32;
 /// Bytes that a stream buffers without much need.
 const SHARE: u64 = 1 << 16;
 
@@ -458,10 +460,17 @@ impl Bundle {
         self.asked
     }
 
-    /// Returns whether datagrams of a path overtake others by a large part of an RTT. Then
-    /// [`take_arrived`](Self::take_arrived) has those that are acknowledged.
+    /// Returns whether datagrams of a path, in either direction, overtake others by a large part of an
+    /// RTT, or many of them. Then [`take_arrived`](Self::take_arrived) has those that are acknowledged.
     pub fn reorders_widely(&self, path: usize) -> bool {
-        self.paths[path].sent.reorders_widely()
+        self.paths[path].sent.reorders_widely() || self.behind(path) >= MANY
+    }
+
+    /// Returns by how many numbers a datagram of a path came behind the largest one, at most, in either
+    /// direction.
+    pub fn behind(&self, path: usize) -> u64 {
+        let PathState { sent, arrivals, .. } = &self.paths[path];
+        sent.behind().max(arrivals.behind())
     }
 
     /// Replaces `numbers` by those of datagrams that were acknowledged on a path that reorders widely,

@@ -55,9 +55,9 @@ impl Bundle {
                 self.paths[path].arrivals.hurry(now);
             }
             Frame::Ack { path, delay, ranges } => {
+                let widely = self.reorders_widely(path);
                 let state = &mut self.paths[path];
                 let (fates, arrived_on) = (&mut self.fates, &mut self.arrived_on);
-                let widely = state.sent.reorders_widely();
                 let on_fate = |number, fate, content| {
                     if widely && fate != Fate::Lost {
                         arrived_on.push((path, number));

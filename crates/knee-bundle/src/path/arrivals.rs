@@ -28,6 +28,8 @@ pub struct Arrivals {
     /// Numbers that came last after larger ones. Where more spans are open than an ACK has room for,
     /// these would often not be told otherwise.
     late: VecDeque<u64>,
+    /// Largest distance of such a number from the largest one then.
+    behind: u64,
     /// Datagrams since the last ACK that ask for one.
     owed: u32,
     /// Whether anything arrived since the last ACK.
@@ -43,6 +45,7 @@ impl Default for Arrivals {
             settled: 0,
             largest: None,
             late: VecDeque::new(),
+            behind: 0,
             owed: 0,
             has_new: false,
             due: Time::MAX,
@@ -72,6 +75,8 @@ impl Arrivals {
                 self.late.pop_front();
             }
             self.late.push_back(number);
+            let largest = self.largest.map_or(number, |(largest, _)| largest);
+            self.behind = self.behind.max(largest - number);
         }
         self.has_new = true;
         if asks {
@@ -79,6 +84,11 @@ impl Arrivals {
             let at = if self.owed >= EVERY { now } else { now + ACK_DELAY };
             self.due = self.due.min(at);
         }
+    }
+
+    /// Returns how far a datagram came behind the largest number, at most.
+    pub fn behind(&self) -> u64 {
+        self.behind
     }
 
     /// Makes an ACK due at once, because the peer asks for one.

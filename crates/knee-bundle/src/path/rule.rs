@@ -49,6 +49,8 @@ pub struct LossRule {
     /// RTT of all packets that arrive, smoothed, and its mean deviation.
     smoothed: Time,
     deviation: Time,
+    /// How far a packet came behind the latest one, at most.
+    behind: u64,
     /// Packets so far that were overtaken by a quarter of the RTT, up to [`WIDELY`].
     wide: u8,
     /// Width that would have sufficed since the last look.
@@ -68,6 +70,7 @@ impl Default for LossRule {
             window: Time::ZERO,
             smoothed: Time::ZERO,
             deviation: Time::ZERO,
+            behind: 0,
             wide: 0,
             needed: Time::ZERO,
             left: PERSIST,
@@ -83,6 +86,7 @@ impl LossRule {
         self.smooth(own);
         if let Some(latest) = self.latest.filter(|latest| number < latest.number) {
             self.reorders = true;
+            self.behind = self.behind.max(latest.number - number);
             let late = own.saturating_sub(latest.rtt);
             self.needed = self.needed.max(late);
             if late > self.smoothed / 4 && self.wide < WIDELY {
@@ -116,6 +120,11 @@ impl LossRule {
     /// expected to do so.
     pub fn reorders_widely(&self) -> bool {
         self.wide == WIDELY
+    }
+
+    /// Returns how many packets were sent between one that arrived and the latest before it, at most.
+    pub fn behind(&self) -> u64 {
+        self.behind
     }
 
     /// Returns when an unacknowledged packet is lost: [`Time::ZERO`] if three others overtook it on a

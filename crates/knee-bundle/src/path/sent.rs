@@ -133,6 +133,11 @@ impl<C: Copy> Outstanding<C> {
         self.rule.reorders_widely()
     }
 
+    /// Returns how many datagrams were sent between one that arrived and the latest before it, at most.
+    pub fn behind(&self) -> u64 {
+        self.rule.behind()
+    }
+
     /// Notes a datagram that was sent, and returns its number. `asks` says whether it asks for an
     /// acknowledgement.
     pub fn push(&mut self, now: Time, bytes: u16, asks: bool, content: C) -> u64 {

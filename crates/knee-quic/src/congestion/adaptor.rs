@@ -2,7 +2,7 @@
 
 use super::CongestionControl;
 use knee_cc::Event;
-use noq_proto::congestion;
+use noq_proto::congestion::{self, ControllerMetrics};
 use std::any::Any;
 use std::time::Instant;
 
@@ -12,9 +12,10 @@ use std::time::Instant;
 /// full of lost packets.
 const UNLIMITED: u64 = 1 << 40;
 
-/// A [`CongestionControl`] with the interface of the QUIC library.
+/// A [`CongestionControl`] with the interface of the QUIC library, for one of the connection's
+/// [lanes](crate::link).
 #[derive(Debug)]
-pub(super) struct Adaptor(pub(super) CongestionControl);
+pub(super) struct Adaptor(pub(super) CongestionControl, pub(super) usize);
 
 impl congestion::Controller for Adaptor {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
@@ -78,19 +79,30 @@ impl congestion::Controller for Adaptor {
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
-        self.0.inner().mss = mtu.into();
+        let mut inner = self.0.inner();
+        if inner.disorder.is_none() || self.1 == 0 {
+            inner.mss = mtu.into();
+        }
     }
 
     fn window(&self) -> u64 {
         // Called before anything is sent, when all losses of an ACK are known.
-        self.0.inner().flush();
-        UNLIMITED
+        let mut inner = self.0.inner();
+        inner.flush();
+        if inner.lanes.is_turn_of(self.1) { UNLIMITED } else { 0 }
+    }
+
+    /// The library's pacer asks for a window here, also when another lane has the turn.
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = UNLIMITED;
+        metrics
     }
 
     /// For a path that moves to another address, which keeps its congestion control.
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
         self.0.on_address_changed();
-        Box::new(Adaptor(self.0.clone()))
+        Box::new(Adaptor(self.0.clone(), self.1))
     }
 
     fn initial_window(&self) -> u64 {

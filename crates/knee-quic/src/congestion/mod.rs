@@ -21,16 +21,19 @@
 mod adaptor;
 mod detect;
 mod disorder;
+mod lanes;
 mod observed;
 mod settle;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::lanes::LANES_MAX;
 pub use self::observed::Observed;
 
 use self::adaptor::Adaptor;
 use self::detect::Undo;
 use self::disorder::Disorder;
+use self::lanes::Lanes;
 use crate::recovery::Episode;
 use crate::ring::{Ring, Taken};
 use knee_bundle::{LossRule, PATHS_MAX};
@@ -137,6 +140,7 @@ struct Inner {
     /// When a packet that was overtaken is lost; [`Time::MAX`] if there is none.
     loss_at: Time,
     undo: Undo,
+    lanes: Lanes,
     /// Once the path reorders widely.
     disorder: Option<Box<Disorder>>,
     /// Of which the controller is made.
@@ -226,6 +230,7 @@ impl CongestionControl {
             rule: LossRule::default(),
             loss_at: Time::MAX,
             undo: Undo::default(),
+            lanes: Lanes::default(),
             disorder: None,
             selection: settings.controller.clone(),
             rng,
@@ -258,9 +263,15 @@ impl CongestionControl {
         inner.establish(now, rtt);
     }
 
-    /// Returns it with the interface of the QUIC library.
+    /// Returns it with the interface of the QUIC library, for a further [lane](crate::link).
     pub fn for_library(&self) -> Box<dyn congestion::Controller> {
-        Box::new(Adaptor(self.clone()))
+        let lane = self.inner().lanes.add();
+        Box::new(Adaptor(self.clone(), lane))
+    }
+
+    /// Returns the number of lanes, and gives the turn to the next one.
+    pub fn next_lane(&self) -> usize {
+        self.inner().lanes.next()
     }
 
     /// Returns whether another packet may leave now, if `waiting` bytes wait in the connection.

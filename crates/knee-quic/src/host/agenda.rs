@@ -153,10 +153,20 @@ impl Host {
         let at = self.instant(now);
         for key in self.links_at_work.keys() {
             let Some(link) = self.links.get_mut(&key) else { continue };
+            // Lanes in a row that had nothing to send.
+            let mut idle = 0;
             loop {
                 self.buffer.clear();
                 let transmit = link.connection.poll_transmit(at, SEGMENTS_MAX, &mut self.buffer);
-                let Some(transmit) = transmit else { break };
+                let lanes = link.control.next_lane();
+                let Some(transmit) = transmit else {
+                    idle += 1;
+                    if idle >= lanes || link.waiting() == 0 {
+                        break;
+                    }
+                    continue;
+                };
+                idle = 0;
                 let packet = transmit.segment_size.unwrap_or(transmit.size);
                 send(key.0, Addresses::of(&transmit), &self.buffer[..transmit.size], packet);
             }

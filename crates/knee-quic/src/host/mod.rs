@@ -18,7 +18,7 @@ use self::agenda::Agenda;
 use self::decisions::RecordingScheduler;
 use self::join::{hear, introduce};
 use self::pins::{REVOKED, client_config, server_config};
-use self::settings::{IpVersion, transport};
+use self::settings::{IpVersion, duration, transport};
 use crate::Addresses;
 use crate::congestion::Coupling;
 use crate::keys::{CLIENT_CONNECTIONS_MAX, CLIENT_ID, KeyError, KeyPair, PublicKey, SERVER_ID};
@@ -51,6 +51,9 @@ const SERVER_NAME: &str = "knee";
 /// Maximum bytes that QUIC adds to a datagram besides the id of the connection: its header with a
 /// packet number of four bytes (RFC 9000, section 17.3.1), the tag, and the frame's type and length.
 const AROUND_DATAGRAM: u16 = 1 + 4 + 16 + 1 + 8;
+/// Number of a client's connections up to which they may have lanes, each of which takes up to five of
+/// the few ids of its socket.
+const LANES_CONNECTIONS_MAX: usize = 64;
 /// Error code of a connection whose whole bundle is over, not only this path.
 const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
 
@@ -598,12 +601,16 @@ impl Host {
         let (mut max, mut around) = ([DATAGRAM_MIN; PATHS_MAX], [0; PATHS_MAX]);
         for (number, key) in bond.links.iter().enumerate() {
             let link = key.and_then(|key| self.links.get_mut(&key)).filter(|link| link.up);
-            let Some(link) = link else { continue };
-            max[number] = link.datagram_max().max(DATAGRAM_MIN);
-            around[number] = link.around();
+            let (Some(key), Some(link)) = (key, link) else { continue };
             if bond.bundle.reorders_widely(number) {
                 link.control.follow_datagrams();
+                let count = self.endpoints[key.0].open_connections();
+                if self.settings.is_server || count <= LANES_CONNECTIONS_MAX {
+                    link.add_lanes(now, self.start + duration(now), bond.bundle.behind(number));
+                }
             }
+            max[number] = link.datagram_max().max(DATAGRAM_MIN);
+            around[number] = link.around();
         }
         let max = &max[..paths.len()];
         let mut moved = false;

@@ -139,13 +139,14 @@ pub(super) fn transport(
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .stream_receive_window(VarInt::from_u32(CONTROL_WINDOW))
         .receive_window(VarInt::from_u32(CONTROL_WINDOW))
+        .max_concurrent_multipath_paths(1)
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
         .datagram_send_buffer_size(SEND_BUFFER)
         .ack_frequency_config(None::<AckFrequencyConfig>);
     config
 }
 
-fn duration(time: Time) -> Duration {
+pub(super) fn duration(time: Time) -> Duration {
     Duration::from_nanos(time.as_nanos())
 }
 

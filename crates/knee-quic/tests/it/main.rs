@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "QUIC counts from an instant; the clock is virtual")]
 
+mod lanes;
 mod links;
 mod quinn;
 mod reordering;
