@@ -99,6 +99,12 @@ impl Pacer {
         self.burst_left > 0 && self.burst_at == now
     }
 
+    /// Ends the current burst: what is sent now begins another.
+    #[cold]
+    pub fn end_burst(&mut self) {
+        self.burst_left = 0;
+    }
+
     /// Returns the segments left in the burst that has begun now.
     #[inline]
     pub fn left(&self, now: Time) -> u32 {

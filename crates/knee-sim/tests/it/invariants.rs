@@ -135,6 +135,14 @@ fn a_full_queue_and_a_late_drop_at_one_time() {
     check_with(4649, |flow| flow.controller = copa.clone(), "copa");
 }
 
+/// A path that had room for a burst when a segment timed out, in the same nanosecond, sends that
+/// segment apart from the burst.
+#[test]
+fn a_timeout_and_room_for_a_burst_at_one_time() {
+    let window = Selection::named("bbr").with("window_machine", Value::Switch(true));
+    check_with(1088, |flow| flow.controller = window.clone(), "bbr by its window");
+}
+
 /// All flows of a scenario have the same controller, and each controller gets
 /// the same number of scenarios.
 #[test]

@@ -234,6 +234,8 @@ impl Sender {
         self.probe = None;
         self.probe_due = false;
         self.first_due = true;
+        // It is sent alone, also if the burst that would have followed had begun at this very time.
+        self.pacer.end_burst();
         if new_episode {
             self.undo = Undo {
                 possible: undoable,
