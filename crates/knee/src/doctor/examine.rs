@@ -113,9 +113,10 @@ fn namespaces(host: &Host) -> Finding {
         what: "network namespaces",
         state,
         found: found.to_string(),
-        needed_for: "kernel, quic: a network of its own",
+        needed_for: "kernel, quic, programs, shell: a network of its own",
         advice: "run as root, or permit user namespaces: sysctl user.max_user_namespaces=10000, \
-                 and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0"
+                 and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container, add \
+                 --cap-add SYS_ADMIN"
             .to_string(),
     }
 }
@@ -140,7 +141,7 @@ fn tun(host: &Host) -> Finding {
         what: "TUN",
         state,
         found,
-        needed_for: "kernel, quic: the emulator",
+        needed_for: "kernel, quic, programs, shell: the emulator",
         advice: "run as root; modprobe tun; in a container, add --device /dev/net/tun and \
                  --cap-add NET_ADMIN"
             .to_string(),
@@ -162,7 +163,7 @@ fn scheduling(host: &Host) -> Finding {
         what: "SCHED_FIFO",
         state,
         found,
-        needed_for: "kernel, quic: an emulator that is never late",
+        needed_for: "kernel, quic, programs, shell: an emulator that is never late",
         advice: "run as root, or raise the limit: ulimit -r 50 (limits.conf: rtprio); sysctl \
                  kernel.sched_rt_runtime_us=950000"
             .to_string(),
