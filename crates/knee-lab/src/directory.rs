@@ -44,6 +44,8 @@ pub const RANK_TABLE: &str = "rank.parquet";
 pub const EVALUATION: &str = "evaluation.json";
 /// Results of an evaluation by run.
 pub const EVALUATION_TABLE: &str = "evaluation.parquet";
+/// What an evaluation in real time has made so far.
+pub(crate) const MADE: &str = "made.jsonl";
 /// Agreement of grounds on an evaluation.
 pub const GROUNDS: &str = "grounds.json";
 /// Results of a comparison.
@@ -61,7 +63,7 @@ pub const ANSWERS: &str = "answers.json";
 
 /// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
 /// own folder.
-const OURS: [&str; 30] = [
+const OURS: [&str; 31] = [
     knee_record::MANIFEST,
     knee_record::SCENARIO,
     knee_record::FLOWS,
@@ -88,6 +90,7 @@ const OURS: [&str; 30] = [
     EVALUATION,
     ADVISED_POLICY,
     EVALUATION_TABLE,
+    MADE,
     GROUNDS,
     COMPARISON,
     FITTED,

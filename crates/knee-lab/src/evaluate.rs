@@ -3,7 +3,9 @@
 
 mod criteria;
 mod grounds;
+mod journal;
 mod plan;
+mod program;
 mod search;
 mod space;
 
@@ -13,11 +15,13 @@ pub use search::SEARCH_SCENARIOS;
 
 use crate::directory::{EVALUATION, EVALUATION_TABLE, REPORT, cannot_write};
 use crate::error::Error;
+use crate::ground::{Ground, KERNEL, PROGRAMS};
 use crate::job::{Job, TRIES, execute_sound};
 use crate::lab::Lab;
 use crate::load::Load;
 use crate::origin;
 use criteria::REQUESTS;
+use journal::Journal;
 use knee_record::{
     Control, Evaluation, EvaluationPlan, EvaluationRow, INPUTS, Summary, write_bytes,
     write_evaluation, write_json, write_text,
@@ -70,8 +74,15 @@ impl Lab {
     /// # Errors
     /// A file that cannot be written.
     pub fn evaluate(&self, evaluate: &Evaluate<'_>, directory: &Path) -> Result<Evaluation, Error> {
-        let made = self.evaluate_runs(evaluate, &evaluate.order())?;
-        self.evaluate_rows(evaluate, made, directory)
+        let journal = Journal::begin(evaluate, &self.program, directory)?;
+        let mut rows = evaluate.made.clone();
+        rows.extend(self.numbered(evaluate, &evaluate.order(), journal.as_ref())?);
+        let evaluation = self.evaluate_rows(evaluate, rows, directory)?;
+        match journal {
+            Some(journal) if !self.is_stopped() => journal.remove()?,
+            _ => {}
+        }
+        Ok(evaluation)
     }
 
     /// Performs some runs of an evaluation, given by number. Returns the values of those that were
@@ -84,17 +95,44 @@ impl Lab {
         evaluate: &Evaluate<'_>,
         numbers: &[usize],
     ) -> Result<Vec<EvaluationRow>, Error> {
-        evaluate.on.check_host()?;
-        let runs: Vec<Planned> = numbers.iter().map(|number| evaluate.runs[*number]).collect();
-        self.perform(evaluate, &runs)
+        self.numbered(evaluate, numbers, None)
     }
 
-    fn perform(&self, evaluate: &Evaluate<'_>, runs: &[Planned]) -> Result<RunRows, Error> {
+    fn numbered(
+        &self,
+        evaluate: &Evaluate<'_>,
+        numbers: &[usize],
+        journal: Option<&Journal>,
+    ) -> Result<RunRows, Error> {
+        evaluate.on.check_host()?;
+        let runs: Vec<Planned> = numbers.iter().map(|number| evaluate.runs[*number]).collect();
+        self.perform(evaluate, &runs, journal)
+    }
+
+    fn perform(
+        &self,
+        evaluate: &Evaluate<'_>,
+        runs: &[Planned],
+        journal: Option<&Journal>,
+    ) -> Result<RunRows, Error> {
         let loads: Vec<Load> = runs.iter().map(|run| run.load).collect();
         let made = self.side_by_side(&loads, (0..runs.len()).collect(), |number, control| {
-            Ok(make(evaluate, &runs[number], control))
+            let ground = self.ground_of(evaluate, &runs[number]);
+            let made = make(evaluate, &runs[number], ground, control);
+            if let (Some(journal), Some(rows)) = (journal, &made) {
+                journal.add(rows)?;
+            }
+            Ok(made)
         })?;
         Ok(made.into_iter().flatten().flatten().collect())
+    }
+
+    /// The standard controllers beside a program are those of Linux, which another ground runs.
+    fn ground_of<'g>(&'g self, evaluate: &Evaluate<'g>, run: &Planned) -> &'g dyn Ground {
+        match evaluate.on.name() == PROGRAMS && run.controller > 0 {
+            true => self.grounds.get(KERNEL).unwrap_or(evaluate.on),
+            false => evaluate.on,
+        }
     }
 
     /// Evaluates as [`Lab::evaluate`] does, with the values of runs that were performed before,
@@ -115,7 +153,7 @@ impl Lab {
         let mut plan = EvaluationPlan { brought, ..evaluate.plan.clone() };
         let first = Evaluation::new(plan.clone(), lines, &rows, finished).lines;
         let further = evaluate.further(|line| first[line].worse_than_all);
-        let mut made = self.perform(evaluate, &further)?;
+        let mut made = self.perform(evaluate, &further, None)?;
         // A case may serve other lines too, whose words have been decided.
         made.retain(|row| first[row.line].worse_than_all);
         finished += evaluate.finished(&further, &made);
@@ -139,15 +177,20 @@ impl Lab {
 }
 
 /// Executes a planned run; `None` if it was stopped.
-fn make(evaluate: &Evaluate<'_>, run: &Planned, control: &Control) -> Option<RunRows> {
+fn make(
+    evaluate: &Evaluate<'_>,
+    run: &Planned,
+    ground: &dyn Ground,
+    control: &Control,
+) -> Option<RunRows> {
     let lines = &evaluate.cases[run.case].lines;
     let row = |(line, case): (usize, usize), value: Result<f64, String>| {
         let Planned { controller, repeat, seed, .. } = *run;
         EvaluationRow { line, case, controller, repeat, seed, value }
     };
     let ended = evaluate.scenario(run).and_then(|scenario| {
-        evaluate.on.check(&scenario)?;
-        let run = execute_sound(&Job::new(&scenario, evaluate.on), control)?;
+        ground.check(&scenario)?;
+        let run = execute_sound(&Job::new(&scenario, ground), control)?;
         Ok((scenario, run))
     });
     let (scenario, ended) = match ended {

@@ -10,8 +10,8 @@ use crate::page::environment;
 use crate::words;
 use knee_present::words::{NONE, listed};
 use knee_record::{
-    Better, Evaluation, EvaluationAgainst, EvaluationOutcome, Interval, Judgement, Paired,
-    PairedScale, Unit, WorstFound,
+    Better, Evaluation, EvaluationAgainst, EvaluationOutcome, EvaluationPlan, Interval, Judgement,
+    Paired, PairedScale, Unit, WorstFound,
 };
 use minijinja::Value;
 use serde::Serialize;
@@ -311,7 +311,7 @@ fn sections(evaluation: &Evaluation) -> Vec<Section> {
                 title: asks.title.clone(),
                 asks: asks.asks.clone(),
                 drawing: drawing.map(|drawing| Value::from_safe_string(drawing.inline())),
-                lines: lines.into_iter().map(line).collect(),
+                lines: lines.into_iter().map(|one| line(plan, one)).collect(),
                 cases: evaluation_cases(evaluation, &asks.section),
                 not_tried: missing(&asks.section),
             }
@@ -346,7 +346,7 @@ pub fn evaluation_anchor(section: &str) -> String {
     format!("s-{}", words::slug(section))
 }
 
-fn line(outcome: &EvaluationOutcome) -> Line {
+fn line(plan: &EvaluationPlan, outcome: &EvaluationOutcome) -> Line {
     let worst = outcome.worst.as_ref().filter(|worst| !worst.scenario.is_empty());
     Line {
         title: outcome.line.title.clone(),
@@ -357,7 +357,7 @@ fn line(outcome: &EvaluationOutcome) -> Line {
         worst: worst.map(|worst| Worst {
             case: worst.case.clone(),
             ratio: evaluation_figures(worst.ratio),
-            command: format!("knee run {}", worst.scenario),
+            command: plan.run_command(&worst.scenario),
         }),
     }
 }
@@ -394,7 +394,7 @@ fn worse_than_all(evaluation: &Evaluation) -> Vec<WorseThanAll> {
         command: line
             .worst
             .as_ref()
-            .map_or_else(String::new, |worst| format!("knee run {}", worst.scenario)),
+            .map_or_else(String::new, |worst| evaluation.plan.run_command(&worst.scenario)),
     })
     .collect()
 }

@@ -16,7 +16,9 @@ use knee_lab::report::{
     evaluation_anchor, evaluation_cases, evaluation_figures as figures, evaluation_says,
     evaluation_seeds, evaluation_size, evaluation_values, evaluation_word, evaluation_worst,
 };
-use knee_lab::{Error, Evaluate, EvaluateSettings, SEARCH_SCENARIOS, SIMULATOR, evaluate_seeds};
+use knee_lab::{
+    Error, Evaluate, EvaluateSettings, PROGRAMS, Pace, SEARCH_SCENARIOS, SIMULATOR, evaluate_seeds,
+};
 use knee_present::words::NONE;
 use knee_present::{Cell, Document, Head, Table, Tone, number, text};
 use knee_record::{
@@ -38,13 +40,21 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
     // Read before files are replaced: it may be in the output folder.
     let before = arguments.against.as_deref().map(read_evaluation).transpose();
     let before = before.map_err(Error::from)?;
+    let grounds = chosen(&lab.grounds, &arguments.on)?;
+    let on = match grounds.as_slice() {
+        [one] if one.name() == PROGRAMS => *one,
+        _ => lab.grounds.get(SIMULATOR).map_err(Error::from)?,
+    };
     let settings = EvaluateSettings {
         candidate: candidate.clone(),
         with: arguments.with.clone(),
         sections: arguments.section.clone(),
-        repeat: arguments.repeat.unwrap_or(evaluate_seeds(arguments.quick)),
+        repeat: match on.pace() {
+            Pace::Real => arguments.repeat_real,
+            Pace::Virtual => arguments.repeat.unwrap_or(evaluate_seeds(arguments.quick)),
+        },
         quick: arguments.quick,
-        on: lab.grounds.get(SIMULATOR).map_err(Error::from)?,
+        on,
         beside: Vec::new(),
         search: arguments
             .search
@@ -55,12 +65,19 @@ pub fn evaluate(arguments: &arguments::Evaluate) -> Result<Ending, Failure> {
     let force = arguments.output.force;
     let report = arguments.report.as_deref().map(|path| OutFile::new(path, force)).transpose()?;
     let directory = directory(arguments, candidate);
-    let grounds = chosen(&lab.grounds, &arguments.on)?;
-    if grounds.iter().any(|ground| ground.name() != SIMULATOR) {
+    if grounds.iter().any(|ground| ground.name() != on.name()) {
         return grounds::evaluate(arguments, &lab, settings, &grounds, &directory);
     }
-    let plan = Evaluate::new(&settings)?;
-    lab.claim(&directory, [&directory], arguments.output.force)?;
+    if settings.search.is_some() && on.pace() == Pace::Real {
+        let advice = "remove --search".to_string();
+        return Err(Failure::Usage("a search takes thousands of runs".to_string(), advice));
+    }
+    let mut plan = Evaluate::new(&settings)?;
+    let resumed = if force { 0 } else { plan.resume(&lab.program, &directory) };
+    lab.claim(&directory, [&directory], force || resumed > 0)?;
+    if on.pace() == Pace::Real {
+        grounds::say_how_long(plan.order().len(), plan.real_time_s(), resumed, &directory);
+    }
     let evaluation = watched(&lab, || lab.evaluate(&plan, &directory))?;
     document(&evaluation, &directory).print(arguments.print.format(), &evaluation)?;
     if lab.is_stopped() {
@@ -188,7 +205,7 @@ pub fn saved(evaluation: &Evaluation) -> Document {
             let mut cells = vec![line.line.title.clone()];
             cells.extend(evaluation_values(line));
             cells.push(worst.map_or_else(String::new, |worst| worst.case.clone()));
-            cells.push(worst.map_or_else(String::new, |at| format!("knee run {}", at.scenario)));
+            cells.push(worst.map_or_else(String::new, |at| plan.run_command(&at.scenario)));
             table.row(cells);
         }
         let cases = evaluation_cases(evaluation, &asked.section).join("; ");
@@ -238,8 +255,8 @@ fn lead(evaluation: &Evaluation, directory: &Path) -> Document {
     let run = directory.join(&case.scenario);
     let page = directory.join(REPORT);
     let section = evaluation_anchor(&line.line.section);
-    let shown = (quoted(&run.display().to_string()), page.display());
-    document.words(format!("shows    knee run {}\npicture  {}#{section}\n\n", shown.0, shown.1))
+    let run = evaluation.plan.run_command(&quoted(&run.display().to_string()));
+    document.words(format!("shows    {run}\npicture  {}#{section}\n\n", page.display()))
 }
 
 /// The candidate's results by criterion, and requirements that were not tested.
@@ -307,7 +324,7 @@ fn worst(
     let scenario = quoted(&directory.join(&worst.scenario).display().to_string());
     document
         .said(format!("{section} {title}: {size}, most in \"{}\".", worst.case))
-        .words(format!("  knee run {scenario}\n"))
+        .words(format!("  {}\n", evaluation.plan.run_command(&scenario)))
 }
 
 /// One row for each line and standard, for programs.

@@ -90,6 +90,10 @@ pub(super) struct Case {
     /// Whether `--quick` includes it.
     #[serde(default)]
     pub quick: bool,
+    /// Whether it is one of those in which the candidate may be a program, which are tried only
+    /// with one: short, and with few processes.
+    #[serde(default)]
+    pub programs: bool,
 }
 
 /// A requirement that is not tested yet.

@@ -6,7 +6,7 @@ use crate::directory::GROUNDS;
 use crate::error::Error;
 use crate::ground::{Ground, Pace};
 use crate::lab::Lab;
-use knee_record::{EvaluationsCompared, write_json};
+use knee_record::{EvaluationsCompared, Program, write_json};
 use std::path::{Path, PathBuf};
 
 /// An evaluation on several grounds.
@@ -43,8 +43,14 @@ impl<'g> EvaluateBoth<'g> {
     pub fn real_time(&self) -> (usize, f64) {
         let real = self.plans.iter().filter(|(_, plan)| plan.real_time_s() > 0.0);
         real.fold((0, 0.0), |(runs, seconds), (_, plan)| {
-            (runs + plan.runs.len(), seconds + plan.real_time_s())
+            (runs + plan.order().len(), seconds + plan.real_time_s())
         })
+    }
+
+    /// Takes over what an interrupted evaluation left below a folder: see [`Evaluate::resume`].
+    pub fn resume(&mut self, program: &Program, directory: &Path) -> usize {
+        let plans = self.plans.iter_mut();
+        plans.map(|(name, plan)| plan.resume(program, &directory.join(name.as_str()))).sum()
     }
 
     /// Folder of each ground.

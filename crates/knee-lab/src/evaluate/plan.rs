@@ -1,11 +1,12 @@
 //! Plans the runs of an evaluation.
 
 use super::criteria::{Bounds, Case, Criteria, Extension, REQUESTS, Section, label, text};
-use super::{EvaluateError, evaluate_seeds};
+use super::program::{ProgramCandidate, is_file};
+use super::{EvaluateError, RunRows, evaluate_seeds};
 use crate::command::quoted;
 use crate::error::Error;
 use crate::experiment::{repeat_seed, seed};
-use crate::ground::{Ground, Pace};
+use crate::ground::{Ground, PROGRAMS, Pace};
 use crate::lab::costliest_first;
 use crate::load::Load;
 use crate::origin::{Files, OriginSettings};
@@ -22,7 +23,8 @@ pub(super) const STANDARDS: [&str; 3] = ["reno", "cubic", "bbr"];
 /// Settings of an evaluation.
 #[derive(Clone, Debug)]
 pub struct EvaluateSettings<'g> {
-    /// The controller, in the syntax of a ranking's `--cc`.
+    /// The controller, in the syntax of a ranking's `--cc`; on the ground `programs` a scenario file,
+    /// one of whose flows is a program.
     pub candidate: String,
     /// Extra keys of the candidate's flows, not applied to the standards: `sampler`,
     /// `initial_window`.
@@ -59,7 +61,14 @@ pub struct Evaluate<'g> {
     pub(super) bounds: Bounds,
     /// Index of the standard that equals the candidate; its runs are the candidate's.
     pub(super) is_standard: Option<usize>,
-    with: Vec<Override>,
+    /// Keys of the candidate's flows that were given.
+    given: Vec<Override>,
+    /// All keys of the candidate's flows.
+    pub(super) with: Vec<Override>,
+    /// The controller of the candidate's flows.
+    cc: String,
+    /// What an interrupted evaluation made before.
+    pub(super) made: RunRows,
     algorithms: Option<Arc<Algorithms>>,
     /// Recorded links, by the names that scenarios have for them.
     pub(super) traces: Files,
@@ -112,6 +121,7 @@ impl<'g> Evaluate<'g> {
         if settings.repeat < 2 && settings.beside.is_empty() {
             return Err(EvaluateError::OneSeed.into());
         }
+        let program = program(settings, kept)?;
         let criteria = Criteria::built_in()?;
         for wanted in &settings.sections {
             let tried = criteria.sections.iter().any(|section| is_in(&section.number, wanted));
@@ -133,7 +143,13 @@ impl<'g> Evaluate<'g> {
             chosen(&one.section) && !given
         });
         let sections = criteria.sections.iter().filter(|section| chosen(&section.number));
-        let sections: Vec<&Section> = sections.collect();
+        let for_it = |section: &&Section| section.cases.iter().any(|case| is_for(case, settings));
+        let (sections, others): (Vec<&Section>, Vec<&Section>) = sections.partition(for_it);
+        let without_cases = others.iter().map(|section| NotTried {
+            section: section.number.clone(),
+            what: section.title.clone(),
+            why: "no case of it is short and small enough for programs".to_string(),
+        });
         let asks = |section: &&Section| SectionAsks {
             section: section.number.clone(),
             title: section.title.clone(),
@@ -155,6 +171,7 @@ impl<'g> Evaluate<'g> {
                     what: one.what.clone(),
                     why: one.why.clone(),
                 })
+                .chain(without_cases)
                 .collect(),
             runs_planned: 0,
         };
@@ -163,9 +180,16 @@ impl<'g> Evaluate<'g> {
         let bounds = criteria.search.clone();
         let standard = STANDARDS.iter().position(|name| *name == settings.candidate);
         let is_standard = standard.filter(|_| settings.with.is_empty());
-        let with = settings.with.clone();
+        let mut with = settings.with.clone();
+        with.extend(program.iter().map(|one| one.program.clone()));
         let traces = files(&settings.traces)?;
-        let (candidate_name, classes) = class(settings, kept)?;
+        let (mut candidate_name, mut classes) = class(settings, kept)?;
+        let mut cc = settings.candidate.clone();
+        if let Some(program) = program {
+            candidate_name = program.name;
+            cc = program.cc;
+            classes.insert(settings.candidate.clone(), program.bytes);
+        }
         let mut evaluate = Evaluate {
             plan,
             lines,
@@ -174,7 +198,10 @@ impl<'g> Evaluate<'g> {
             cases,
             bounds,
             is_standard,
+            given: settings.with.clone(),
             with,
+            cc,
+            made: RunRows::new(),
             algorithms,
             traces,
             classes,
@@ -218,7 +245,7 @@ impl<'g> Evaluate<'g> {
             self.traces.keys().map(of).collect::<Vec<_>>()
         });
         let all = section.cases.iter().cloned().chain(recorded);
-        let scenarios = all.filter(|case| case.quick || !settings.quick).map(|case| {
+        let scenarios = all.filter(|case| is_for(case, settings)).map(|case| {
             let scenario = self.text(&case.file)?.scenario(&sets(&case.set))?;
             Ok((case, scenario))
         });
@@ -310,17 +337,18 @@ impl<'g> Evaluate<'g> {
         Ok(files)
     }
 
-    /// Total real time of the runs, seconds; 0 where time is virtual.
+    /// Total real time of the runs that are to be made, seconds; 0 where time is virtual.
     pub fn real_time_s(&self) -> f64 {
-        let real = self.runs.iter().filter(|run| run.load.pace == Pace::Real);
+        let real = self.runs.iter().filter(|run| run.load.pace == Pace::Real && !self.is_made(run));
         real.map(|run| run.load.duration_ns as f64 / 1e9 + run.load.setup_s).sum()
     }
 
-    /// The numbers of all runs, in the order in which they should begin: by repeat, so that a
-    /// stopped evaluation has all cases, and the costliest first.
+    /// The numbers of all runs that are to be made, in the order in which they should begin: by
+    /// repeat, so that a stopped evaluation has all cases, and the costliest first.
     pub fn order(&self) -> Vec<usize> {
         let loads: Vec<Load> = self.runs.iter().map(|run| run.load).collect();
         let mut order = costliest_first(&loads);
+        order.retain(|number| !self.is_made(&self.runs[*number]));
         order.sort_by_key(|number| self.runs[*number].repeat);
         order
     }
@@ -367,7 +395,7 @@ impl<'g> Evaluate<'g> {
     pub(super) fn origin(&self) -> OriginSettings {
         OriginSettings::Evaluate {
             candidate: self.plan.candidate.clone(),
-            with: self.with.iter().map(|own| own.text().to_string()).collect(),
+            with: self.given.iter().map(|own| own.text().to_string()).collect(),
             section: self.sections.clone(),
             repeat: self.plan.repeats,
             quick: self.plan.quick,
@@ -394,7 +422,7 @@ impl<'g> Evaluate<'g> {
     ) -> Result<Scenario, Error> {
         let with = if controller == 0 { self.with.as_slice() } else { &[] };
         let controller = match controller {
-            0 => self.plan.candidate.as_str(),
+            0 => self.cc.as_str(),
             standard => STANDARDS[standard - 1],
         };
         let mut given = sets(set);
@@ -413,6 +441,38 @@ impl<'g> Evaluate<'g> {
         let run = Planned { case, controller: 0, repeat: 1, seed, load };
         let text = self.scenario(&run).ok()?.resolved;
         Some(among_inputs(text, self.files().ok()?.keys()))
+    }
+}
+
+/// Reads a candidate that is a program, which only its ground has.
+fn program(
+    settings: &EvaluateSettings<'_>,
+    kept: Option<&Files>,
+) -> Result<Option<ProgramCandidate>, EvaluateError> {
+    let typed = &settings.candidate;
+    let wrong = |problem: String, advice: String| EvaluateError::Candidate { problem, advice };
+    match (settings.on.name() == PROGRAMS, is_file(typed)) {
+        (true, true) => {
+            let kept = kept.and_then(|files| files.get(typed.as_str()).cloned());
+            ProgramCandidate::read(typed, kept).map(Some)
+        }
+        (false, true) => Err(wrong(
+            format!("{typed} is a program, and the ground {} has none", settings.on.name()),
+            format!("write --on {PROGRAMS}"),
+        )),
+        (true, false) => Err(wrong(
+            format!("the ground {PROGRAMS} evaluates programs, and {typed} is none"),
+            "write the scenario file of one, such as programs/curl.toml".to_string(),
+        )),
+        (false, false) => Ok(None),
+    }
+}
+
+/// Whether an evaluation includes a case.
+fn is_for(case: &Case, settings: &EvaluateSettings<'_>) -> bool {
+    match settings.on.name() == PROGRAMS {
+        true => case.programs,
+        false => !case.programs && (case.quick || !settings.quick),
     }
 }
 
@@ -484,8 +544,12 @@ fn command(settings: &EvaluateSettings<'_>) -> String {
     let mut words = vec!["knee evaluate".to_string(), quoted(&settings.candidate)];
     words.extend(settings.with.iter().map(|own| format!("--with {}", quoted(own.text()))));
     words.extend(settings.sections.iter().map(|section| format!("--section {}", quoted(section))));
-    words.push(format!("--repeat {}", settings.repeat));
-    let grounds: Vec<&str> = settings.beside.iter().map(|on| on.name()).collect();
+    words.push(match settings.on.name() == PROGRAMS {
+        true => format!("--repeat-real {}", settings.repeat),
+        false => format!("--repeat {}", settings.repeat),
+    });
+    let mut grounds: Vec<&str> = settings.beside.iter().map(|on| on.name()).collect();
+    grounds.extend((settings.on.name() == PROGRAMS).then_some(PROGRAMS));
     words.extend((!grounds.is_empty()).then(|| format!("--on {}", grounds.join(","))));
     words.extend(settings.quick.then(|| "--quick".to_string()));
     words.extend(settings.search.map(|scenarios| format!("--search {scenarios}")));

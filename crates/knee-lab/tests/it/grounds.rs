@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Fluid limit: all flows of a path share its rate equally from the start, without queues. One path
 /// per flow.
 #[derive(Debug, Default)]
-struct Fluid {
+pub struct Fluid {
     /// Whether to pause at half of the scenario until it is stopped.
-    waits: bool,
+    pub waits: bool,
 }
 
 impl Ground for Fluid {

@@ -7,6 +7,7 @@ mod algorithms;
 mod answers;
 mod dying;
 mod evaluate;
+mod evaluate_programs;
 mod evaluate_weak;
 mod examples;
 mod fit;

@@ -77,6 +77,16 @@ pub struct EvaluationPlan {
     pub runs_planned: usize,
 }
 
+impl EvaluationPlan {
+    /// Returns the command that runs one of its scenarios on its ground.
+    pub fn run_command(&self, scenario: &str) -> String {
+        match self.ground == simulator() {
+            true => format!("knee run {scenario}"),
+            false => format!("knee run {scenario} --on {}", self.ground),
+        }
+    }
+}
+
 /// The ground of the first evaluations, which did not name it.
 fn simulator() -> String {
     "sim".to_string()
@@ -105,7 +115,7 @@ pub struct NotTried {
 }
 
 /// The value of one run in one line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationRow {
     /// Number of the line.
     pub line: usize,

@@ -17,6 +17,7 @@ Examples:
   knee evaluate bbr3 --search --report rfc9743.md     for a working group
   knee evaluate bbr --section 6.4 --trace cell.down   over a recorded link too
   knee evaluate cubic --section 5 --on sim,kernel     (as root) do both agree?
+  knee evaluate programs/quic-go.toml --on programs   a program, beside the kernel's
   knee evaluate bbr3 --suite bbr-draft                the test cases of the BBR draft
 
 The candidate runs every scenario of RFC 9743's criteria beside Reno, CUBIC and BBR on
@@ -27,7 +28,8 @@ fails.";
 /// `knee evaluate`.
 #[derive(Debug, Args)]
 pub struct Evaluate {
-    /// The controller, alone or with parameters, as in a scenario
+    /// The controller, alone or with parameters, as in a scenario; with --on programs,
+    /// a scenario file with a program
     #[arg(value_name = "CANDIDATE")]
     pub candidate: Candidates,
     /// Set a key of the candidate's flows only: sampler=ns3-3.35,
@@ -44,7 +46,7 @@ pub struct Evaluate {
         "section", "repeat_real", "repeat", "quick", "search", "trace", "against", "report"])]
     pub suite: Option<String>,
     /// Where to run; with further grounds, only the cases of --quick that all of them
-    /// can run
+    /// can run; programs alone, for a candidate that is one
     #[arg(long, value_name = "GROUND", value_delimiter = ',', default_value = "sim",
         value_parser = grounds())]
     pub on: Vec<String>,

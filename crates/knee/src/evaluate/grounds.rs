@@ -33,11 +33,13 @@ pub fn evaluate<'g>(
         return Err(usage("--against, --search and --report work only on the simulator", advice));
     }
     let settings = EvaluateSettings { quick: true, ..settings };
-    let both = EvaluateBoth::new(&settings, grounds, arguments.repeat_real)?;
+    let mut both = EvaluateBoth::new(&settings, grounds, arguments.repeat_real)?;
+    let force = arguments.output.force;
+    let resumed = if force { 0 } else { both.resume(&lab.program, directory) };
     let directories = both.directories(directory);
-    lab.claim(directory, &directories, arguments.output.force)?;
+    lab.claim(directory, &directories, force || resumed > 0)?;
     let (runs, seconds) = both.real_time();
-    screen::say(&format!("{runs} runs in real time, {}.", seconds_left(seconds)));
+    say_how_long(runs, seconds, resumed, directory);
     let compared = watched(lab, || lab.evaluate_both(&both, directory))?;
     let mut document = document(&compared, directory);
     for folder in &directories {
@@ -46,6 +48,16 @@ pub fn evaluate<'g>(
     let words = format!("repeat   {}\n", compared.command);
     document.words(words).print(arguments.print.format(), &compared)?;
     Ok(if lab.is_stopped() { Ending::Interrupted } else { Ending::Done })
+}
+
+/// Says how many runs in real time are to be made, and how many an interrupted evaluation has left.
+pub fn say_how_long(runs: usize, seconds: f64, resumed: usize, directory: &Path) {
+    if resumed > 0 {
+        let (runs, are) = if resumed == 1 { ("run", "is") } else { ("runs", "are") };
+        let there = directory.display();
+        screen::say(&format!("{resumed} {runs} {are} in {there} already, not to be repeated."));
+    }
+    screen::say(&format!("{runs} runs in real time, {}.", seconds_left(seconds)));
 }
 
 fn document(compared: &EvaluationsCompared, directory: &Path) -> Document {

@@ -178,15 +178,12 @@ fn worst_cases(evaluation: &Evaluation, section: &str, directory: &Path) -> Stri
     let failed = of_section(evaluation, section).filter(|line| Verdict::of(line) == Verdict::Fails);
     let shown = failed.filter_map(|line| {
         let worst = line.worst.as_ref().filter(|worst| !worst.scenario.is_empty())?;
-        let command = shown(directory, &worst.scenario);
+        let file = quoted(&directory.join(&worst.scenario).display().to_string());
+        let command = evaluation.plan.run_command(&file);
         Some(format!("- {}: worst in \"{}\": `{command}`\n", line.line.title, worst.case))
     });
     let shown: String = shown.collect();
     if shown.is_empty() { shown } else { format!("\n{shown}") }
-}
-
-fn shown(directory: &Path, scenario: &str) -> String {
-    format!("knee run {}", quoted(&directory.join(scenario).display().to_string()))
 }
 
 /// Requirements without a test, and criteria without a value, with the reasons.
