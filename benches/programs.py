@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what Knee counts of programs with what they count themselves, over 36 cells.
+"""Compares what Knee counts of programs with what they count themselves, over 48 cells.
 
     programs.py KNEE OUT [--kind tcp|quic] [--cells N] [--tries 3]
 
-As root, from anywhere. 24 cells of TCP (curl) and 12 of QUIC (quic-go, built by programs/build): rate,
-RTT, buffer, and controller. Over TCP, the bytes retransmitted must be
-those that the server's kernel counted; over QUIC, the packets that links dropped may differ from those
-that the server's stack took for lost by 2, or by 1 % if that is more. A row is added to OUT/cells.csv
+As root, from anywhere. 24 cells of TCP (curl) and 24 of QUIC (quic-go and quinn, built by
+programs/build): rate, RTT, buffer, and controller. Over TCP, the bytes retransmitted must be those that
+the server's kernel counted; over QUIC, the packets that links dropped may differ from those that the
+server's stack took for lost by 2, or by 1 % if that is more. A row is added to OUT/cells.csv
 as soon as its cell is done, and the same command goes on behind the last one. Both count the same on a
 host that is late, over TCP; over QUIC a run that is not valid is tried again, since a stack takes what
 is late for lost, and then counts as not tried. Ends with 1 if a cell is apart."""
@@ -29,7 +29,7 @@ def cells(kind):
     """Yields name, scenario, flow and settings of each cell."""
     variants = {
         "tcp": [("curl", "cubic"), ("curl", "bbr")],
-        "quic": [("quic-go", "newreno")],
+        "quic": [("quic-go", "newreno"), ("quinn", "cubic")],
     }[kind]
     grid = itertools.product(variants, BYTES, [10, 40], ["0.5 BDP", "1 BDP", "4 BDP"])
     for (flow, controller), rate, one_way_ms, buffer in grid:
