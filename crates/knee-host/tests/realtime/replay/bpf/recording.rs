@@ -79,7 +79,8 @@ fn megabit(tenths: u64) -> Rate {
 }
 
 /// Losses from the start, an outage of 0.6 s at 3 s, a pause of the application, and PROBE_RTT, 10
-/// s after the last minimum. Rewrites the file, only for when the recording itself is to change.
+/// s after the last minimum: every event of the file occurs. `KNEE_WRITE_STEPS=1` rewrites the file,
+/// only for when the recording itself is to change.
 pub fn record() -> Result<(), Skipped> {
     let outage = vec![(Time::from_millis(3_000), Time::from_millis(3_600))];
     let forward = config(RateModel::Constant(megabit(100)), 200, Loss::Independent(0.002), outage);
@@ -90,8 +91,15 @@ pub fn record() -> Result<(), Skipped> {
     run.pacing = Time::from_millis(2_200);
     run.sender.write(u64::MAX / 2);
     run.run_until(Time::from_millis(13_000));
-    let text = step::write(&steps.lock().unwrap());
-    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/bbr-steps.csv"), text).unwrap();
+    let steps = steps.lock().unwrap();
+    for event in step::EVENTS {
+        let is_it = |step: &Step| matches!(step.incident, Incident::Event(one) if one == event);
+        assert!(steps.iter().any(is_it), "{event:?} never occurs");
+    }
+    if std::env::var_os("KNEE_WRITE_STEPS").is_some() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/bbr-steps.csv");
+        std::fs::write(file, step::write(&steps)).unwrap();
+    }
     Ok(())
 }
 
