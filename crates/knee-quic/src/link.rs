@@ -19,8 +19,10 @@ use std::time::Instant;
 
 /// Numbers by which a packet may be behind on each lane: half of what the library accepts.
 const BEHIND: u64 = 64;
-/// Interval between attempts to open lanes, for which both ends must have seen that they are needed.
+/// Shortest and longest interval between attempts to open lanes, for which both ends must have seen that
+/// they are needed; it doubles while the other end has not.
 const LANES_INTERVAL: Time = Time::from_millis(50);
+const LANES_INTERVAL_MAX: Time = Time::from_secs(10);
 
 /// Size of a connection's buffer for datagrams to send.
 pub const SEND_BUFFER: usize = 1 << 20;
@@ -62,9 +64,11 @@ pub struct Link {
     room: usize,
     /// Packets acknowledged at the last check.
     heard: u64,
-    /// Lanes that it has, or as a server may have, and when it may try to get more.
+    /// Lanes that it has, or as a server may have, when it may try to get more, and the interval from
+    /// then.
     lanes: usize,
     lanes_at: Time,
+    lanes_interval: Time,
 }
 
 impl Link {
@@ -91,6 +95,7 @@ impl Link {
             heard: 0,
             lanes: 1,
             lanes_at: Time::ZERO,
+            lanes_interval: LANES_INTERVAL,
         }
     }
 
@@ -194,17 +199,23 @@ impl Link {
         if now < self.lanes_at || self.connection.set_max_concurrent_paths(at, count).is_err() {
             return;
         }
-        self.lanes_at = now + LANES_INTERVAL;
         if self.connection.side().is_server() {
             self.lanes = wanted;
             return;
         }
+        let before = self.lanes;
         while self.lanes < wanted
             && let Ok(path) = self.connection.network_path(PathId::ZERO)
             && self.connection.open_path(path, PathStatus::Available, at).is_ok()
         {
             self.lanes += 1;
         }
+        let progress = self.lanes > before;
+        self.lanes_interval = match progress {
+            true => LANES_INTERVAL,
+            false => (self.lanes_interval * 2).min(LANES_INTERVAL_MAX),
+        };
+        self.lanes_at = now + self.lanes_interval;
     }
 
     /// Notes that the bundle had nothing to send.

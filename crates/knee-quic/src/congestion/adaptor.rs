@@ -13,7 +13,7 @@ use std::time::Instant;
 const UNLIMITED: u64 = 1 << 40;
 
 /// A [`CongestionControl`] with the interface of the QUIC library, for one of the connection's
-/// [lanes](crate::link).
+/// [lanes](super::lanes).
 #[derive(Debug)]
 pub(super) struct Adaptor(pub(super) CongestionControl, pub(super) usize);
 

@@ -263,13 +263,13 @@ impl CongestionControl {
         inner.establish(now, rtt);
     }
 
-    /// Returns it with the interface of the QUIC library, for a further [lane](crate::link).
+    /// Returns it with the interface of the QUIC library, for a further packet number space.
     pub fn for_library(&self) -> Box<dyn congestion::Controller> {
         let lane = self.inner().lanes.add();
         Box::new(Adaptor(self.clone(), lane))
     }
 
-    /// Returns the number of lanes, and gives the turn to the next one.
+    /// Returns the number of packet number spaces, and gives the turn to the next one.
     pub fn next_lane(&self) -> usize {
         self.inner().lanes.next()
     }
@@ -315,8 +315,8 @@ impl CongestionControl {
         (inner.in_flight, inner.loss_at) = (inner.datagrams_in_flight(), Time::MAX);
     }
 
-    /// Notes that the path [reorders widely](disorder): from now on packets are known by the bundle's
-    /// datagrams.
+    /// Notes that the path reorders widely: from now on packets are known by the bundle's datagrams, and
+    /// the controller sees the mean RTT.
     pub fn follow_datagrams(&self) {
         self.inner().follow_datagrams();
     }
