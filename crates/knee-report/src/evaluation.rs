@@ -168,8 +168,12 @@ pub fn evaluation_size(unit: Unit, ratio: &Paired) -> String {
     }
 }
 
-/// Formats the end of a ratio's interval; one that excludes 1 does not read as 1.
+/// Formats the end of a ratio's interval; one that excludes 1 does not read as 1, and one that says
+/// nothing takes no room.
 fn beside_one(end: f64) -> String {
+    if end > 10_000.0 {
+        return "over 10000".to_string();
+    }
     let shown = evaluation_figures(end);
     let more = (3..7).map(|digits| format!("{end:.digits$}"));
     let is_one = |shown: &str| shown.parse() == Ok(1.0) && (end - 1.0).abs() > 1e-6;
@@ -419,6 +423,8 @@ mod tests {
         let mut close = Paired::new(&[(1.12, 1.0), (1.10, 1.0), (1.14, 1.0)]).unwrap();
         close.low = Some(1.0004);
         assert!(evaluation_size(Unit::Seconds, &close).contains("(1.0004 to"));
+        // Two seeds that differ widely.
+        assert!(of(&[(0.1, 1.0), (1.0, 0.01)]).ends_with("(0.000 to over 10000)"));
     }
 
     /// Sorted by number, not alphabetically.

@@ -21,6 +21,9 @@ struct Harm {
     ends: [f64; 2],
 }
 
+/// Where the interval of two seeds ends in the picture, which may say nothing at all.
+const FAR: f64 = 1000.0;
+
 /// Draws the picture, or returns `None` if no line has a ratio.
 pub(super) fn drawing(section: &str, lines: &[&EvaluationOutcome]) -> Option<Drawing> {
     let harms = lines.iter().flat_map(|line| line.against.iter().map(|one| harm(line, one)));
@@ -106,7 +109,8 @@ fn harm(line: &EvaluationOutcome, one: &EvaluationAgainst) -> Option<Harm> {
         turned(value.filter(|value| *value > 0.0 && value.is_finite()).unwrap_or(estimate))
     };
     let ratios = ratio.scale == PairedScale::Ratio;
-    let ends = [end(ratio.low), end(ratio.high)];
+    let far = FAR.max(estimate).max(1.0 / estimate);
+    let ends = [end(ratio.low), end(ratio.high)].map(|end| end.clamp(1.0 / far, far));
     ratios.then(|| Harm { estimate: turned(estimate), ends })
 }
 
