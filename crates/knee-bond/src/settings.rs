@@ -67,6 +67,7 @@ pub fn settings(
             packet_max: Some(PACKET_MAX),
             keep_alive: (!is_server).then_some(wait),
             idle: Some(IDLE),
+            more_number_spaces: true,
         }
     };
     HostSettings {

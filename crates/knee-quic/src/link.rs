@@ -1,8 +1,8 @@
-//! One QUIC connection as a path of a bundle, with more [lanes](crate::congestion::lanes) where packets
+//! One QUIC connection as a path of a bundle, with more [number spaces](crate::congestion::number_spaces) where packets
 //! overtake many others.
 
 use crate::BundleId;
-use crate::congestion::{CongestionControl, CongestionSettings, LANES_MAX};
+use crate::congestion::{CongestionControl, CongestionSettings, NUMBER_SPACES_MAX};
 use crate::keys::PublicKey;
 use bytes::Bytes;
 use knee_bundle::PathUse;
@@ -17,12 +17,12 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Numbers by which a packet may be behind on each lane: half of what the library accepts.
+/// Numbers by which a packet may be behind on each number space: half of what the library accepts.
 const BEHIND: u64 = 64;
-/// Shortest and longest interval between attempts to open lanes, for which both ends must have seen that
+/// Shortest and longest interval between attempts to open number spaces, for which both ends must have seen that
 /// they are needed; it doubles while the other end has not.
-const LANES_INTERVAL: Time = Time::from_millis(50);
-const LANES_INTERVAL_MAX: Time = Time::from_secs(10);
+const OPEN_INTERVAL: Time = Time::from_millis(50);
+const OPEN_INTERVAL_MAX: Time = Time::from_secs(10);
 
 /// Size of a connection's buffer for datagrams to send.
 pub const SEND_BUFFER: usize = 1 << 20;
@@ -64,11 +64,11 @@ pub struct Link {
     room: usize,
     /// Packets acknowledged at the last check.
     heard: u64,
-    /// Lanes that it has, or as a server may have, when it may try to get more, and the interval from
+    /// NumberSpaces that it has, or as a server may have, when it may try to get more, and the interval from
     /// then.
-    lanes: usize,
-    lanes_at: Time,
-    lanes_interval: Time,
+    spaces: usize,
+    spaces_at: Time,
+    spaces_interval: Time,
 }
 
 impl Link {
@@ -93,9 +93,9 @@ impl Link {
             early_bytes: 0,
             room,
             heard: 0,
-            lanes: 1,
-            lanes_at: Time::ZERO,
-            lanes_interval: LANES_INTERVAL,
+            spaces: 1,
+            spaces_at: Time::ZERO,
+            spaces_interval: OPEN_INTERVAL,
         }
     }
 
@@ -190,32 +190,32 @@ impl Link {
         path.ready &= self.control.on_handed_over(now, packet, waiting, number) && self.has_room();
     }
 
-    /// Adds lanes if a datagram came further `behind` others than those there are allow.
-    pub fn add_lanes(&mut self, now: Time, at: Instant, behind: u64) {
-        let wanted = LANES_MAX.min(1 + (behind / BEHIND) as usize);
-        let (true, Some(count)) = (wanted > self.lanes, NonZeroU32::new(wanted as u32)) else {
+    /// Adds number spaces if a datagram came further `behind` others than those there are allow.
+    pub fn add_number_spaces(&mut self, now: Time, at: Instant, behind: u64) {
+        let wanted = NUMBER_SPACES_MAX.min(1 + (behind / BEHIND) as usize);
+        let (true, Some(count)) = (wanted > self.spaces, NonZeroU32::new(wanted as u32)) else {
             return;
         };
-        if now < self.lanes_at || self.connection.set_max_concurrent_paths(at, count).is_err() {
+        if now < self.spaces_at || self.connection.set_max_concurrent_paths(at, count).is_err() {
             return;
         }
         if self.connection.side().is_server() {
-            self.lanes = wanted;
+            self.spaces = wanted;
             return;
         }
-        let before = self.lanes;
-        while self.lanes < wanted
+        let before = self.spaces;
+        while self.spaces < wanted
             && let Ok(path) = self.connection.network_path(PathId::ZERO)
             && self.connection.open_path(path, PathStatus::Available, at).is_ok()
         {
-            self.lanes += 1;
+            self.spaces += 1;
         }
-        let progress = self.lanes > before;
-        self.lanes_interval = match progress {
-            true => LANES_INTERVAL,
-            false => (self.lanes_interval * 2).min(LANES_INTERVAL_MAX),
+        let progress = self.spaces > before;
+        self.spaces_interval = match progress {
+            true => OPEN_INTERVAL,
+            false => (self.spaces_interval * 2).min(OPEN_INTERVAL_MAX),
         };
-        self.lanes_at = now + self.lanes_interval;
+        self.spaces_at = now + self.spaces_interval;
     }
 
     /// Notes that the bundle had nothing to send.

@@ -13,7 +13,7 @@ use std::time::Instant;
 const UNLIMITED: u64 = 1 << 40;
 
 /// A [`CongestionControl`] with the interface of the QUIC library, for one of the connection's
-/// [lanes](super::lanes).
+/// [number spaces](super::number_spaces).
 #[derive(Debug)]
 pub(super) struct Adaptor(pub(super) CongestionControl, pub(super) usize);
 
@@ -89,10 +89,10 @@ impl congestion::Controller for Adaptor {
         // Called before anything is sent, when all losses of an ACK are known.
         let mut inner = self.0.inner();
         inner.flush();
-        if inner.lanes.is_turn_of(self.1) { UNLIMITED } else { 0 }
+        if inner.spaces.is_turn_of(self.1) { UNLIMITED } else { 0 }
     }
 
-    /// The library's pacer asks for a window here, also when another lane has the turn.
+    /// The library's pacer asks for a window here, also when another number space has the turn.
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = UNLIMITED;

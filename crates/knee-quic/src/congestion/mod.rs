@@ -21,19 +21,19 @@
 mod adaptor;
 mod detect;
 mod disorder;
-mod lanes;
+mod number_spaces;
 mod observed;
 mod settle;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::lanes::LANES_MAX;
+pub(crate) use self::number_spaces::NUMBER_SPACES_MAX;
 pub use self::observed::Observed;
 
 use self::adaptor::Adaptor;
 use self::detect::Undo;
 use self::disorder::Disorder;
-use self::lanes::Lanes;
+use self::number_spaces::NumberSpaces;
 use crate::recovery::Episode;
 use crate::ring::{Ring, Taken};
 use knee_bundle::{LossRule, PATHS_MAX};
@@ -140,7 +140,7 @@ struct Inner {
     /// When a packet that was overtaken is lost; [`Time::MAX`] if there is none.
     loss_at: Time,
     undo: Undo,
-    lanes: Lanes,
+    spaces: NumberSpaces,
     /// Once the path reorders widely.
     disorder: Option<Box<Disorder>>,
     /// Of which the controller is made.
@@ -230,7 +230,7 @@ impl CongestionControl {
             rule: LossRule::default(),
             loss_at: Time::MAX,
             undo: Undo::default(),
-            lanes: Lanes::default(),
+            spaces: NumberSpaces::default(),
             disorder: None,
             selection: settings.controller.clone(),
             rng,
@@ -265,13 +265,13 @@ impl CongestionControl {
 
     /// Returns it with the interface of the QUIC library, for a further packet number space.
     pub fn for_library(&self) -> Box<dyn congestion::Controller> {
-        let lane = self.inner().lanes.add();
-        Box::new(Adaptor(self.clone(), lane))
+        let space = self.inner().spaces.add();
+        Box::new(Adaptor(self.clone(), space))
     }
 
     /// Returns the number of packet number spaces, and gives the turn to the next one.
-    pub fn next_lane(&self) -> usize {
-        self.inner().lanes.next()
+    pub fn next_number_space(&self) -> usize {
+        self.inner().spaces.next()
     }
 
     /// Returns whether another packet may leave now, if `waiting` bytes wait in the connection.

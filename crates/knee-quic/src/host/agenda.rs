@@ -153,15 +153,15 @@ impl Host {
         let at = self.instant(now);
         for key in self.links_at_work.keys() {
             let Some(link) = self.links.get_mut(&key) else { continue };
-            // Lanes in a row that had nothing to send.
+            // NumberSpaces in a row that had nothing to send.
             let mut idle = 0;
             loop {
                 self.buffer.clear();
                 let transmit = link.connection.poll_transmit(at, SEGMENTS_MAX, &mut self.buffer);
-                let lanes = link.control.next_lane();
+                let spaces = link.control.next_number_space();
                 let Some(transmit) = transmit else {
                     idle += 1;
-                    if idle >= lanes || link.waiting() == 0 {
+                    if idle >= spaces || link.waiting() == 0 {
                         break;
                     }
                     continue;

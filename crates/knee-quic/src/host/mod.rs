@@ -51,9 +51,9 @@ const SERVER_NAME: &str = "knee";
 /// Maximum bytes that QUIC adds to a datagram besides the id of the connection: its header with a
 /// packet number of four bytes (RFC 9000, section 17.3.1), the tag, and the frame's type and length.
 const AROUND_DATAGRAM: u16 = 1 + 4 + 16 + 1 + 8;
-/// Number of a client's connections up to which they may have lanes, each of which takes up to five of
+/// Number of a client's connections up to which they may have number spaces, each of which takes up to five of
 /// the few ids of its socket.
-const LANES_CONNECTIONS_MAX: usize = 64;
+const SPACES_CONNECTIONS_MAX: usize = 64;
 /// Error code of a connection whose whole bundle is over, not only this path.
 const BUNDLE_OVER: VarInt = VarInt::from_u32(2);
 
@@ -605,8 +605,12 @@ impl Host {
             if bond.bundle.reorders_widely(number) {
                 link.control.follow_datagrams();
                 let count = self.endpoints[key.0].open_connections();
-                if self.settings.is_server || count <= LANES_CONNECTIONS_MAX {
-                    link.add_lanes(now, self.start + duration(now), bond.bundle.behind(number));
+                if self.settings.is_server || count <= SPACES_CONNECTIONS_MAX {
+                    link.add_number_spaces(
+                        now,
+                        self.start + duration(now),
+                        bond.bundle.behind(number),
+                    );
                 }
             }
             max[number] = link.datagram_max().max(DATAGRAM_MIN);

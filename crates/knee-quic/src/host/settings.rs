@@ -40,12 +40,21 @@ pub struct ConnectionSettings {
     pub keep_alive: Option<Time>,
     /// Silence after which a connection is over; if absent, it lasts, whether it joins or not.
     pub idle: Option<Time>,
+    /// Whether a path on which many packets are overtaken gets further packet number spaces (RFC 9000,
+    /// section 12.3). To negotiate that makes each ACK some bytes longer.
+    pub more_number_spaces: bool,
 }
 
 impl ConnectionSettings {
     /// Returns settings with packets of one size and without timeout.
     pub fn lasting(packet: u16) -> ConnectionSettings {
-        ConnectionSettings { packet, packet_max: None, keep_alive: None, idle: None }
+        ConnectionSettings {
+            packet,
+            packet_max: None,
+            keep_alive: None,
+            idle: None,
+            more_number_spaces: false,
+        }
     }
 
     /// Returns the largest size of a packet over a version of IP.
@@ -139,10 +148,12 @@ pub(super) fn transport(
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .stream_receive_window(VarInt::from_u32(CONTROL_WINDOW))
         .receive_window(VarInt::from_u32(CONTROL_WINDOW))
-        .max_concurrent_multipath_paths(1)
         .datagram_receive_buffer_size(Some(RECEIVE_BUFFER))
         .datagram_send_buffer_size(SEND_BUFFER)
         .ack_frequency_config(None::<AckFrequencyConfig>);
+    if path.more_number_spaces {
+        config.max_concurrent_multipath_paths(1);
+    }
     config
 }
 

@@ -179,6 +179,7 @@ fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
             packet_max: Some(1452),
             keep_alive: (end == 0).then_some(Time::from_secs(25)),
             idle: Some(Time::from_secs(40)),
+            more_number_spaces: true,
         };
         let settings = HostSettings {
             eager: false,
@@ -216,7 +217,7 @@ fn an_idle_metered_link_carries_two_megabytes_a_day_at_most() {
 }
 
 /// The two dozen cells of `benches/quic.py`, in virtual time: completion within 3 %, packets lost
-/// within a factor of 1.6 unless they are a handful.
+/// within a factor of 1.5 unless they are a handful.
 #[test]
 fn a_grid_is_beside_the_simulator() {
     let mut number = 0;
@@ -233,7 +234,7 @@ fn a_grid_is_beside_the_simulator() {
                 println!("{told}");
                 assert!((ours.0 / theirs.0 - 1.0).abs() < 0.03, "{told}");
                 let few = (ours.1 - theirs.1).abs() <= 5.0;
-                assert!(few || (0.625..=1.6).contains(&(ours.1 / theirs.1)), "{told}");
+                assert!(few || (0.667..=1.5).contains(&(ours.1 / theirs.1)), "{told}");
             }
         }
     }
@@ -575,7 +576,7 @@ fn a_bundle_that_is_being_closed_takes_no_link() {
 
 /// What a transfer adds to its bytes: headers in each packet of 1,500 (IP 20, UDP 8, QUIC's short
 /// header 3 and the receiver's connection ID, its tag 16, DATAGRAM 3, the bundle 8), and
-/// acknowledgements of what the other end acknowledges, a packet of some 75 bytes for 32 of data.
+/// acknowledgements of what the other end acknowledges, a packet of some 70 bytes for 32 of data.
 /// The ID has 8 bytes at a server, and 2 at a client: packets to it are 6 bytes smaller.
 #[test]
 fn a_transfer_adds_little_to_its_bytes() {
@@ -587,7 +588,7 @@ fn a_transfer_adds_little_to_its_bytes() {
         let (_, world) = world.file(BYTES);
         assert_eq!((0..2).map(|path| world.observe(path).lost_packets).sum::<u64>(), 0);
         let packets = BYTES.div_ceil(1500 - headers);
-        let bound = packets * 1500 + packets / 32 * 105;
+        let bound = packets * 1500 + packets / 32 * 100;
         let sent: u64 = world.carried[sender].iter().sum();
         assert!(sent <= bound, "{sent} bytes from end {sender}, more than {bound}");
         assert!(sent > packets * 1500, "{sent} bytes from {sender}, fewer than its packets have");

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "QUIC counts from an instant; the clock is virtual")]
 
-mod lanes;
 mod links;
+mod number_spaces;
 mod quinn;
 mod reordering;
 mod strangers;

@@ -92,7 +92,7 @@ fn normal_jitter_leaves_most_of_the_rate() {
     ] {
         let deviation = Time::from_millis(deviation_ms);
         let way = Way { loss, deviation, ..way(mbit, one_way_ms, QUEUE) };
-        let world = World::new(&[way], "bbr", "minrtt", 1 << 24);
+        let world = World::bonded(&[way], "bbr", "minrtt", 1 << 24);
         let (took, world) = world.file(megabytes * 1_000_000);
         let share = megabytes as f64 * 8.0 / took.as_secs_f64() / mbit;
         let (seen, counts) = (world.observe(0), world.hosts[0].counters(&ID));

@@ -26,6 +26,7 @@ fn bond(is_server: bool, paths: usize) -> HostSettings {
         packet_max: None,
         keep_alive: (!is_server).then_some(Time::from_secs(10)),
         idle: Some(Time::from_secs(40)),
+        more_number_spaces: true,
     };
     HostSettings {
         eager: false,

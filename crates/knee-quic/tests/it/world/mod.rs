@@ -130,6 +130,15 @@ impl World {
         World::with(ways, cc, scheduler, window, 2 * window)
     }
 
+    /// Makes a world of bonded links: their connections get further packet number spaces where needed.
+    pub fn bonded(ways: &[Way], cc: &str, scheduler: &str, window: u64) -> World {
+        World::between(ways, |is_server| {
+            let mut settings = settings(is_server, ways.len(), cc, scheduler, window);
+            settings.paths.iter_mut().for_each(|path| path.more_number_spaces = true);
+            settings
+        })
+    }
+
     /// Makes a world whose hosts buffer `buffer` bytes per stream.
     pub fn with(ways: &[Way], cc: &str, scheduler: &str, window: u64, buffer: u64) -> World {
         World::between(ways, |is_server| {

@@ -15,7 +15,7 @@ fn jittery() -> Way {
 
 /// Returns the world of such paths.
 fn world(ways: &[Way]) -> World {
-    World::new(ways, "bbr", "just-in-time", 1 << 24)
+    World::bonded(ways, "bbr", "just-in-time", 1 << 24)
 }
 
 /// Whichever end sends. Without further packet number spaces the library dropped 27 % of the packets,
@@ -42,9 +42,9 @@ fn two_paths_that_reorder_carry_nearly_twice_as_much() {
     assert!(ratio > 1.6, "{ratio}");
 }
 
-/// All lanes follow a NAT that assigns another port, whichever end sends.
+/// All number spaces follow a NAT that assigns another port, whichever end sends.
 #[test]
-fn lanes_follow_a_nat_that_rebinds() {
+fn all_number_spaces_follow_a_nat_that_rebinds() {
     for sender in [0, 1] {
         let world = |rebinding| {
             let mut world = world(&[jittery()]);
@@ -61,9 +61,9 @@ fn lanes_follow_a_nat_that_rebinds() {
     }
 }
 
-/// What was in flight on any lane when a link fails is repeated once it is back.
+/// What was in flight on any number space when a link fails is repeated once it is back.
 #[test]
-fn a_transfer_over_lanes_survives_an_outage() {
+fn a_transfer_over_several_number_spaces_survives_an_outage() {
     let away = Way { down: vec![(Time::from_secs(1), Time::from_secs(4))], ..jittery() };
     let took = world(&[away]).file(8_000_000).0;
     assert!(took < Time::from_secs(8), "{took:?}");
