@@ -322,6 +322,33 @@ fn messages_arrive_at_most_once() {
     }
 }
 
+/// Also over paths that reorder widely and duplicate, between streams that are repeated there.
+#[test]
+fn duplicated_messages_of_several_flows_arrive_once_over_paths_that_reorder() {
+    let wide = rough(10_000, 60_000, 0, 20, 48_000, 1200);
+    let mut world = World::new(7, &[wide.clone(), wide], &[transfer(200_000, 0, Manner::Whole)]);
+    for number in 0..400_u32 {
+        let bytes = Bytes::copy_from_slice(&number.to_be_bytes());
+        world.ends[0].bundle.send(u64::from(number % 5) << 3, bytes, true);
+        let until = world.now + Time::from_millis(2);
+        while world.now < until {
+            world.step();
+            if world.items.is_empty() {
+                world.now = until;
+            }
+        }
+    }
+    let mut world = world.run();
+    while !world.items.is_empty() {
+        world.step();
+    }
+    world.apply(1);
+    let number = |bytes: &Bytes| u32::from_be_bytes(bytes.as_ref().try_into().unwrap());
+    let mut came: Vec<u32> = world.ends[1].messages.iter().map(number).collect();
+    came.sort_unstable();
+    assert_eq!(came, (0..400).collect::<Vec<_>>());
+}
+
 /// A copy that is still under way when the stream of its flow has ended, on a path sixty times as
 /// slow, is not a new message.
 #[test]
