@@ -326,7 +326,7 @@ fn messages_arrive_at_most_once() {
 #[test]
 fn duplicated_messages_of_several_flows_arrive_once_over_paths_that_reorder() {
     let wide = rough(10_000, 60_000, 0, 20, 48_000, 1200);
-    let mut world = World::new(7, &[wide.clone(), wide], &[transfer(200_000, 0, Manner::Whole)]);
+    let mut world = World::new(7, &[wide, wide], &[transfer(200_000, 0, Manner::Whole)]);
     for number in 0..400_u32 {
         let bytes = Bytes::copy_from_slice(&number.to_be_bytes());
         world.ends[0].bundle.send(u64::from(number % 5) << 3, bytes, true);
