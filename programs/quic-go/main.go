@@ -3,7 +3,8 @@
 //	quic-go server ADDRESS:PORT CERT KEY
 //	quic-go client ADDRESS:PORT BYTES CA
 //
-// The server prints what its stack has counted as lost, packets. With QLOGDIR set, it writes a qlog.
+// The server prints what its stack has counted as lost, packets. With QLOGDIR set, it writes a qlog. The
+// client writes its TLS secrets to SSLKEYLOGFILE.
 package main
 
 import (
@@ -94,6 +95,14 @@ func fetch(address, bytes, authority string) error {
 		return fmt.Errorf("%s has no certificate", authority)
 	}
 	config := &tls.Config{RootCAs: roots, ServerName: "server.knee", NextProtos: []string{protocol}}
+	if name := os.Getenv("SSLKEYLOGFILE"); name != "" {
+		secrets, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer secrets.Close()
+		config.KeyLogWriter = secrets
+	}
 	asked, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	connection, err := quic.DialAddr(asked, address, config, &quic.Config{

@@ -32,7 +32,7 @@ pub use emulator::{Emulation, Emulator, Outcome, STALL, Sample, Tally};
 pub use lateness::Lateness;
 pub use observer::{
     Capture, Delays, FiveTuple, Flow, FlowTable, Observed, Observer, TakeFlows, Volume, Watcher,
-    observe,
+    add_secrets, observe,
 };
 pub use packet::IpPacket;
 pub use routes::Routes;

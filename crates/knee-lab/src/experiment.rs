@@ -67,7 +67,7 @@ pub enum ExperimentError {
     #[error("only the simulator writes a packet log")]
     NoPacketLog,
     /// No ground captures packets.
-    #[error("only the kernel and QUIC have packets to capture")]
+    #[error("only grounds in real time have packets to capture")]
     NoCapture,
 }
 

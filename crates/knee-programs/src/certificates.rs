@@ -7,14 +7,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use knee_host::HostError;
 use knee_record::OUTPUT;
-use knee_testbed::{End, Family, address};
+use knee_testbed::{End, Family, Observed, add_secrets, address};
 use nix::time::{ClockId, clock_gettime};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
 };
 use sha2::{Digest, Sha256};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use time::{Duration, OffsetDateTime};
 
@@ -41,6 +42,8 @@ const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
 /// Where programs write their TLS secrets.
 const SECRETS: &str = "secrets.log";
+/// Secrets that are kept in a capture, bytes: those of some 30,000 connections.
+const SECRETS_MAX: u64 = 16 << 20;
 
 /// Certificates in the folder of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +106,33 @@ impl Certificates {
             ("SSL_CERT_FILE", self.at(AUTHORITY)),
             ("SSLKEYLOGFILE", self.at(SECRETS)),
         ]
+    }
+
+    /// Puts the secrets that programs wrote into the capture of a run that has ended. What fails is
+    /// the capture's error.
+    pub fn complete_capture(&self, capture: Option<&File>, observed: Option<&mut Observed>) {
+        let (Some(capture), Some(observed)) = (capture, observed) else { return };
+        if observed.capture_error.is_some() {
+            return;
+        }
+        let added = self.secrets().and_then(|secrets| match secrets.is_empty() {
+            true => Ok(()),
+            false => add_secrets(capture, &secrets),
+        });
+        observed.capture_error = added.err();
+    }
+
+    /// Returns the whole lines of secrets; none if a program removed the file.
+    fn secrets(&self) -> io::Result<Vec<u8>> {
+        let mut secrets = Vec::new();
+        match File::open(self.at(SECRETS)) {
+            Ok(file) => file.take(SECRETS_MAX).read_to_end(&mut secrets)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        let whole = secrets.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        secrets.truncate(whole);
+        Ok(secrets)
     }
 
     fn at(&self, name: &str) -> String {

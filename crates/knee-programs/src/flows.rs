@@ -9,8 +9,9 @@ use crate::ready::Transport;
 use crate::sockets::Known;
 use knee_record::Verdict;
 use knee_scenario::{Flow, Program, Ready, Scenario};
-use knee_testbed::{Clock, End, Family, Hosts, TestbedError, address};
+use knee_testbed::{Clock, End, Family, Hosts, Observed, TestbedError, address};
 use knee_units::Time;
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -158,6 +159,13 @@ impl<'s> Programs<'s> {
                 next_load = now + LOAD_PERIOD;
             }
             thread::park_timeout(POLL);
+        }
+    }
+
+    /// Puts the secrets that the programs wrote into the capture of the run.
+    pub fn complete_capture(&self, capture: Option<&File>, observed: &mut Observed) {
+        if let Some(certificates) = &self.certificates {
+            certificates.complete_capture(capture, Some(observed));
         }
     }
 

@@ -1,7 +1,7 @@
 //! A run with flows that are programs, and others of Knee's own beside them.
 
 use crate::flows::{Finding, Programs, RunningFlow, port};
-use crate::shell::permit;
+use crate::shell::{permit, twice};
 use crate::sockets::{Known, Sockets};
 use crate::traffic::{FlowCounters, rows_of};
 use knee_host::{HostError, set_sysctl};
@@ -96,6 +96,7 @@ pub fn run_flows(
     programs.wait_until_ready(clock, &control.stop);
     let own = own.listen(scenario, &hosts)?;
     let sockets = Sockets::default();
+    let (capture, kept) = twice(capture)?;
     let observing = Observing { capture, sample: Some(sampled(scenario, &sockets)) };
     let run = |clock: Clock, stop: &AtomicBool, rows: RowSender| {
         let done = AtomicBool::new(false);
@@ -115,7 +116,8 @@ pub fn run_flows(
         })
     };
     let mut played = testbed.play(checked, control, samples, Some(observing), run)?;
-    let observed = played.observed.take().unwrap_or_default();
+    let mut observed = played.observed.take().unwrap_or_default();
+    programs.complete_capture(kept.as_ref(), &mut observed);
     let counters = |flow: &RunningFlow<'_>| FlowCounters::of(&observed.flows, flow.port);
     let records = &mut played.records;
     let of_programs = programs.flows.iter().map(|flow| {
@@ -256,7 +258,9 @@ fn record(
     end_ns: u64,
 ) -> FlowRecord {
     let (index, flow, transport) = (running.index, running.flow, &running.flow.transport);
-    let start = running.started.unwrap_or(flow.start);
+    let started = running.started.unwrap_or(flow.start);
+    // What a program does before its first packet is not the network's.
+    let start = counters.first.map_or(started, |first| first.max(started));
     let whole = flow.workload.properties().bytes.is_none_or(|bytes| counters.delivered >= bytes);
     let completed = running.completed.filter(|_| whole);
     let end = running.ended.map_or(end_ns, |at| at.as_nanos().min(end_ns)).max(start.as_nanos());

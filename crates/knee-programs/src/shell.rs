@@ -97,6 +97,7 @@ pub fn run(
     let mut command = command(&shell.command);
     command.envs(variables(&joinable.paths, shell.at, Some(&folder), Some(&certificates)));
     let mut status = Err(io::ErrorKind::Other.into());
+    let (capture, kept) = twice(capture)?;
     let observing = Observing { capture, sample: None };
     let mut program = |stop: &AtomicBool| {
         status = at.start_program(&mut command).and_then(|mut child| watch(&mut child, stop));
@@ -109,6 +110,7 @@ pub fn run(
     drop((sender, receiver));
     let _ = fs::remove_file(&announced);
     let mut played = played?;
+    certificates.complete_capture(kept.as_ref(), played.observed.as_mut());
     if let Some(observed) = &played.observed {
         let rows = connections(observed);
         rows.iter().try_for_each(|row| samples.connection(row))?;
@@ -139,6 +141,13 @@ pub fn join(folder: &Path, at: End, words: &[OsString]) -> io::Result<ExitStatus
 pub(crate) fn permit() -> Result<(), HostError> {
     set_sysctl("net.ipv4.ip_unprivileged_port_start", "0")?;
     set_sysctl("net.ipv4.ping_group_range", "0 0")
+}
+
+/// Returns the file of a capture for the emulator, and once more for what is added after the run.
+pub(crate) fn twice(capture: Option<File>) -> Result<(Option<File>, Option<File>), HostError> {
+    let again = capture.as_ref().map(File::try_clone).transpose();
+    let again = again.map_err(|source| HostError::call("share the file of a capture", source))?;
+    Ok((capture, again))
 }
 
 fn announce(path: &Path, joinable: &Joinable) -> Result<(), HostError> {

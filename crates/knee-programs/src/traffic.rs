@@ -57,12 +57,21 @@ pub struct TrafficFlow {
     /// 95th percentile of the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queueing_p95_ns: Option<u64>,
+    /// Median RTT of a QUIC connection by its spin bit (RFC 9000, section 17.4), seen where its packets
+    /// enter; absent for other protocols, and for connections that do not spin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spin_rtt_p50_ns: Option<u64>,
 }
 
 impl Traffic {
     /// Lists what an observer saw; `links` are the names of the links in order.
     pub fn of(observed: &Observed, links: &[String]) -> Traffic {
-        let flows = observed.flows.iter().map(|(five, flow)| TrafficFlow::of(five, flow, links));
+        let flow = |(five, flow)| {
+            let row = TrafficFlow::of(five, flow, links);
+            let spin = observed.flows.spin_rtt(five).map(Time::as_nanos);
+            TrafficFlow { spin_rtt_p50_ns: spin, ..row }
+        };
+        let flows = observed.flows.iter().map(flow);
         let mut flows: Vec<TrafficFlow> = flows.collect();
         flows.sort_by_key(|flow| flow.first_ns);
         Traffic { schema: "knee-traffic/1", missed_events: observed.missed_events, flows }
@@ -98,6 +107,7 @@ impl TrafficFlow {
             retransmitted_bytes: flow.retransmitted_bytes,
             queueing_p50_ns: queueing(0.5),
             queueing_p95_ns: queueing(0.95),
+            spin_rtt_p50_ns: None,
         }
     }
 }
@@ -152,6 +162,8 @@ fn acknowledged(flow: &Flow, back: &Flow) -> Option<u64> {
 /// What the server of a flow has sent, over all of its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounters {
+    /// When the first packet of all entered, from either end; `None` before the first answer.
+    pub first: Option<Time>,
     /// Payload acknowledged over TCP; for other protocols payload that arrived, retransmissions and
     /// the transport's own headers included, which are encrypted.
     pub delivered: u64,
@@ -177,6 +189,8 @@ impl FlowCounters {
             sum.packets += flow.data_packets;
             sum.marked_packets += flow.marked_packets;
             let back = table.get(&five.reversed());
+            let begin = back.map(|back| back.first.min(flow.first));
+            sum.first = [sum.first, begin].into_iter().flatten().min();
             let both = flow.queueing_last.zip(back.and_then(|back| back.queueing_last));
             if let Some(both) = both.filter(|_| flow.last >= last) {
                 (sum.queueing, last) = (Some(both.0 + both.1), flow.last);

@@ -28,7 +28,8 @@ impl Part {
         beside.push(PART);
         let beside = PathBuf::from(beside);
         remove_if_there(&beside)?;
-        let file = File::create_new(&beside).map_err(|source| Error::io("create", path, source))?;
+        let file = File::options().read(true).write(true).create_new(true).open(&beside);
+        let file = file.map_err(|source| Error::io("create", path, source))?;
         Ok((Part { path: path.to_path_buf(), beside, in_place: false }, file))
     }
 

@@ -28,7 +28,7 @@ mod self_check;
 pub use error::TestbedError;
 pub use health::Health;
 pub use hosts::{End, Family, Hosts, PathSettings, address, path_of};
-pub use knee_emulator::{Clock, FiveTuple, Flow, FlowTable, Observed, Volume};
+pub use knee_emulator::{Clock, FiveTuple, Flow, FlowTable, Observed, Volume, add_secrets};
 pub use knee_host::enter_user_namespace;
 pub use observe::{Observing, Played, SampleFlows};
 pub use probe::PathProbe;

@@ -275,8 +275,8 @@ pub struct Run {
     /// Also write packets.csv, every event of every packet (large)
     #[arg(long)]
     pub packet_log: bool,
-    /// On kernel or quic: also write capture.pcapng, every packet that enters, leaves or
-    /// is dropped, for Wireshark (as large as the traffic)
+    /// On kernel, quic or programs: also write capture.pcapng, every packet that enters,
+    /// leaves or is dropped, for Wireshark (as large as the traffic)
     #[arg(long)]
     pub capture: bool,
 }

@@ -6,8 +6,14 @@
 //! ```
 //!
 //! The controller is cubic, newreno or bbr. The server prints what its stack has counted as lost, packets.
+//! The client writes its TLS secrets to `SSLKEYLOGFILE`. With the feature `noq` it is the program of noq,
+//! which has quinn's interface and bbr3 in place of bbr.
 
-use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+#[cfg(feature = "noq")]
+use quinn::congestion::Bbr3Config as BbrConfig;
+#[cfg(not(feature = "noq"))]
+use quinn::congestion::BbrConfig;
+use quinn::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig,
@@ -26,6 +32,8 @@ use tokio::task::JoinSet;
 type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const PROTOCOL: &[u8] = b"hq-interop";
+/// What the BBR of the stack is called.
+const BBR: &str = if cfg!(feature = "noq") { "bbr3" } else { "bbr" };
 /// Longest request, bytes.
 const REQUEST_MAX: usize = 64;
 /// Receive window, bytes: large enough for any path, so that the sender's window decides.
@@ -62,8 +70,8 @@ fn factory(controller: &str) -> Outcome<Arc<dyn ControllerFactory + Send + Sync>
     Ok(match controller {
         "cubic" => Arc::new(CubicConfig::default()),
         "newreno" => Arc::new(NewRenoConfig::default()),
-        "bbr" => Arc::new(BbrConfig::default()),
-        other => return Err(format!("quinn has no {other}: write cubic, newreno or bbr").into()),
+        bbr if bbr == BBR => Arc::new(BbrConfig::default()),
+        other => return Err(format!("there is no {other}: write cubic, newreno or {BBR}").into()),
     })
 }
 
@@ -72,8 +80,18 @@ async fn answer(connection: Connection) -> Outcome {
     while let Ok((sending, receiving)) = connection.accept_bi().await {
         tokio::spawn(send(sending, receiving));
     }
-    println!("lost {}", connection.stats().path.lost_packets);
+    println!("lost {}", lost_packets(&connection));
     Ok(())
+}
+
+#[cfg(feature = "noq")]
+fn lost_packets(connection: &Connection) -> u64 {
+    connection.stats().lost_packets
+}
+
+#[cfg(not(feature = "noq"))]
+fn lost_packets(connection: &Connection) -> u64 {
+    connection.stats().path.lost_packets
 }
 
 async fn send(mut sending: SendStream, mut receiving: RecvStream) -> Outcome {
@@ -95,6 +113,7 @@ async fn fetch(address: &str, bytes: &str, authority: &str) -> Outcome {
     }
     let mut tls =
         rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    tls.key_log = Arc::new(rustls::KeyLogFile::new());
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
     let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     let mut transport = TransportConfig::default();
@@ -111,11 +130,11 @@ async fn fetch(address: &str, bytes: &str, authority: &str) -> Outcome {
     sending.write_all(format!("GET /{bytes}\r\n").as_bytes()).await?;
     sending.finish()?;
     let mut asked_to_end = signal(SignalKind::terminate())?;
-    let mut came = 0;
+    let (mut came, mut buffer) = (0, vec![0; 1 << 16]);
     let is_whole = loop {
         tokio::select! {
-            chunk = receiving.read_chunk(usize::MAX, true) => match chunk? {
-                Some(chunk) => came += chunk.bytes.len(),
+            part = receiving.read(&mut buffer) => match part? {
+                Some(bytes) => came += bytes,
                 None => break true,
             },
             _ = asked_to_end.recv() => break false,
@@ -140,7 +159,7 @@ async fn main() -> ExitCode {
         }
         ["client", address, bytes, authority] => fetch(address, bytes, authority).await,
         _ => {
-            Err("quinn server ADDRESS:PORT CERT KEY CONTROLLER | client ADDRESS:PORT BYTES CA"
+            Err("write server ADDRESS:PORT CERT KEY CONTROLLER | client ADDRESS:PORT BYTES CA"
                 .into())
         }
     };

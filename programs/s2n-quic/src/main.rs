@@ -5,7 +5,8 @@
 //! s2n-quic client ADDRESS:PORT BYTES CA
 //! ```
 //!
-//! The controller is cubic or bbr. The server prints what its stack has counted as lost, packets.
+//! The controller is cubic or bbr. The server prints what its stack has counted as lost, packets. The
+//! client writes its TLS secrets to `SSLKEYLOGFILE`.
 
 use s2n_quic::client::Connect;
 use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
@@ -119,6 +120,7 @@ async fn fetch(address: &str, bytes: &str, authority: &str) -> Outcome {
     let tls = rustls::Client::builder()
         .with_certificate(Path::new(authority))?
         .with_application_protocols([PROTOCOL].iter())?
+        .with_key_logging()?
         .build()?;
     let server: SocketAddr = address.parse()?;
     let own: SocketAddr = match server {

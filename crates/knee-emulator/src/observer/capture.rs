@@ -9,11 +9,17 @@ use super::{Event, Happened};
 use knee_link::DropReason;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 
-/// Block types (sections 4.1 to 4.3).
+/// Block types (sections 4.1 to 4.3 and 4.7).
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
+const SECRETS: u32 = 10;
+/// TLS secrets in the lines of SSLKEYLOGFILE (section 4.7).
+const TLS_KEY_LOG: u32 = 0x544c_534b;
+/// Bytes that are moved at once.
+const MOVED_BYTES: usize = 1 << 20;
 /// Marks the byte order of a section.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Raw IP, version 4 or 6 (LINKTYPE_RAW of the list of link types).
@@ -117,7 +123,7 @@ impl Capture {
 
     /// Writes the block whose body is complete, with the end of its options.
     fn end_block(&mut self, kind: u32) -> io::Result<()> {
-        self.body.extend([END, 0].map(u16::to_ne_bytes).concat());
+        self.body.extend(end_of_options());
         let length = (self.body.len() as u32 + 12).to_ne_bytes();
         self.out.write_all(&kind.to_ne_bytes())?;
         self.out.write_all(&length)?;
@@ -126,6 +132,44 @@ impl Capture {
         self.body.clear();
         Ok(())
     }
+}
+
+fn end_of_options() -> Vec<u8> {
+    [END, 0].map(u16::to_ne_bytes).concat()
+}
+
+/// Puts TLS secrets, in the lines of SSLKEYLOGFILE, before all packets of a finished capture, where a
+/// reader needs them to decrypt. The file must be open for reading and writing; its packets are moved
+/// within it.
+///
+/// # Errors
+///
+/// The file is no capture, or cannot be read or written: it is then broken.
+pub fn add_secrets(capture: &File, secrets: &[u8]) -> io::Result<()> {
+    let mut head = [0; 8];
+    capture.read_exact_at(&mut head, 0)?;
+    let section = u32::from_ne_bytes([head[4], head[5], head[6], head[7]]);
+    let mut body = [TLS_KEY_LOG, secrets.len() as u32].map(u32::to_ne_bytes).concat();
+    body.extend(secrets);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend(end_of_options());
+    let length = (body.len() as u32 + 12).to_ne_bytes();
+    let block = [&SECRETS.to_ne_bytes(), &length, body.as_slice(), &length].concat();
+    insert(capture, u64::from(section), &block)
+}
+
+/// Inserts bytes at a place of a file, from its end on in pieces, so that memory is bounded.
+fn insert(file: &File, place: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut end = file.metadata()?.len();
+    let mut piece = vec![0; MOVED_BYTES];
+    while end > place {
+        let begin = place.max(end.saturating_sub(MOVED_BYTES as u64));
+        let piece = &mut piece[..(end - begin) as usize];
+        file.read_exact_at(piece, begin)?;
+        file.write_all_at(piece, begin + bytes.len() as u64)?;
+        end = begin;
+    }
+    file.write_all_at(bytes, place)
 }
 
 fn words(reason: DropReason) -> &'static str {
@@ -146,7 +190,8 @@ mod tests {
     use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
     use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapError, PcapNGReader};
 
-    /// Read by another implementation: interfaces, times, directions, lengths and bytes.
+    /// Read by another implementation: interfaces, times, directions, lengths and bytes, and secrets
+    /// that are longer than what is moved at once.
     #[test]
     fn another_reader_finds_the_same_packets() {
         let folder = tempfile::tempdir().unwrap();
@@ -166,9 +211,12 @@ mod tests {
             capture.write(&event, &vec![number as u8; kept as usize]).unwrap();
         }
         capture.finish().unwrap();
+        let secrets = format!("CLIENT_RANDOM {}\n", "0".repeat(2 * MOVED_BYTES));
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        add_secrets(&file, secrets.as_bytes()).unwrap();
 
-        let mut reader = PcapNGReader::new(1 << 16, File::open(&path).unwrap()).unwrap();
-        let (mut interfaces, mut packets) = (Vec::new(), Vec::new());
+        let mut reader = PcapNGReader::new(1 << 23, File::open(&path).unwrap()).unwrap();
+        let (mut interfaces, mut packets, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let (used, block) = match reader.next() {
                 Ok(read) => read,
@@ -190,6 +238,11 @@ mod tests {
                     assert_eq!(option(OptionCode(IF_TSRESOL)), [9]);
                     assert_eq!(one.linktype.0, 101);
                     interfaces.push(String::from_utf8(option(OptionCode(IF_NAME))).unwrap());
+                }
+                Block::DecryptionSecrets(one) => {
+                    assert!(packets.is_empty(), "secrets come before what they decrypt");
+                    assert_eq!((one.secrets_type.0, one.secrets_len), (0x544c_534b, 2_097_167));
+                    kept.extend_from_slice(&one.data[..one.secrets_len as usize]);
                 }
                 Block::EnhancedPacket(one) => {
                     let time = u64::from(one.ts_high) << 32 | u64::from(one.ts_low);
@@ -213,5 +266,6 @@ mod tests {
             (2, 15, 1500, vec![2; 43], b"dropped, the queue was full".to_vec()),
         ];
         assert_eq!(packets, expected);
+        assert_eq!(kept, secrets.as_bytes());
     }
 }

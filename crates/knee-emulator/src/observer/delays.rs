@@ -26,6 +26,13 @@ impl Delays {
         self.packets
     }
 
+    /// Returns the number of packets whose delay is below `limit` for certain: up to 3 % below it,
+    /// they may be missing.
+    pub fn below(&self, limit: Time) -> u64 {
+        let places = self.counts.range(..bucket(limit.as_nanos()) as u16);
+        places.map(|(_, count)| count).sum()
+    }
+
     /// Returns the longest delay, exactly.
     pub fn max(&self) -> Time {
         self.max

@@ -1,6 +1,7 @@
 //! One flow of the table: what its packets add up to.
 
 use super::Delays;
+use super::spin::Spin;
 use crate::wire::{Headers, Kind, get16, get32, parse, tcp};
 use knee_units::Time;
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// IP protocol numbers (IANA, Protocol Numbers).
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 /// What packets of one direction of a connection have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +86,7 @@ pub struct Flow {
     pub queueing: Delays,
     /// The same of the last packet that left; `None` before the first.
     pub queueing_last: Option<Time>,
+    pub(super) spin: Spin,
     sequence: Option<Sequence>,
     /// Highest number that its packets acknowledged.
     acknowledged: Option<u32>,
@@ -144,11 +147,14 @@ fn v6(bytes: &[u8], at: usize) -> Ipv6Addr {
 
 impl Flow {
     /// Adds the payload of a packet that entered.
-    pub(super) fn take_payload(&mut self, parsed: &Parsed, bytes: &[u8], size: u32) {
-        let Parsed { headers, .. } = parsed;
+    pub(super) fn take_payload(&mut self, parsed: &Parsed, bytes: &[u8], size: u32, at: Time) {
+        let Parsed { headers, five } = parsed;
         let payload = size.saturating_sub(u32::from(headers.all));
         self.data_packets += u64::from(payload > 0);
         self.payload_bytes += u64::from(payload);
+        if five.protocol == UDP {
+            self.spin.take(bytes.get(usize::from(headers.all)..).unwrap_or_default(), at);
+        }
         if !headers.kind.is_tcp() {
             return;
         }

@@ -13,9 +13,10 @@ mod capture;
 mod delays;
 mod flow;
 mod ring;
+mod spin;
 mod table;
 
-pub use capture::Capture;
+pub use capture::{Capture, add_secrets};
 pub use delays::Delays;
 pub use flow::{FiveTuple, Flow, Volume};
 pub use table::FlowTable;
