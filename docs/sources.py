@@ -25,7 +25,8 @@ FOLDER = DOCS / "sources"
 HEAD = """
 Every figure, table and number of the document, by its own numbering, with the command that tries it
 here. A row is a claim of the study [`studies/{study}`](../../studies/{study}/study.toml): what is
-said, the document's figure, the value on record, and whether the claim holds. `knee reproduce
+said, the document's figure, the values with which the claim holds, the value on record, and the
+outcome: *uncertain* where the interval over the seeds crosses a bound. `knee reproduce
 {study} --all` runs them all again, and its page tells of each that fails why. Nothing of the document
 itself is shown: the pictures are drawn by the commands above them, and dashed lines mark its numbers.
 What is in no study is in [claims that are not tested](../claims-not-tried.md).
@@ -382,8 +383,9 @@ PAGES = [
             ),
             Item(
                 "Watching `bytes_retrans / bytes_sent` with `ss` in a loop",
-                "`knee observe` counts it for the connections of a host as they end; every run here has "
-                "it as `retransmitted`, and over time in its records.",
+                "[`knee observe --open`](../observe.md) does so for the open connections of a host, each second, with "
+                "the counters of its stack, qdiscs and cards; every run here has it as `retransmitted`, and over "
+                "time in its records.",
             ),
             Item(
                 "Where it was dropped: neither stack nor card, so the switch",
@@ -487,7 +489,18 @@ def claims(data, patterns):
 
 
 def value(measured):
-    return f"{measured:.3g}" if isinstance(measured, float) else str(measured)
+    return f"{measured:.4g}" if isinstance(measured, float) else str(measured)
+
+
+def bound(claim):
+    """Returns the values with which a claim holds."""
+    if "between" in claim:
+        return " to ".join(map(value, claim["between"]))
+    if "equals" in claim:
+        within = f" ± {value(claim['within'])}" if "within" in claim else ""
+        return f"{value(claim['equals'])}{within}"
+    words = {"at_least": "at least", "at_most": "at most"}
+    return ", ".join(f"{said} {value(claim[key])}" for key, said in words.items() if key in claim)
 
 
 def escaped(text):
@@ -495,13 +508,14 @@ def escaped(text):
 
 
 def table(rows):
-    head = "| claim | what is said | the document | here | |\n| --- | --- | --- | --- | --- |\n"
-    line = "| {id} | {says} | {figure} | {value} | {outcome} |\n"
+    head = "| claim | what is said | the document | holds with | here | |\n| --- | --- | --- | --- | --- | --- |\n"
+    line = "| {id} | {says} | {figure} | {bound} | {value} | {outcome} |\n"
     return head + "".join(
         line.format(
             id=one["id"],
             says=escaped(one["says"]),
             figure=escaped(one.get("source_figure", "")),
+            bound=bound(one),
             value=value(one.get("measured", "")),
             outcome=one.get("outcome", "holds"),
         )
