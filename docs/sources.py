@@ -249,10 +249,12 @@ PAGES = [
         [
             Item(
                 "Table 2-3: CUBIC and BBR over 140 ms, with and without loss",
-                "The table names delay and loss, not what limits the rate. Three readings: a link of "
-                "350 Mbit/s (B2 to B4), the host's limit and a receive window of 6 MiB (w), and the "
-                "same with losses of whole super-packets, as `tc netem` on the sending host makes them "
-                "(p). Its first row, without delay and loss, is the limit of the hosts.",
+                "The table names delay and loss, not what limits the rate. The readings: a link of "
+                "350 Mbit/s (B2, B2b, and B3 to B4c), without loss of 358 Mbit/s as well (B2c, B2bc); the "
+                "host's limit and a receive window of 6 MiB (w); the same with losses of whole "
+                "super-packets, as `tc netem` on a sending host makes them (p), and for BBR with losses of "
+                "two segments at a time, in the mean (t). Its first row, without delay and loss, is the "
+                "limit of the hosts.",
                 "B2* B3* B4*",
                 [
                     Picture(
