@@ -36,7 +36,7 @@ use std::sync::Arc;
 /// Limit on the connections of one simulation; more add little information.
 const CONNECTIONS_MAX: usize = 1500;
 /// Minimum number of connections for advice.
-pub const CONNECTIONS_MIN: usize = 200;
+pub(crate) const CONNECTIONS_MIN: usize = 200;
 /// Limit on the length of a simulation, the longest that a scenario may have, seconds.
 const DURATION_MAX_S: f64 = 4.0 * 3600.0;
 /// Time after the last arrival, by its expected time, seconds.

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Minimum number of seeds for each alternative: enough for an interval, and for a sign test to
 /// distinguish two alternatives if one never finishes.
-pub const ANSWER_SEEDS: u64 = 10;
+pub(crate) const ANSWER_SEEDS: u64 = 10;
 /// Limit on the multipath groups that are examined; the answers name the others.
 const GROUPS_MAX: usize = 4;
 /// Finer sampling interval of path usage, used when it costs few rows.
@@ -27,7 +27,7 @@ const FEW_FLOWS: usize = 20;
 
 /// The questions that a scenario implies.
 #[derive(Debug, Default)]
-pub struct Questions {
+pub(crate) struct Questions {
     paths: Vec<(PathsQuestion, Vec<String>)>,
     /// Groups of flows over several paths beyond the limit.
     left_out: Vec<String>,

@@ -20,7 +20,7 @@ pub fn noun(ground: &str) -> String {
 
 /// The grounds with runs below a directory that can be compared: the simulator and at least one
 /// real-time ground; empty otherwise.
-pub fn are_in(directory: &Path) -> Vec<&'static str> {
+pub(crate) fn are_in(directory: &Path) -> Vec<&'static str> {
     let holds = |ground: &&str| directory.join(ground).join(knee_record::MANIFEST).is_file();
     let real: Vec<&str> = REAL.into_iter().filter(holds).collect();
     match holds(&SIMULATOR) && !real.is_empty() {

@@ -5,13 +5,13 @@ mod page;
 mod sides;
 
 use crate::command::quoted;
-use crate::directory::{COMPARISON, REPEAT, REPORT, repeat};
+use crate::directory::{COMPARISON, REPORT};
 use crate::error::Error;
 use crate::given::{DifferingInput, differing};
 use crate::lab::Lab;
 use knee_record::{
-    Comparison, MeasureCompared, Side, Summary, compare_sides, compared_in_words, read_summary,
-    write_json, write_text,
+    Comparison, MeasureCompared, Side, Summary, compare_sides, compared_in_words, write_json,
+    write_text,
 };
 use page::SideSeries;
 use schemars::JsonSchema;
@@ -52,33 +52,6 @@ pub enum CompareError {
         /// Each key with its values: `flow.a.cc=bbr|reno`.
         known: Vec<String>,
     },
-}
-
-/// Compares the run or set of repeats in one directory with that in another.
-///
-/// # Errors
-/// A directory that cannot be read, or a [`CompareError`].
-pub fn compare(before: &Path, after: &Path) -> Result<Comparison, Error> {
-    match (repeats(before)?, repeats(after)?) {
-        (Some(before), Some(after)) => {
-            Ok(Comparison::of_repeats(&before, &after).ok_or(CompareError::NoCommonSeeds)?)
-        }
-        (None, None) => Ok(Comparison::new(&read_summary(before)?, &read_summary(after)?)),
-        _ => Err(CompareError::Kinds.into()),
-    }
-}
-
-/// The runs of an experiment with repeats; `None` for a single run.
-fn repeats(directory: &Path) -> Result<Option<Vec<Summary>>, Error> {
-    if !directory.join(REPEAT).is_file() {
-        return Ok(None);
-    }
-    let folders = (1..).map(|number| directory.join(repeat(number)));
-    let there = folders.take_while(|folder| folder.is_dir());
-    let mut runs: Vec<Summary> =
-        there.map(|folder| read_summary(&folder)).collect::<Result<_, _>>()?;
-    runs.retain(Summary::is_evidence);
-    Ok(Some(runs))
 }
 
 /// Comparison of several runs with the first of them.

@@ -21,11 +21,11 @@ pub const DEFAULT: &str = "knee-out";
 /// The page of a run or of studies.
 pub const REPORT: &str = "report.html";
 /// Packet log: every event of every packet.
-pub const PACKETS: &str = "packets.csv";
+pub(crate) const PACKETS: &str = "packets.csv";
 /// Packets as a host's own tools show them.
-pub const CAPTURE: &str = "capture.pcapng";
+pub(crate) const CAPTURE: &str = "capture.pcapng";
 /// Flows of programs by their five-tuple.
-pub const TRAFFIC: &str = "traffic.json";
+pub(crate) const TRAFFIC: &str = "traffic.json";
 /// Summary of all repeats.
 pub const REPEAT: &str = "repeat.json";
 /// Comparison of the simulator with the kernel.
@@ -33,7 +33,7 @@ pub const FIDELITY: &str = "fidelity.json";
 /// Comparison of the simulator with the kernel, as a Markdown table.
 pub const MARKDOWN: &str = "fidelity.md";
 /// Results of studies.
-pub const STUDIES: &str = "reproduce.json";
+pub(crate) const STUDIES: &str = "reproduce.json";
 /// Results of a sweep.
 pub const SWEEP: &str = "sweep.json";
 /// Results of a ranking.
@@ -51,15 +51,15 @@ pub const GROUNDS: &str = "grounds.json";
 /// Results of a comparison.
 pub const COMPARISON: &str = "comparison.json";
 /// The scenario with the path that was fitted to a run.
-pub const FITTED: &str = "path.toml";
+pub(crate) const FITTED: &str = "path.toml";
 /// Folder of the runs of a sweep.
 pub(crate) const RUNS: &str = "runs";
 /// Inputs of a sweep or a ranking.
-pub const ORIGIN: &str = "origin.json";
+pub(crate) const ORIGIN: &str = "origin.json";
 /// Policy of the experiments that advice expects to be worth making.
 pub const ADVISED_POLICY: &str = "advised.toml";
 /// Results of a scenario's alternatives.
-pub const ANSWERS: &str = "answers.json";
+pub(crate) const ANSWERS: &str = "answers.json";
 
 /// All files that Knee itself writes into a directory, except a scenario's inputs, which have their
 /// own folder.
@@ -98,7 +98,7 @@ const OURS: [&str; 31] = [
 ];
 
 /// Directory name of a repeat, numbered from one.
-pub fn repeat(number: usize) -> String {
+pub(crate) fn repeat(number: usize) -> String {
     format!("repeat-{number}")
 }
 
@@ -107,7 +107,7 @@ pub fn repeat(number: usize) -> String {
 ///
 /// # Errors
 /// [`Error::Link`], or a link that cannot be removed.
-pub fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error> {
+pub(crate) fn no_links(root: &Path, directory: &Path, force: bool) -> Result<(), Error> {
     let mut place = root.to_path_buf();
     for part in directory.strip_prefix(root).unwrap_or(Path::new("")) {
         place.push(part);

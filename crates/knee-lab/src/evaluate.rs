@@ -65,6 +65,14 @@ pub enum EvaluateError {
 /// Values of a run, one row per line.
 type RunRows = Vec<EvaluationRow>;
 
+/// Where an evaluation keeps what it makes before it ends.
+#[derive(Clone, Copy, Default)]
+struct Kept<'k> {
+    /// Folder for what programs write.
+    directory: Option<&'k Path>,
+    journal: Option<&'k Journal>,
+}
+
 impl Lab {
     /// Evaluates, and writes table, document, page and the worst-case scenarios into `directory`;
     /// if stopped, writes what there is so far. The directory must have been [`Lab::claim`]ed.
@@ -76,7 +84,8 @@ impl Lab {
     pub fn evaluate(&self, evaluate: &Evaluate<'_>, directory: &Path) -> Result<Evaluation, Error> {
         let journal = Journal::begin(evaluate, &self.program, directory)?;
         let mut rows = evaluate.made.clone();
-        rows.extend(self.numbered(evaluate, &evaluate.order(), journal.as_ref())?);
+        let kept = Kept { directory: Some(directory), journal: journal.as_ref() };
+        rows.extend(self.numbered(evaluate, &evaluate.order(), kept)?);
         let evaluation = self.evaluate_rows(evaluate, rows, directory)?;
         match journal {
             Some(journal) if !self.is_stopped() => journal.remove()?,
@@ -95,31 +104,31 @@ impl Lab {
         evaluate: &Evaluate<'_>,
         numbers: &[usize],
     ) -> Result<Vec<EvaluationRow>, Error> {
-        self.numbered(evaluate, numbers, None)
+        self.numbered(evaluate, numbers, Kept::default())
     }
 
     fn numbered(
         &self,
         evaluate: &Evaluate<'_>,
         numbers: &[usize],
-        journal: Option<&Journal>,
+        kept: Kept<'_>,
     ) -> Result<RunRows, Error> {
         evaluate.on.check_host()?;
         let runs: Vec<Planned> = numbers.iter().map(|number| evaluate.runs[*number]).collect();
-        self.perform(evaluate, &runs, journal)
+        self.perform(evaluate, &runs, kept)
     }
 
     fn perform(
         &self,
         evaluate: &Evaluate<'_>,
         runs: &[Planned],
-        journal: Option<&Journal>,
+        kept: Kept<'_>,
     ) -> Result<RunRows, Error> {
         let loads: Vec<Load> = runs.iter().map(|run| run.load).collect();
         let made = self.side_by_side(&loads, (0..runs.len()).collect(), |number, control| {
             let ground = self.ground_of(evaluate, &runs[number]);
-            let made = make(evaluate, &runs[number], ground, control);
-            if let (Some(journal), Some(rows)) = (journal, &made) {
+            let made = make(evaluate, &runs[number], (ground, kept.directory), control);
+            if let (Some(journal), Some(rows)) = (kept.journal, &made) {
                 journal.add(rows)?;
             }
             Ok(made)
@@ -153,7 +162,8 @@ impl Lab {
         let mut plan = EvaluationPlan { brought, ..evaluate.plan.clone() };
         let first = Evaluation::new(plan.clone(), lines, &rows, finished).lines;
         let further = evaluate.further(|line| first[line].worse_than_all);
-        let mut made = self.perform(evaluate, &further, None)?;
+        let kept = Kept { directory: Some(directory), journal: None };
+        let mut made = self.perform(evaluate, &further, kept)?;
         // A case may serve other lines too, whose words have been decided.
         made.retain(|row| first[row.line].worse_than_all);
         finished += evaluate.finished(&further, &made);
@@ -180,7 +190,7 @@ impl Lab {
 fn make(
     evaluate: &Evaluate<'_>,
     run: &Planned,
-    ground: &dyn Ground,
+    (ground, scratch): (&dyn Ground, Option<&Path>),
     control: &Control,
 ) -> Option<RunRows> {
     let lines = &evaluate.cases[run.case].lines;
@@ -190,7 +200,7 @@ fn make(
     };
     let ended = evaluate.scenario(run).and_then(|scenario| {
         ground.check(&scenario)?;
-        let run = execute_sound(&Job::new(&scenario, ground), control)?;
+        let run = execute_sound(&Job { scratch, ..Job::new(&scenario, ground) }, control)?;
         Ok((scenario, run))
     });
     let (scenario, ended) = match ended {

@@ -20,7 +20,7 @@ pub use hosts::Hosts;
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
-pub use programs::Programs;
+use programs::Programs;
 #[cfg(feature = "quic")]
 pub use quic::Quic;
 pub use simulator::Simulator;

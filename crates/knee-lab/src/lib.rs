@@ -52,12 +52,11 @@ mod update;
 pub mod words;
 
 pub use advise::{
-    AdviseError, AdviseSettings, Advised, AdvisedClass, CONNECTIONS_MIN, History, Observed,
-    ObservedGroup, Recommended, Rehearsal, SPREAD_MIN, Seen, TrialSize, advice_says, advised_paths,
+    AdviseError, AdviseSettings, Advised, AdvisedClass, History, Observed, ObservedGroup,
+    Recommended, Rehearsal, SPREAD_MIN, Seen, TrialSize, advice_says, advised_paths,
     advised_policy, change_words, recommended, retransmitted_words, speed_spread, trials_say,
 };
-pub use answers::{ANSWER_SEEDS, Questions};
-pub use compare::{CompareError, ComparedRuns, RunsCompared, compare, compare_runs, with_rates};
+pub use compare::{CompareError, ComparedRuns, RunsCompared, compare_runs, with_rates};
 pub use curve::{Curve, CurveError, CurvePath, Measured};
 pub use drops::{DropKind, DropLine, RunDrops, TIMELINE_SPANS, drops};
 pub use error::Error;
@@ -78,7 +77,7 @@ pub use ground::{
     SIMULATOR, Simulator, UnknownGround,
 };
 #[cfg(feature = "kernel")]
-pub use ground::{Kernel, Programs, shell};
+pub use ground::{Kernel, shell};
 pub use handle::{Handle, Progress};
 pub use job::{Job, Run};
 pub use lab::{Classes, Lab};
@@ -95,11 +94,11 @@ pub use rehearse::{RehearseError, RehearseSettings, Rehearsed, RehearsedClass};
 pub use reproduce::{Reproduction, Scope};
 pub use rerun::{Again, Changed, FileAgain, Rerun, RerunError, RerunPlan};
 pub use studies::{
-    NamedStudy, STUDY, StudyError, built_in_scenario, built_in_studies, choose_studies,
-    load_built_in_study, read_study,
+    NamedStudy, STUDY, StudyError, built_in_studies, choose_studies, load_built_in_study,
+    read_study,
 };
 pub use study_record::{GroundRecord, NotRun, RunRecord, StudyRecord, StudyRecords};
-pub use suites::{CANDIDATE, built_in_suites, load_suite};
+pub use suites::{built_in_suites, load_suite};
 pub use sweep::{
     Found, PlannedRun, Point, Sweep, SweepError, SweepSettings, SweepStore, Swept, TABLE, Vary,
     VaryError, program_hash, set_program_file,

@@ -64,7 +64,7 @@ pub fn load_built_in_study(
 ///
 /// # Errors
 /// All errors in it, or an unknown name.
-pub fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Errors> {
+pub(crate) fn built_in_scenario(name: &str, set: &[Override]) -> Result<Scenario, Errors> {
     let loader = &Embedded(embedded::FILES);
     let text = loader.load(name).unwrap_or_default();
     let source = Source { name, loader };

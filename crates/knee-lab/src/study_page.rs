@@ -26,7 +26,7 @@ impl StudyRecords {
     ///
     /// # Errors
     /// A directory that cannot be read.
-    pub fn saved_page(&self, directory: &Path) -> Result<String, Error> {
+    pub(crate) fn saved_page(&self, directory: &Path) -> Result<String, Error> {
         let runs = self.studies.iter().flat_map(StudyRecord::all_runs);
         let sources = runs.map(|run| {
             let saved = read_run(&directory.join(&run.directory))?;

@@ -13,7 +13,7 @@ mod embedded {
 }
 
 /// Name of the flow whose controller is tried.
-pub const CANDIDATE: &str = "candidate";
+pub(crate) const CANDIDATE: &str = "candidate";
 
 /// Names of the suites, in alphabetical order.
 pub fn built_in_suites() -> Vec<&'static str> {

@@ -13,7 +13,7 @@ pub fn verdict(run: &GroundRun) -> String {
 }
 
 /// Formats whether a value is within the tolerance.
-pub fn agrees(within: Option<bool>) -> &'static str {
+pub(crate) fn agrees(within: Option<bool>) -> &'static str {
     match within {
         Some(true) => "yes",
         Some(false) => "no",
@@ -22,7 +22,7 @@ pub fn agrees(within: Option<bool>) -> &'static str {
 }
 
 /// Display name of a measure in a comparison of grounds.
-pub fn measure_words(measure: &str) -> &str {
+pub(crate) fn measure_words(measure: &str) -> &str {
     match measure {
         "smoothed_rtt_p50" => "smoothed RTT, median",
         "retransmit_ratio_total" => "retransmitted",
@@ -37,7 +37,7 @@ pub fn measure_words(measure: &str) -> &str {
 }
 
 /// Difference in percentage points for ratios, otherwise relative to the kernel's value.
-pub fn difference(one: &Agreement) -> String {
+pub(crate) fn difference(one: &Agreement) -> String {
     match (one.unit, one.difference, one.relative) {
         (Unit::Fraction, Some(off), _) => format!("{:+.2} points", off * 100.0),
         (_, _, Some(part)) => format!("{:+.1} %", part * 100.0),
@@ -46,7 +46,7 @@ pub fn difference(one: &Agreement) -> String {
 }
 
 /// Values of a measure on both grounds, and their difference.
-pub fn three(one: Option<&Agreement>) -> [String; 3] {
+pub(crate) fn three(one: Option<&Agreement>) -> [String; 3] {
     let Some(one) = one else { return [NONE, NONE, NONE].map(str::to_string) };
     [value(one.unit, one.sim), value(one.unit, one.kernel), difference(one)]
 }

@@ -24,12 +24,12 @@ pub fn path_names(scenario: &Scenario) -> Vec<String> {
 }
 
 /// Returns what a program on a host is told, with its addresses over the first path. `folder` is that
-/// of the run, if it is kept.
+/// of the run.
 pub fn variables(
     paths: &[String],
     at: End,
-    folder: Option<&Path>,
-    certificates: Option<&Certificates>,
+    folder: &Path,
+    certificates: &Certificates,
 ) -> Variables {
     let over = |path: usize, end| address(path, end, Family::V4).to_string();
     let each = paths.iter().enumerate();
@@ -41,8 +41,8 @@ pub fn variables(
         ("KNEE_PEER", over(0, other(at))),
         ("KNEE_PATHS", each.collect::<Vec<_>>().join(" ")),
     ];
-    variables.extend(folder.map(|folder| ("KNEE_DIR", folder.to_string_lossy().into_owned())));
-    variables.extend(certificates.into_iter().flat_map(Certificates::variables));
+    variables.push(("KNEE_DIR", folder.to_string_lossy().into_owned()));
+    variables.extend(certificates.variables());
     variables
 }
 
@@ -53,7 +53,10 @@ mod tests {
     #[test]
     fn each_end_is_told_its_own_addresses_first() {
         let paths = ["wifi".to_owned(), "lte".to_owned()];
-        let told = variables(&paths, End::Receiver, Some(Path::new("/run")), None);
+        let certificates = Certificates::of_run(Path::new("/run"), String::new());
+        let told = variables(&paths, End::Receiver, Path::new("/run"), &certificates);
+        let (told, of_certificates) = told.split_at(5);
+        assert_eq!(of_certificates, certificates.variables());
         let expected = [
             ("KNEE_AT", "receiver"),
             ("KNEE_HERE", "10.64.0.2"),

@@ -86,9 +86,8 @@ pub struct Programs<'s> {
     hosts: &'s Hosts,
     names: Names,
     /// Folder of the run, and of the programs' output.
-    folders: Option<(&'s Path, &'s Path)>,
-    /// Certificates, if the run is kept.
-    certificates: Option<Certificates>,
+    folders: (&'s Path, &'s Path),
+    certificates: Certificates,
     pub flows: Vec<RunningFlow<'s>>,
 }
 
@@ -102,15 +101,14 @@ impl<'s> Programs<'s> {
     pub fn start(
         scenario: &'s Scenario,
         hosts: &'s Hosts,
-        folders: Option<(&'s Path, &'s Path)>,
+        folders: (&'s Path, &'s Path),
         clock: Clock,
     ) -> Result<Programs<'s>, TestbedError> {
         let flows = scenario.flows.iter().enumerate();
         let flows = flows.filter_map(|(index, flow)| Some((index, flow, flow.program.as_ref()?)));
         let flows = flows.enumerate().map(|(number, of)| RunningFlow::new(scenario, number, of));
         let names = Names::new(scenario);
-        let certificates =
-            folders.map(|(run, _)| Certificates::create(run, scenario.paths.len())).transpose()?;
+        let certificates = Certificates::create(folders.0, scenario.paths.len())?;
         let flows = flows.collect();
         let mut all = Programs { scenario, hosts, names, folders, certificates, flows };
         for at in 0..all.flows.len() {
@@ -164,9 +162,7 @@ impl<'s> Programs<'s> {
 
     /// Puts the secrets that the programs wrote into the capture of the run.
     pub fn complete_capture(&self, capture: Option<&File>, observed: &mut Observed) {
-        if let Some(certificates) = &self.certificates {
-            certificates.complete_capture(capture, Some(observed));
-        }
+        self.certificates.complete_capture(capture, Some(observed));
     }
 
     /// Starts the program at one end of a flow. Returns `None` if there is no such program, which is a
@@ -193,7 +189,7 @@ impl<'s> Programs<'s> {
                 name: &name,
                 words: &words,
                 variables: &variables,
-                folder: self.folders.map(|(_, output)| output),
+                folder: self.folders.1,
                 line: match (&flow.program.ready, end) {
                     (Ready::Line(line), End::Sender) => Some(line.as_str()),
                     _ => None,
@@ -233,8 +229,7 @@ impl<'s> Programs<'s> {
             ("cc", flow.flow.controller.name.clone()),
             ("seconds", rest.as_secs_f64().ceil().to_string()),
         ];
-        let certificates = self.certificates.iter().flat_map(Certificates::values);
-        others.into_iter().chain(bytes).chain(certificates).collect()
+        others.into_iter().chain(bytes).chain(self.certificates.values()).collect()
     }
 
     /// Returns the environment of a program.
@@ -247,9 +242,8 @@ impl<'s> Programs<'s> {
             "bytes" => Some("KNEE_BYTES"),
             _ => None,
         };
-        let folder = self.folders.map(|(run, _)| run);
         let paths = path_names(self.scenario);
-        let mut all = variables(&paths, end, folder, self.certificates.as_ref());
+        let mut all = variables(&paths, end, self.folders.0, &self.certificates);
         // Of the same name, the later one counts: the addresses over the path of the flow.
         all.extend(values.iter().filter_map(|(name, value)| Some((named(name)?, value.clone()))));
         all

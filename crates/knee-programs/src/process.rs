@@ -59,8 +59,8 @@ pub struct Start<'a> {
     pub words: &'a [String],
     /// Added to the environment.
     pub variables: &'a [(&'static str, String)],
-    /// Folder for its output, if that is kept.
-    pub folder: Option<&'a Path>,
+    /// Folder for its output.
+    pub folder: &'a Path,
     /// Text in its output that shows that it is ready.
     pub line: Option<&'a str>,
 }
@@ -77,10 +77,8 @@ impl Process {
         start: &Start<'_>,
     ) -> Result<Process, NotStarted> {
         let Start { name, words, variables, folder, line } = *start;
-        let host = ProgramHost::start(network, names, folder.unwrap_or(Path::new(name)))?;
-        let file = |ending: &str| {
-            folder.map(|folder| create(folder, &format!("{name}.{ending}"), 0o644)).transpose()
-        };
+        let host = ProgramHost::start(network, names, folder)?;
+        let file = |ending: &str| create(folder, &format!("{name}.{ending}"), 0o644);
         let (out_file, err_file) = (file("out")?, file("err")?);
         let Some((program, arguments)) = words.split_first() else {
             return Err(NotStarted::Command(io::ErrorKind::NotFound.into()));
@@ -91,8 +89,8 @@ impl Process {
         // A signal from the terminal is for Knee, which ends the programs.
         command.process_group(0);
         let mut child = host.start_program(&mut command).map_err(NotStarted::Command)?;
-        let out = Output::read(taken(child.stdout.take())?, out_file, line);
-        let err = Output::read(taken(child.stderr.take())?, err_file, line);
+        let out = Output::read(taken(child.stdout.take())?, Some(out_file), line);
+        let err = Output::read(taken(child.stderr.take())?, Some(err_file), line);
         let no_thread =
             |source: io::Error| HostError::call("start a thread for a program's output", source);
         Ok(Process {

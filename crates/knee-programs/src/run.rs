@@ -21,6 +21,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use tempfile::TempDir;
 
 /// Maximum number of flows, each with two programs and a port.
 const FLOWS_MAX: usize = 100;
@@ -65,8 +66,8 @@ pub struct ProgramsEnded {
     pub findings: Vec<Finding>,
 }
 
-/// Runs a scenario to its end, or until `control` says to stop. `folder` is that of the run, if it is
-/// kept: the programs' output goes to its [`OUTPUT`].
+/// Runs a scenario to its end, or until `control` says to stop. `folder` is that of the run:
+/// certificates and the programs' output go to its [`OUTPUT`]. Without one they have a temporary one.
 ///
 /// # Errors
 ///
@@ -80,19 +81,20 @@ pub fn run_flows(
     folder: Option<&Path>,
 ) -> Result<ProgramsEnded, ProgramsError> {
     check_scenario(scenario)?;
-    let folder = folder
-        .map(std::fs::canonicalize)
-        .transpose()
+    let temporary = folder.is_none().then(tempfile::tempdir).transpose();
+    let temporary =
+        temporary.map_err(|source| HostError::call("make a temporary folder", source))?;
+    let folder = folder.or(temporary.as_ref().map(TempDir::path)).unwrap_or(Path::new("."));
+    let folder = std::fs::canonicalize(folder)
         .map_err(|source| HostError::refused("open the folder of the run", source, "see --out"))?;
-    let output = folder.as_ref().map(|folder| folder.join(OUTPUT));
-    let folders = folder.as_deref().zip(output.as_deref());
+    let output = folder.join(OUTPUT);
     let settings = (0..scenario.paths.len()).map(|path| path_settings(scenario, path));
     let mut own = OwnFlows::new(scenario)?;
     let (hosts, devices) = own.create_hosts(&settings.collect::<Vec<_>>(), set_up)?;
     let testbed = Testbed { scenario, hosts: &hosts };
     let checked = testbed.self_check(devices)?;
     let clock = Clock::start();
-    let mut programs = Programs::start(scenario, &hosts, folders, clock)?;
+    let mut programs = Programs::start(scenario, &hosts, (&folder, &output), clock)?;
     programs.wait_until_ready(clock, &control.stop);
     let own = own.listen(scenario, &hosts)?;
     let sockets = Sockets::default();

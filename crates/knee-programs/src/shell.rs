@@ -95,7 +95,7 @@ pub fn run(
     let at = if shell.at == End::Sender { &sender } else { &receiver };
     let testbed = Testbed { scenario, hosts: &hosts };
     let mut command = command(&shell.command);
-    command.envs(variables(&joinable.paths, shell.at, Some(&folder), Some(&certificates)));
+    command.envs(variables(&joinable.paths, shell.at, &folder, &certificates));
     let mut status = Err(io::ErrorKind::Other.into());
     let (capture, kept) = twice(capture)?;
     let observing = Observing { capture, sample: None };
@@ -133,7 +133,7 @@ pub fn join(folder: &Path, at: End, words: &[OsString]) -> io::Result<ExitStatus
     let inside = Inside::of_run(first, &folder)?;
     let mut command = command(words);
     let certificates = Certificates::of_run(&folder, spki);
-    command.envs(variables(&paths, at, Some(&folder), Some(&certificates)));
+    command.envs(variables(&paths, at, &folder, &certificates));
     inside.start(&mut command)?.wait()
 }
 

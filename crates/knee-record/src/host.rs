@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Description of the host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Host {
+pub(crate) struct Host {
     /// Kernel release.
     pub kernel: Option<String>,
     /// CPU model.

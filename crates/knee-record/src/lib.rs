@@ -88,11 +88,10 @@ pub use fidelity::{
 };
 pub use grid::{FidelityGrid, GridCell, GridMedian, JUDGED};
 pub use health::{HostHealth, PathCheckRecord, ProbeRecord};
-pub use host::{Host, Meter, Usage, rfc3339};
+pub use host::{Meter, Usage, rfc3339};
 pub use knee_cc::intern_phase;
 pub use knee_units::statistics::{
-    Better, Distribution, Interval, Judgement, Paired, PairedScale, RatioInterval, bootstrap_ratio,
-    bootstrap_ratio_of_pairs,
+    Better, Interval, Judgement, Paired, PairedScale, RatioInterval, bootstrap_ratio,
 };
 pub use log_report::{
     LOG_REPORT_SCHEMA, LogBeside, LogCell, LogCourse, LogFile, LogPassedOver, LogPoint, LogReport,
@@ -143,7 +142,7 @@ pub use table::{
     ColumnFile, DeclaredColumn, InMemory, RunTables, TableColumns, ValueKind, Values, is_decoding,
     read_columns, write_columns_durably,
 };
-pub use timed::{ClassFields, Field, FlowFields, LinkFields, Point, Timed};
+pub use timed::{Field, Point, Timed};
 pub use tolerance::Tolerance;
 pub use track::{Rows, Track, TrackRows};
 pub use view::{FlowView, LinkView, PathView, RunView, Window};

@@ -116,7 +116,7 @@ impl<R: Timed> Track<R> {
     }
 
     /// Returns the number of the last row before a time, or zero.
-    pub fn last_before(&self, time_ns: u64) -> usize {
+    pub(crate) fn last_before(&self, time_ns: u64) -> usize {
         match &self.0 {
             Kept::Values(rows) => {
                 rows.partition_point(|row| row.time_ns() < time_ns).saturating_sub(1)
@@ -126,7 +126,11 @@ impl<R: Timed> Track<R> {
     }
 
     /// Returns a field, with the time, of the last row before a time, and of the next one.
-    pub fn points_around(&self, time_ns: u64, field: Field<R>) -> (Option<Point>, Option<Point>) {
+    pub(crate) fn points_around(
+        &self,
+        time_ns: u64,
+        field: Field<R>,
+    ) -> (Option<Point>, Option<Point>) {
         let point = |row: R| (row.time_ns(), (field.get)(&row));
         // Most counters are read at the end of their flows.
         if let Some(last) = self.last().filter(|last| last.time_ns() < time_ns) {

@@ -46,7 +46,7 @@ impl ObservedGroup {
     }
 
     /// Mean payload of a connection, bytes.
-    pub fn mean_bytes(&self) -> f64 {
+    pub(crate) fn mean_bytes(&self) -> f64 {
         let all: u64 = self.connections.iter().map(|one| one.bytes).sum();
         all as f64 / self.connections.len().max(1) as f64
     }

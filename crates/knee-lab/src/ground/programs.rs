@@ -9,7 +9,7 @@ use knee_testbed::link_names;
 
 /// Programs of the user's own over an emulator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Programs;
+pub(crate) struct Programs;
 
 impl Ground for Programs {
     fn name(&self) -> &str {

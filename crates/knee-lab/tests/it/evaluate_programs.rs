@@ -69,6 +69,7 @@ impl Ground for Stage {
     ) -> Result<Ended, GroundError> {
         let is_program = scenario.flows.iter().any(|flow| flow.program.is_some());
         assert_eq!(self.0 == PROGRAMS, is_program);
+        assert!(output.directory.is_some(), "programs find their certificates there");
         let mut asked = self.1.lock().unwrap();
         asked.scenarios.push(scenario.clone());
         let so_far = asked.scenarios.len();

@@ -49,7 +49,7 @@ pub struct MixPair {
 
 impl MixPair {
     /// All groups of the process.
-    pub fn all_flows(&self) -> Vec<&str> {
+    pub(crate) fn all_flows(&self) -> Vec<&str> {
         match self.flows.is_empty() {
             true => vec![&self.test_flow, &self.control_flow],
             false => self.flows.iter().map(String::as_str).collect(),
