@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares what Knee counts of programs with what they count themselves, over 48 cells.
+"""Compares what Knee counts of programs with what they count themselves, over 60 cells.
 
     programs.py KNEE OUT [--kind tcp|quic] [--cells N] [--tries 3]
 
-As root, from anywhere. 24 cells of TCP (curl) and 24 of QUIC (quic-go and quinn, built by
-programs/build): rate, RTT, buffer, and controller. Over TCP, the bytes retransmitted must be those that
+As root, from anywhere. 24 cells of TCP (curl) and 36 of QUIC (quic-go and quinn, built by
+programs/build, and Debian's ngtcp2, by its qlog): rate, RTT, buffer, and controller. Over TCP, the bytes retransmitted must be those that
 the server's kernel counted; over QUIC, the packets that links dropped may differ from those that the
 server's stack took for lost by 2, or by 1 % if that is more. A row is added to OUT/cells.csv
 as soon as its cell is done, and the same command goes on behind the last one. Both count the same on a
@@ -21,6 +21,8 @@ import subprocess
 import sys
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent.parent / "programs"
+# Where ngtcp2.toml has the server write what it takes for lost.
+QLOG = PROGRAMS / "qlog"
 HEAD = ["kind", "cell", "ours", "theirs", "is_sound", "verdict", "reason"]
 BYTES = {"10 Mbit/s": "5 MB", "50 Mbit/s": "20 MB"}
 
@@ -29,7 +31,7 @@ def cells(kind):
     """Yields name, scenario, flow and settings of each cell."""
     variants = {
         "tcp": [("curl", "cubic"), ("curl", "bbr")],
-        "quic": [("quic-go", "newreno"), ("quinn", "cubic")],
+        "quic": [("quic-go", "newreno"), ("quinn", "cubic"), ("ngtcp2", "cubic")],
     }[kind]
     grid = itertools.product(variants, BYTES, [10, 40], ["0.5 BDP", "1 BDP", "4 BDP"])
     for (flow, controller), rate, one_way_ms, buffer in grid:
@@ -45,6 +47,9 @@ def cells(kind):
 
 
 def run(knee, out, scenario, settings):
+    QLOG.mkdir(exist_ok=True)
+    for left in QLOG.glob("*.sqlog"):
+        left.unlink()
     words = [knee, "run", scenario, "--on", "programs", "--out", str(out), "--force"]
     for setting in settings:
         words += ["--set", setting]
@@ -59,6 +64,9 @@ def counts(kind, out, flow, summary):
     told = (out / "output" / f"{flow}.server.out").read_text()
     counted = re.findall(r"(?:lost|retransmitted) (\d+)", told)
     theirs = sum(map(int, counted)) if counted else None
+    if flow == "ngtcp2":
+        logs = [log.read_text() for log in QLOG.glob("*.sqlog")]
+        theirs = sum(log.count('"packet_lost"') for log in logs) if logs else None
     if kind == "tcp":
         return summary["flows"][0]["retransmitted_bytes"], theirs
     traffic = json.loads((out / "traffic.json").read_text())

@@ -395,6 +395,26 @@ mod vegas;
 mod vivace;
 mod window;
 
+/// All controllers of this crate by their names, each with its `mod` above.
+static ENTRIES: &[Entry] = &[
+    balia::ENTRY,
+    bbr::ENTRY,
+    bbr3::ENTRY,
+    copa::ENTRY,
+    cubic::ENTRY,
+    dctcp::ENTRY,
+    fixed::ENTRY,
+    gcc::ENTRY,
+    ledbat::ENTRY,
+    lia::ENTRY,
+    olia::ENTRY,
+    prague::ENTRY,
+    remycc::ENTRY,
+    reno::ENTRY,
+    vegas::ENTRY,
+    vivace::ENTRY,
+];
+
 pub use held_back::HeldBack;
 pub use knee_units::Ecn;
 pub use knee_units::registry::{

@@ -1,7 +1,7 @@
 //! Controllers by name: a table with one line for each.
 //!
-//! To add a controller to this crate, add its file, its `mod` in `lib.rs` and its line in
-//! [`ENTRIES`]; a program adds its own to a [`Registry`].
+//! To add a controller to this crate, add its file, and in `lib.rs` its `mod` and its line in
+//! `ENTRIES`; a program adds its own to a [`Registry`].
 
 use crate::{Controller, Init, bbr};
 use knee_units::registry::{ExternalFactory, Selection, SelectionError, Settings};
@@ -29,30 +29,11 @@ pub type Prepared<'a> = knee_units::registry::Prepared<'a, Build>;
 /// Controllers by name: those of this crate, and those that a program registers.
 pub type Registry = knee_units::registry::Registry<Build>;
 
-static ENTRIES: &[Entry] = &[
-    crate::balia::ENTRY,
-    crate::bbr::ENTRY,
-    crate::bbr3::ENTRY,
-    crate::copa::ENTRY,
-    crate::cubic::ENTRY,
-    crate::dctcp::ENTRY,
-    crate::fixed::ENTRY,
-    crate::gcc::ENTRY,
-    crate::ledbat::ENTRY,
-    crate::lia::ENTRY,
-    crate::olia::ENTRY,
-    crate::prague::ENTRY,
-    crate::remycc::ENTRY,
-    crate::reno::ENTRY,
-    crate::vegas::ENTRY,
-    crate::vivace::ENTRY,
-];
-
 static BUILT_IN: Registry = Registry::built_in();
 
 impl knee_units::registry::Build for Build {
     const NOUN: &'static str = "controller";
-    const BUILT_IN: &'static [Entry] = ENTRIES;
+    const BUILT_IN: &'static [Entry] = crate::ENTRIES;
     type Built = Box<dyn Controller>;
     type Init = Init;
 
@@ -89,7 +70,7 @@ impl knee_units::registry::Build for Build {
 
 /// Returns all controllers of this crate, by name in ascending order.
 pub fn controllers() -> &'static [Entry] {
-    ENTRIES
+    crate::ENTRIES
 }
 
 /// Returns the first changed parameter of `selection` that BBR has neither in

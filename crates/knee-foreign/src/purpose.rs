@@ -14,7 +14,7 @@ pub struct Purpose {
 
 impl Purpose {
     /// Returns whether it is what a tool measured.
-    pub(crate) fn is_measured(&self) -> bool {
+    pub fn is_measured(&self) -> bool {
         self.advice == FIT
     }
 }

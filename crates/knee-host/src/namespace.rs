@@ -5,9 +5,13 @@
 //! kernel removes everything.
 
 use crate::HostError;
+use nix::fcntl::{OFlag, openat};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::Mode;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::thread;
 
@@ -86,14 +90,34 @@ fn on_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, HostError> 
 ///
 /// If there is no such setting, or it cannot be written.
 pub fn set_sysctl(name: &str, value: &str) -> Result<(), HostError> {
-    let path = format!("/proc/sys/{}", name.replace('.', "/"));
-    fs::write(path, value).map_err(|source| {
+    let path = format!("sys/{}", name.replace('.', "/"));
+    let written = match fs::write(format!("/proc/{path}"), value) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            own_proc().and_then(|proc| write_below(&proc, &path, value)).map_err(|_| error)
+        }
+        written => written,
+    };
+    written.map_err(|source| {
         HostError::refused(
             format!("set {name} in a namespace"),
             source,
-            "run as root, with /proc/sys writable",
+            "run as root; in a container, add --cap-add SYS_ADMIN, or make /proc/sys writable",
         )
     })
+}
+
+/// Returns a `/proc` that no name leads to. Container engines mount `/proc/sys` read-only (OCI runtime
+/// specification, `readonlyPaths`), where who has CAP_SYS_ADMIN may still have another.
+fn own_proc() -> io::Result<OwnedFd> {
+    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
+}
+
+fn write_below(folder: &OwnedFd, path: &str, value: &str) -> io::Result<()> {
+    let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+    let opened = openat(folder, path, flags, Mode::empty())?;
+    File::from(opened).write_all(value.as_bytes())
 }
 
 /// Reads `/proc/sys/…` of the calling thread's namespace, without the newline.

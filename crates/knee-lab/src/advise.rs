@@ -2,11 +2,13 @@
 //! Implements `knee advise`.
 
 mod history;
+mod measured;
 mod observed;
 mod rehearsal;
 mod told;
 
 pub use history::History;
+pub use measured::{AdvisedPath, AdvisedTransfer, TransferAdvice};
 pub use observed::{Observed, ObservedGroup, Seen};
 pub use rehearsal::Rehearsal;
 pub use told::{

@@ -52,9 +52,10 @@ mod update;
 pub mod words;
 
 pub use advise::{
-    AdviseError, AdviseSettings, Advised, AdvisedClass, History, Observed, ObservedGroup,
-    Recommended, Rehearsal, SPREAD_MIN, Seen, TrialSize, advice_says, advised_paths,
-    advised_policy, change_words, recommended, retransmitted_words, speed_spread, trials_say,
+    AdviseError, AdviseSettings, Advised, AdvisedClass, AdvisedPath, AdvisedTransfer, History,
+    Observed, ObservedGroup, Recommended, Rehearsal, SPREAD_MIN, Seen, TransferAdvice, TrialSize,
+    advice_says, advised_paths, advised_policy, change_words, recommended, retransmitted_words,
+    speed_spread, trials_say,
 };
 pub use compare::{CompareError, ComparedRuns, RunsCompared, compare_runs, with_rates};
 pub use curve::{Curve, CurveError, CurvePath, Measured};

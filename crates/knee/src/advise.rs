@@ -1,5 +1,7 @@
 //! `knee advise`.
 
+mod measured;
+
 use crate::arguments::{self, Advising};
 use crate::failure::{Ending, Failure};
 use crate::laboratory::{lab, watched};
@@ -19,6 +21,9 @@ use std::path::PathBuf;
 /// Recommends a controller for groups of connections.
 pub fn advise(arguments: &arguments::Advise) -> Result<Ending, Failure> {
     let lab = lab(arguments.by.jobs);
+    if measured::are_measured(&arguments.paths)? {
+        return measured::advise(&lab, arguments);
+    }
     if let Some(out) = &arguments.out {
         lab.keep_apart(out, &arguments.paths)?;
     }

@@ -14,7 +14,7 @@ use knee_present::words::{bytes, rate, time_us};
 use knee_present::{Cell, Document, Table, number, text};
 use std::path::Path;
 
-const STOPPED: &str = "Stopped before the search was over: there is no result.";
+pub const STOPPED: &str = "Stopped before the search was over: there is no result.";
 
 /// Finds the path that explains a run, or what tools measured.
 pub fn fit(arguments: &arguments::Fit) -> Result<Ending, Failure> {

@@ -74,7 +74,7 @@ fn read(arguments: &Report) -> Result<LogReport, Failure> {
 const OTHER_BYTES_MAX: u64 = 64 << 20;
 
 /// What a file is that is no access log.
-fn other_purpose(path: &Path) -> Option<Purpose> {
+pub fn other_purpose(path: &Path) -> Option<Purpose> {
     let mut bytes = Vec::new();
     let file = knee_scenario::open_file(path).ok()?;
     file.take(OTHER_BYTES_MAX).read_to_end(&mut bytes).ok()?;

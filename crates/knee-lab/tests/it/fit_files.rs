@@ -2,7 +2,8 @@
 
 use knee_advise::Known;
 use knee_lab::{
-    Experiment, ExperimentSettings, FitSettings, Lab, MeasuredFit, SIMULATOR, ScenarioText,
+    Candidates, Experiment, ExperimentSettings, FitSettings, Lab, MeasuredFit, SIMULATOR,
+    ScenarioText, TransferAdvice,
 };
 use knee_record::{FlowSample, read_run};
 use std::fmt::Write;
@@ -161,6 +162,44 @@ fn packets_beside_a_transfer_are_not_those_of_an_idle_path() {
         .collect();
     let found = site.fit(&[tcp, site.file("undated.txt", &undated)]);
     assert_eq!(found.rtt.figure.known, Known::AtMost);
+}
+
+/// A queue that is never empty costs CUBIC nothing but time, and BBR keeps it short. Loss that no
+/// queue makes costs CUBIC most of the rate: the transfer alone cannot tell a slow link from it, and
+/// datagrams can. Of a path whose rate nobody knows nothing is said.
+#[test]
+fn advice_follows_from_the_path_behind_the_files() {
+    let site = Site::new();
+    let settings = FitSettings { simulations: 150, seed: 7 };
+    let bbr = |_: &str| Candidates(vec!["bbr".to_owned()]);
+    let advise =
+        |files: &[PathBuf]| site.lab.advise_files(files, &settings, &bbr).unwrap().unwrap();
+    let idle = site.file("ping.txt", &ping(1_700_000_000, 100, 0));
+    let of = |text: &str| advise(&[idle.clone(), site.file("tcp.json", &iperf3(&site.run(text)))]);
+
+    let clean = of(PATH);
+    let found = &clean.candidates[0];
+    assert_eq!((clean.in_use.as_str(), &clean.obstacle), ("cubic", &None));
+    assert_eq!(found.advice(), TransferAdvice::Alike, "{found:?}");
+    assert!(found.rtt_s[1] < 0.8 * found.rtt_s[0] && found.rtt_s[1] > 0.04, "{found:?}");
+
+    let lossy = PATH.replace("buffer =", "loss = \"1 %\"\nbuffer =");
+    let transfer = site.file("tcp.json", &iperf3(&site.run(&lossy)));
+    let found = advise(&[idle.clone(), transfer.clone()]);
+    assert_eq!(found.candidates[0].advice(), TransferAdvice::Open, "{found:?}");
+    // 18 Mbit/s of datagrams, of which 1 % is lost.
+    let datagrams = "{\"start\":{\"test_start\":{\"protocol\":\"UDP\",\"num_streams\":1,\"blksize\":1400,\
+        \"target_bitrate\":18000000}},\"intervals\":[],\"end\":{\"sum\":{\"seconds\":10,\
+        \"bytes\":22500000,\"jitter_ms\":0.1,\"lost_packets\":160,\"packets\":16071}}}";
+    let found = advise(&[idle.clone(), transfer, site.file("udp.json", datagrams)]);
+    let bbr = &found.candidates[0];
+    assert_eq!(bbr.advice(), TransferAdvice::Try, "{found:?}");
+    assert!(bbr.speed[1] > 1.5, "{bbr:?}");
+
+    let unknown = advise(&[idle]);
+    assert!(
+        unknown.obstacle.is_some_and(|why| why.contains("rate")) && unknown.candidates.is_empty()
+    );
 }
 
 #[test]

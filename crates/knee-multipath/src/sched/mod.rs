@@ -305,6 +305,21 @@ mod registry;
 mod round_robin;
 mod sctc;
 
+/// All schedulers of this crate by their names, each with its `mod` above.
+static ENTRIES: &[Entry] = &[
+    blest::ENTRY,
+    capacity::ENTRY,
+    daps::ENTRY,
+    dems::ENTRY,
+    ecf::ENTRY,
+    just_in_time::ENTRY,
+    minrtt::ENTRY,
+    opportunistic_redundant::ENTRY,
+    redundant::ENTRY,
+    round_robin::ENTRY,
+    sctc::ENTRY,
+];
+
 pub use knee_units::registry::{Kind, Parameter, Preset, Selection, SelectionError, Value};
 pub use record::Recorder;
 pub use registry::{

@@ -1,7 +1,7 @@
 //! Schedulers by name: a table with one line for each.
 //!
-//! To add a scheduler to this crate, add its file, its `mod` in `lib.rs` and its line in
-//! [`ENTRIES`]; a program adds its own to a [`Registry`].
+//! To add a scheduler to this crate, add its file, and in `mod.rs` its `mod` and its line in
+//! `ENTRIES`; a program adds its own to a [`Registry`].
 
 use crate::sched::{PATHS_MAX, Scheduler};
 use knee_units::registry::{ExternalFactory, Selection, SelectionError, Settings};
@@ -31,25 +31,11 @@ pub type Entry = knee_units::registry::Entry<Build>;
 /// for any number of paths.
 pub type Registry = knee_units::registry::Registry<Build>;
 
-static ENTRIES: &[Entry] = &[
-    crate::sched::blest::ENTRY,
-    crate::sched::capacity::ENTRY,
-    crate::sched::daps::ENTRY,
-    crate::sched::dems::ENTRY,
-    crate::sched::ecf::ENTRY,
-    crate::sched::just_in_time::ENTRY,
-    crate::sched::minrtt::ENTRY,
-    crate::sched::opportunistic_redundant::ENTRY,
-    crate::sched::redundant::ENTRY,
-    crate::sched::round_robin::ENTRY,
-    crate::sched::sctc::ENTRY,
-];
-
 static BUILT_IN: Registry = Registry::built_in();
 
 impl knee_units::registry::Build for Build {
     const NOUN: &'static str = "scheduler";
-    const BUILT_IN: &'static [Entry] = ENTRIES;
+    const BUILT_IN: &'static [Entry] = crate::sched::ENTRIES;
     type Built = Box<dyn Scheduler>;
     type Init = ();
 
@@ -75,7 +61,7 @@ impl knee_units::registry::Build for Build {
 
 /// Returns all schedulers of this crate, by name in ascending order.
 pub fn schedulers() -> &'static [Entry] {
-    ENTRIES
+    crate::sched::ENTRIES
 }
 
 /// [`Registry::build`] with the schedulers of this crate.

@@ -11,6 +11,8 @@ Examples:
   knee advise live --candidates bbr,bbr3 --groups 3
   knee advise live --out advice && knee steer plan advice/advised.toml
   knee run mix.toml && knee advise knee-out/mix --format markdown
+  ping -D -c 50 HOST > ping.txt; iperf3 -c HOST -J > iperf3.json
+  knee advise ping.txt iperf3.json             a long transfer over that path
 
 Simulated paths are fitted to each group (prefix and port, or flow of a run), and
 the candidates run on them. docs/advise.md describes how reliable that is.";
@@ -18,13 +20,14 @@ the candidates run on them. docs/advise.md describes how reliable that is.";
 /// `knee advise`.
 #[derive(Debug, Args)]
 pub struct Advise {
-    /// Folders of knee observe or of runs, or files of connections
+    /// Folders of knee observe or of runs, files of connections, or files of one path
+    /// that knee fit reads: iperf3 -J, ping -D, irtt, flent, NDT7, ss -ti
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     #[command(flatten)]
     pub by: Advising,
     /// Also write a page, report.html, and a policy of the experiments worth
-    /// making, advised.toml
+    /// making, advised.toml; for files of one path the scenario with it, path.toml
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Replace the files of an earlier run

@@ -338,6 +338,23 @@ fn nothing_is_left_after_a_hundred_kills() -> Result<(), Skipped> {
     Ok(())
 }
 
+/// Container engines mount `/proc/sys` read-only; the namespaces of a run have settings of their own.
+fn settings_of_a_container_are_no_obstacle() -> Result<(), Skipped> {
+    let _turn = turn(Pauses::Any)?;
+    let flows = flow("done", &client("[\"true\"]"));
+    let folder = folder_with("a.toml", &(NETWORK.to_owned() + &flows));
+    let read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys \
+        && ! sysctl -qw net.core.somaxconn=4096 2>/dev/null && exec \"$@\"";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", read_only, "sh", env!("CARGO_BIN_EXE_knee"), "run", "a.toml"])
+        .args(["--set", "duration=1 s", "--on", "programs", "--out", "run"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Ok(())
+}
+
 /// The other grounds refuse a program, and this one refuses Knee's own flows, each with what to write.
 fn grounds_refuse_what_they_cannot_run() -> Result<(), Skipped> {
     let program = NETWORK.to_owned() + &flow("stack", &client("[\"true\"]"));
@@ -365,6 +382,7 @@ pub fn all() -> Vec<Trial> {
         own_flows_run_beside_programs,
         failures_are_named_and_other_flows_complete,
         nothing_is_left_after_a_kill,
+        settings_of_a_container_are_no_obstacle,
         grounds_refuse_what_they_cannot_run;
         nightly:
         nothing_is_left_after_a_hundred_kills,
