@@ -64,7 +64,8 @@ pub fn observed(
     for path in paths {
         if !path.exists() {
             let what = format!("there is no {}", path.display());
-            let advice = "name a folder of knee observe or of a run, or a file of connections";
+            let advice = "name a folder of knee observe or of a run, a file of connections, or what a tool \
+                          measured";
             return Err(Failure::Usage(what, advice.to_string()));
         }
         if path.is_dir() && knee_live::is_begun(path) && !knee_live::holds_observed(path) {

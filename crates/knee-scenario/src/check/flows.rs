@@ -183,7 +183,7 @@ fn expand(
     let life = stop.unwrap_or(common.context.duration).saturating_sub(first);
     let is_after = flow.after.is_given();
     let room = workload::Room { span, life, flows: group.count, is_after };
-    let program = programs::check(flow, life, reading);
+    let program = programs::check(flow, common.context.duration, reading);
     let workload = match &program {
         None => None,
         Some(None) => workload::check(&mut flow.workload, &room, inputs, reading),

@@ -32,11 +32,10 @@ pub(super) fn is_label(controller: &Selection) -> bool {
         && !name.starts_with('-')
 }
 
-/// Checks the program of a flow, if it has one. `life` is the time from its start to the end of the
-/// run.
+/// Checks the program of a flow, if it has one. `duration` is that of the run.
 pub(super) fn check(
     flow: &mut FlowFile,
-    life: Time,
+    duration: Time,
     reading: &mut Reading<'_>,
 ) -> Option<Option<Program>> {
     let Optional::Given(At { value: program, .. }) = &mut flow.program else {
@@ -67,7 +66,7 @@ pub(super) fn check(
             Ready::After(time)
         }
     };
-    let timeout = program.timeout.get().copied().unwrap_or(life);
+    let timeout = program.timeout.get().copied().unwrap_or(duration);
     Some(Some(Program { server: server?, client: client?, bytes, ready, timeout }))
 }
 

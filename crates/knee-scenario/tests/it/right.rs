@@ -264,6 +264,11 @@ fn every_key_of_paths_and_workloads_arrives() {
     };
     assert_eq!((&stack.program, &stack.workload), (&Some(program), &Workload::File(20_000_000)));
     assert_eq!(answering.program, None);
+    // Without one a program is never late before the run ends, whenever it starts.
+    let later = FULL.replace("name = \"stack\"\n", "name = \"stack\"\nstart = \"2 s\"\n");
+    let later = read(&later.replace("timeout = \"9 s\"\n", ""));
+    let stack = later.flows.last().unwrap();
+    assert_eq!(stack.program.as_ref().unwrap().timeout, later.duration);
     // The program knows what Knee does not.
     let stack_cc = "name = \"stack\"\npath = \"one\"\ncc = ";
     let labelled = FULL.replace(&format!("{stack_cc}\"cubic\""), &format!("{stack_cc}\"newreno\""));

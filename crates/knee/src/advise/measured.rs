@@ -1,6 +1,6 @@
 //! What tools measured on a path, in place of connections.
 
-use super::{candidates, command};
+use super::candidates;
 use crate::arguments;
 use crate::failure::{Ending, Failure};
 use crate::fit::STOPPED;
@@ -10,7 +10,9 @@ use crate::print::Print;
 use crate::screen;
 use knee_foreign::Purpose;
 use knee_lab::command::quoted;
-use knee_lab::{AdvisedPath, AdvisedTransfer, FITTED_RUN, FitSettings, Lab, TransferAdvice};
+use knee_lab::{
+    AdvisedPath, AdvisedTransfer, Candidates, FITTED_RUN, FitSettings, Lab, TransferAdvice,
+};
 use knee_present::words::{listed, percent, time_us};
 use knee_present::{Cell, Document, Table, Tone, number, text};
 use std::path::{Path, PathBuf};
@@ -62,9 +64,21 @@ pub fn advise(lab: &Lab, arguments: &arguments::Advise) -> Result<Ending, Failur
     if let Some(out) = &arguments.out {
         document = document.words(kept(lab, &advised, out)?);
     }
-    document = document.words(format!("repeat   {}\n", command(arguments)));
+    document = document.words(format!("\nrepeat   {}\n", command(arguments)));
     document.print_tables(arguments.print.format())?;
     Ok(Ending::Done)
+}
+
+/// The command that repeats the advice.
+fn command(arguments: &arguments::Advise) -> String {
+    let files: Vec<String> =
+        arguments.paths.iter().map(|path| quoted(&path.to_string_lossy())).collect();
+    let Candidates(named) = arguments.by.candidates.clone().unwrap_or(Candidates(Vec::new()));
+    let candidates = match &named[..] {
+        [] => String::new(),
+        named => format!(" --candidates {}", named.join(",")),
+    };
+    format!("knee advise {}{candidates} --seed {}", files.join(" "), arguments.by.seed)
 }
 
 fn kept(lab: &Lab, advised: &AdvisedPath, out: &Path) -> Result<String, Failure> {
