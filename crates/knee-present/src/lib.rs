@@ -16,4 +16,4 @@ pub mod words;
 
 pub use cell::{Cell, Number};
 pub use document::{Document, Layout};
-pub use table::{Head, INTERVAL, Row, Table, Tone, number, text};
+pub use table::{Column, Head, INTERVAL, Row, Table, Tone, number, text};

@@ -59,6 +59,23 @@ pub struct Head {
     pub(crate) parts: Vec<(&'static str, &'static str)>,
 }
 
+/// A column of a table whose rows are made from values of one type: its head, and the cell of a
+/// value. What is written in one place cannot get out of step.
+#[derive(Clone, Debug)]
+pub struct Column<V: ?Sized> {
+    /// Its head.
+    pub head: Head,
+    /// Makes the cell of a value.
+    pub cell: fn(&V) -> Cell,
+}
+
+impl<V: ?Sized> Column<V> {
+    /// A column of a table.
+    pub fn new(head: Head, cell: fn(&V) -> Cell) -> Column<V> {
+        Column { head, cell }
+    }
+}
+
 /// A row. Serialised as the list of its cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -124,6 +141,16 @@ impl Table {
     /// Creates a table without rows.
     pub fn new(heads: impl IntoIterator<Item = Head>) -> Table {
         Table { heads: heads.into_iter().collect(), ..Table::default() }
+    }
+
+    /// Creates a table with a row for each value.
+    pub fn of<'v, V: ?Sized + 'v>(
+        columns: &[Column<V>],
+        values: impl IntoIterator<Item = &'v V>,
+    ) -> Table {
+        let table = Table::new(columns.iter().map(|column| column.head.clone()));
+        let row = |value: &'v V| columns.iter().map(|column| (column.cell)(value));
+        table.with_rows(values.into_iter().map(|value| row(value).collect::<Vec<_>>()))
     }
 
     /// Sets the name that identifies the table to programs.

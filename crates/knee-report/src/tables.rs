@@ -1,7 +1,7 @@
 //! The main tables: per group of flows, per flow, per link.
 
 use knee_present::words::{bytes, count, number, percent, rate, time_us};
-use knee_present::{Head, Table};
+use knee_present::{Cell, Column, Head, Table};
 use knee_record::{FlowSummary, LinkSummary, Records, RunView, Spread, Summary, Window, measure};
 use knee_scenario::{Measure, Statistic};
 use knee_units::Time;
@@ -101,80 +101,89 @@ fn micros(seconds: Option<f64>) -> String {
 
 /// Returns one row per flow, for the first [`FLOW_ROWS_MAX`].
 pub(crate) fn flows(summary: &Summary) -> Table {
-    let heads = [
-        text("flow", "group and number within it"),
-        text("controller", "congestion controller, or preset"),
-        figure("goodput", "payload delivered in order over time"),
-        figure("RTT min", "smallest RTT measured"),
-        figure("median", "median over time"),
-        figure("p95", "95th percentile over time"),
-        figure("standing queue", "smallest queueing delay in each second, mean"),
-        figure("delivered", "payload delivered to the receiver's application"),
-        figure("retransmitted", "bytes retransmitted over bytes sent, from start to end"),
-        figure("recoveries", "fast recoveries"),
-        figure("timeouts", "retransmission timeouts"),
-        figure("completed in", "from start to the acknowledgement of the last byte"),
-        figure("power", "Kleinrock's power, normalised; 1 at the knee"),
+    fn rtt(flow: &FlowSummary, value: fn(&Spread) -> f64) -> Cell {
+        time_us(flow.rtt_us.as_ref().map(value)).into()
+    }
+    let columns: [Column<FlowSummary>; 13] = [
+        Column::new(text("flow", "group and number within it"), |flow| {
+            format!("{}[{}]", flow.name, flow.index).into()
+        }),
+        Column::new(text("controller", "congestion controller, or preset"), |flow| {
+            (&flow.cc).into()
+        }),
+        Column::new(figure("goodput", "payload delivered in order over time"), |flow| {
+            rate(flow.goodput_bps).into()
+        }),
+        Column::new(figure("RTT min", "smallest RTT measured"), |flow| rtt(flow, |rtt| rtt.min)),
+        Column::new(figure("median", "median over time"), |flow| rtt(flow, |rtt| rtt.p50)),
+        Column::new(figure("p95", "95th percentile over time"), |flow| rtt(flow, |rtt| rtt.p95)),
+        Column::new(
+            figure("standing queue", "smallest queueing delay in each second, mean"),
+            |flow| time_us(flow.standing_queue_us).into(),
+        ),
+        Column::new(
+            figure("delivered", "payload delivered to the receiver's application"),
+            |flow| bytes(Some(flow.delivered_bytes as f64)).into(),
+        ),
+        Column::new(
+            figure("retransmitted", "bytes retransmitted over bytes sent, from start to end"),
+            |flow| percent(flow.retransmit_ratio).into(),
+        ),
+        Column::new(figure("recoveries", "fast recoveries"), |flow| count(flow.recoveries).into()),
+        Column::new(figure("timeouts", "retransmission timeouts"), |flow| {
+            count(flow.timeouts).into()
+        }),
+        Column::new(
+            figure("completed in", "from start to the acknowledgement of the last byte"),
+            |flow| time_us(flow.completion_us).into(),
+        ),
+        Column::new(figure("power", "Kleinrock's power, normalised; 1 at the knee"), |flow| {
+            number(flow.power).into()
+        }),
     ];
-    let rows = summary.flows.iter().take(FLOW_ROWS_MAX).map(flow);
     let left_out = summary.flows.len().saturating_sub(FLOW_ROWS_MAX);
-    Table { left_out, ..Table::new(heads).with_rows(rows) }
-}
-
-fn flow(flow: &FlowSummary) -> Vec<String> {
-    let rtt = |value: fn(&Spread) -> f64| time_us(flow.rtt_us.as_ref().map(value));
-    vec![
-        format!("{}[{}]", flow.name, flow.index),
-        flow.cc.clone(),
-        rate(flow.goodput_bps),
-        rtt(|rtt| rtt.min),
-        rtt(|rtt| rtt.p50),
-        rtt(|rtt| rtt.p95),
-        time_us(flow.standing_queue_us),
-        bytes(Some(flow.delivered_bytes as f64)),
-        percent(flow.retransmit_ratio),
-        count(flow.recoveries),
-        count(flow.timeouts),
-        time_us(flow.completion_us),
-        number(flow.power),
-    ]
+    Table { left_out, ..Table::of(&columns, summary.flows.iter().take(FLOW_ROWS_MAX)) }
 }
 
 /// Returns one row per link.
 pub(crate) fn links(summary: &Summary) -> Table {
-    let heads = [
-        text("link", "one direction of one hop"),
-        figure("utilisation", "bytes that left it over what its rate allows"),
-        figure("queue mean", "bytes waiting, mean over time"),
-        figure("queue p95", "bytes waiting, 95th percentile over time"),
-        figure("delay median", "delay of a packet entering the queue, median over time"),
-        figure("delay p95", "the same, 95th percentile over time"),
-        figure("dropped", "packets dropped by queue, AQM or policer"),
-        figure("lost", "packets lost at random, by record, or while the link was down"),
-        figure("marked", "packets marked with Congestion Experienced"),
-    ];
-    let rows = summary.links.iter().take(FLOW_ROWS_MAX).map(link);
-    let left_out = summary.links.len().saturating_sub(FLOW_ROWS_MAX);
-    Table { left_out, ..Table::new(heads).with_rows(rows) }
-}
-
-fn link(link: &LinkSummary) -> Vec<String> {
-    let of_entered = |packets: u64| match packets {
-        0 => "0".to_string(),
-        packets => {
-            let part = packets as f64 / link.entered_packets.max(packets) as f64;
-            format!("{} ({})", count(packets), percent(Some(part)))
+    fn of_entered(link: &LinkSummary, packets: u64) -> Cell {
+        let part = packets as f64 / link.entered_packets.max(packets) as f64;
+        match packets {
+            0 => "0".into(),
+            packets => format!("{} ({})", count(packets), percent(Some(part))).into(),
         }
-    };
-    vec![
-        link.name.clone(),
-        percent(link.utilisation),
-        bytes(link.queue_bytes.map(|queue| queue.mean)),
-        bytes(link.queue_bytes.map(|queue| queue.p95)),
-        time_us(link.queueing_delay_us.map(|delay| delay.p50)),
-        time_us(link.queueing_delay_us.map(|delay| delay.p95)),
-        of_entered(link.drops),
-        of_entered(link.losses),
-        of_entered(link.marks),
-    ]
+    }
+    let columns: [Column<LinkSummary>; 9] = [
+        Column::new(text("link", "one direction of one hop"), |link| (&link.name).into()),
+        Column::new(
+            figure("utilisation", "bytes that left it over what its rate allows"),
+            |link| percent(link.utilisation).into(),
+        ),
+        Column::new(figure("queue mean", "bytes waiting, mean over time"), |link| {
+            bytes(link.queue_bytes.map(|queue| queue.mean)).into()
+        }),
+        Column::new(figure("queue p95", "bytes waiting, 95th percentile over time"), |link| {
+            bytes(link.queue_bytes.map(|queue| queue.p95)).into()
+        }),
+        Column::new(
+            figure("delay median", "delay of a packet entering the queue, median over time"),
+            |link| time_us(link.queueing_delay_us.map(|delay| delay.p50)).into(),
+        ),
+        Column::new(figure("delay p95", "the same, 95th percentile over time"), |link| {
+            time_us(link.queueing_delay_us.map(|delay| delay.p95)).into()
+        }),
+        Column::new(figure("dropped", "packets dropped by queue, AQM or policer"), |link| {
+            of_entered(link, link.drops)
+        }),
+        Column::new(
+            figure("lost", "packets lost at random, by record, or while the link was down"),
+            |link| of_entered(link, link.losses),
+        ),
+        Column::new(figure("marked", "packets marked with Congestion Experienced"), |link| {
+            of_entered(link, link.marks)
+        }),
+    ];
+    let left_out = summary.links.len().saturating_sub(FLOW_ROWS_MAX);
+    Table { left_out, ..Table::of(&columns, summary.links.iter().take(FLOW_ROWS_MAX)) }
 }

@@ -2,10 +2,10 @@
 
 use crate::screen;
 use knee_present::words::time_us;
-use knee_present::{Cell, Document, Table, number, text};
+use knee_present::{Cell, Column, Document, Table, number, text};
 use knee_record::{
     APPLICATION_VALUES, ApplicationValue, FlowSummary, GroupSummary, HALF_AND_HALF, LinkSummary,
-    Spread, Summary, Unit, lockstep_in_words,
+    Measures, Spread, Summary, Unit, lockstep_in_words,
 };
 
 /// Maximum number of flows and links listed; the records contain all.
@@ -99,7 +99,8 @@ impl OfWorkload {
 fn flows(summary: &Summary) -> Document {
     let filled = |column: &OfWorkload| summary.flows.iter().any(|flow| column.is_of(flow));
     let more: Vec<OfWorkload> = of_workloads().filter(filled).collect();
-    let figures = more.iter().map(|column| column.head).chain(FIGURES).map(number);
+    let common = FIGURES.iter().map(|figure| figure.head);
+    let figures = more.iter().map(|column| column.head).chain(common).map(number);
     let heads = ["flow", "cc"].map(text).into_iter().chain(figures);
     let mut table = Table::new(heads).called("flows");
     let many = summary.flows.len() > GROUPS_FIRST && !summary.groups.is_empty();
@@ -110,7 +111,8 @@ fn flows(summary: &Summary) -> Document {
             let name = format!("{} × {}", group.name, group.flow_count);
             let words = [name, group.cc.clone()].map(Cell::from).into_iter();
             let waited = more.iter().map(|column| column.of_group(group, &summary.flows));
-            table.row(words.chain(waited).chain(group_figures(group)));
+            table
+                .row(words.chain(waited).chain(FIGURES.iter().map(|figure| (figure.group)(group))));
         });
         summary.flows.iter().filter(alone).take(ROWS_MAX).for_each(|flow| {
             table.row(flow_row(flow, &more));
@@ -122,8 +124,9 @@ fn flows(summary: &Summary) -> Document {
             None => Cell::us(summary.measures.completion_us),
             Some(_) => Cell::default(),
         };
+        let together = FIGURES.iter().map(|figure| (figure.all)(&summary.measures));
         let words = [Cell::from("all"), Cell::default()].into_iter();
-        table.row(words.chain(more.iter().map(finished)).chain(all_figures(summary)));
+        table.row(words.chain(more.iter().map(finished)).chain(together));
     }
     let fairness = match summary.measures.jain {
         Some(jain) if summary.flows.len() > 1 => {
@@ -138,83 +141,86 @@ fn flows(summary: &Summary) -> Document {
     Document::default().table(table).words(fairness + &rest)
 }
 
-/// Column heads common to all flows.
-const FIGURES: [&str; 6] = ["goodput", "RTT p50", "RTT p95", "standing", "retransmitted", "power"];
+/// A figure of all flows, of each flow, of a group, and of all together.
+struct Figure {
+    head: &'static str,
+    flow: fn(&FlowSummary) -> Cell,
+    group: fn(&GroupSummary) -> Cell,
+    all: fn(&Measures) -> Cell,
+}
+
+const FIGURES: [Figure; 6] = [
+    Figure {
+        head: "goodput",
+        flow: |flow| show(Unit::BitsPerSecond, flow.goodput_bps),
+        group: |group| show(Unit::BitsPerSecond, group.goodput_bps),
+        all: |all| show(Unit::BitsPerSecond, all.goodput_bps),
+    },
+    Figure {
+        head: "RTT p50",
+        flow: |flow| time(rtt(flow), |rtt| rtt.p50),
+        group: |group| time(group.rtt_us.as_ref(), |rtt| rtt.p50),
+        all: |all| time(all.rtt_us.as_ref(), |rtt| rtt.p50),
+    },
+    Figure {
+        head: "RTT p95",
+        flow: |flow| time(rtt(flow), |rtt| rtt.p95),
+        group: |group| time(group.rtt_us.as_ref(), |rtt| rtt.p95),
+        all: |all| time(all.rtt_us.as_ref(), |rtt| rtt.p95),
+    },
+    Figure {
+        head: "standing",
+        flow: |flow| Cell::us(flow.standing_queue_us),
+        group: |group| Cell::us(group.standing_queue_us),
+        all: |all| Cell::us(all.standing_queue_us),
+    },
+    Figure {
+        head: "retransmitted",
+        flow: |flow| show(Unit::Fraction, flow.retransmit_ratio),
+        group: |group| show(Unit::Fraction, group.retransmit_ratio),
+        all: |all| show(Unit::Fraction, all.retransmit_ratio),
+    },
+    Figure {
+        head: "power",
+        flow: |flow| show(Unit::Number, flow.power),
+        group: |_| Cell::default(),
+        all: |all| show(Unit::Number, all.power),
+    },
+];
+
+/// The RTT of a flow: that of the path, if the sender does not tell its own.
+fn rtt(flow: &FlowSummary) -> Option<&Spread> {
+    flow.rtt_us.as_ref().or(flow.path_rtt_us.as_ref())
+}
+
+fn time(spread: Option<&Spread>, of: fn(&Spread) -> f64) -> Cell {
+    Cell::us(spread.map(of))
+}
 
 fn flow_row(flow: &FlowSummary, more: &[OfWorkload]) -> Vec<Cell> {
-    // That of the path, if the sender does not tell its own.
-    let known = flow.rtt_us.as_ref().or(flow.path_rtt_us.as_ref());
-    let rtt = |value: fn(&Spread) -> f64| Cell::us(known.map(value));
     let mut row = vec![format!("{}[{}]", flow.name, flow.index).into(), (&flow.cc).into()];
     row.extend(more.iter().map(|column| column.cell(flow)));
-    row.extend([
-        show(Unit::BitsPerSecond, flow.goodput_bps),
-        rtt(|rtt| rtt.p50),
-        rtt(|rtt| rtt.p95),
-        Cell::us(flow.standing_queue_us),
-        show(Unit::Fraction, flow.retransmit_ratio),
-        show(Unit::Number, flow.power),
-    ]);
+    row.extend(FIGURES.iter().map(|figure| (figure.flow)(flow)));
     row
-}
-
-fn group_figures(group: &GroupSummary) -> [Cell; 6] {
-    let rtt = |value: fn(&Spread) -> f64| Cell::us(group.rtt_us.as_ref().map(value));
-    [
-        show(Unit::BitsPerSecond, group.goodput_bps),
-        rtt(|rtt| rtt.p50),
-        rtt(|rtt| rtt.p95),
-        Cell::us(group.standing_queue_us),
-        show(Unit::Fraction, group.retransmit_ratio),
-        Cell::default(),
-    ]
-}
-
-fn all_figures(summary: &Summary) -> [Cell; 6] {
-    let all = &summary.measures;
-    let rtt = |value: fn(&Spread) -> f64| Cell::us(all.rtt_us.as_ref().map(value));
-    [
-        show(Unit::BitsPerSecond, all.goodput_bps),
-        rtt(|rtt| rtt.p50),
-        rtt(|rtt| rtt.p95),
-        Cell::us(all.standing_queue_us),
-        show(Unit::Fraction, all.retransmit_ratio),
-        show(Unit::Number, all.power),
-    ]
 }
 
 fn links(summary: &Summary) -> Document {
     if summary.links.is_empty() {
         return Document::default().said("The links of the path are not known.");
     }
-    let mut table = Table::new([
-        text("link"),
-        number("utilisation"),
-        number("delay p50"),
-        number("delay p95"),
-        number("standing"),
-        number("dropped"),
-        number("lost"),
-        number("marked"),
-    ])
-    .called("links");
-    summary.links.iter().take(ROWS_MAX).for_each(|link| table.row(link_row(link)));
+    let columns: [Column<LinkSummary>; 8] = [
+        Column::new(text("link"), |link| (&link.name).into()),
+        Column::new(number("utilisation"), |link| show(Unit::Fraction, link.utilisation)),
+        Column::new(number("delay p50"), |link| time(link.queueing_delay_us.as_ref(), |it| it.p50)),
+        Column::new(number("delay p95"), |link| time(link.queueing_delay_us.as_ref(), |it| it.p95)),
+        Column::new(number("standing"), |link| Cell::us(link.standing_queue_us)),
+        Column::new(number("dropped"), |link| Cell::count(link.drops)),
+        Column::new(number("lost"), |link| Cell::count(link.losses)),
+        Column::new(number("marked"), |link| Cell::count(link.marks)),
+    ];
+    let table = Table::of(&columns, summary.links.iter().take(ROWS_MAX)).called("links");
     let rest = left_out(summary.links.len(), "links", knee_record::LINKS);
     Document::default().table(table).words(rest)
-}
-
-fn link_row(link: &LinkSummary) -> [Cell; 8] {
-    let delay = |value: fn(&Spread) -> f64| Cell::us(link.queueing_delay_us.as_ref().map(value));
-    [
-        (&link.name).into(),
-        show(Unit::Fraction, link.utilisation),
-        delay(|delay| delay.p50),
-        delay(|delay| delay.p95),
-        Cell::us(link.standing_queue_us),
-        Cell::count(link.drops),
-        Cell::count(link.losses),
-        Cell::count(link.marks),
-    ]
 }
 
 fn left_out(count: usize, what: &str, file: &str) -> String {
