@@ -61,6 +61,14 @@ impl Cell {
         }
     }
 
+    /// Adds the bounds of its number, in the same unit, shown by `show` behind it.
+    pub fn between(mut self, [low, high]: [f64; 2], show: impl Fn(f64) -> String) -> Cell {
+        let unit = self.numbers.first().map_or("", |number| number.unit);
+        self.numbers.extend(numbers(unit, &[("low", Some(low)), ("high", Some(high))]));
+        self.shown = format!("{} ({} to {})", self.shown, show(low), show(high));
+        self
+    }
+
     /// Replaces the text shown.
     pub fn reading(self, shown: String) -> Cell {
         Cell { shown, ..self }

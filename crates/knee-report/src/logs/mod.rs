@@ -328,6 +328,29 @@ mod tests {
         }
     }
 
+    /// Wherever a median is shown its interval is, too.
+    #[test]
+    fn medians_have_their_intervals() {
+        let pairs = vec![["3 MB and more", "below 3 MB"].map(|class| cell(class, 1.0))];
+        let names = ["before", "after"].map(str::to_string);
+        let beside = LogBeside { names, of_moment: true, pairs, heats: Vec::new() };
+        let (classes, protocols) =
+            (vec![cell("30 MB and more", 1.0)], vec![cell("below 3 MB", 2.0)]);
+        let report = LogReport { classes, protocols, beside: vec![beside], ..report() };
+        let shown = |table: &Table| -> Vec<String> {
+            table.rows.iter().flat_map(|row| &row.cells).map(|cell| cell.shown.clone()).collect()
+        };
+        let rates = "10 Mbit/s (9.5 Mbit/s to 10.5 Mbit/s)";
+        let wanted =
+            [&[rates, "100 ms (95 ms to 105 ms)"][..], &[rates], &["200 ms (190 ms to 210 ms)"]];
+        let tables = log_tables(&report);
+        assert_eq!(tables.len(), wanted.len());
+        for (table, wanted) in tables.iter().zip(wanted) {
+            let shown = shown(table);
+            assert!(wanted.iter().all(|one| shown.iter().any(|it| it == one)), "{shown:?}");
+        }
+    }
+
     /// The medians of a few transfers are chance, and said to be too few.
     #[test]
     fn a_few_transfers_are_not_compared() {

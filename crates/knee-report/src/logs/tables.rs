@@ -1,7 +1,7 @@
 //! The tables of access logs: one definition for the page, the terminal and other programs.
 
 use crate::observed::tables::{bytes, counted, part, rate, ratio};
-use knee_present::{Cell, Table, number, text};
+use knee_present::{Cell, Table, number, text, words};
 use knee_record::{LogBeside, LogCell, LogReport, ObservedSpread};
 
 /// Rows of groups and networks on a page and a screen; JSON has all.
@@ -61,9 +61,24 @@ fn percentiles(cell: &LogCell) -> [Cell; 3] {
     let parts = |spread: Option<ObservedSpread>| {
         [spread.map(|s| s.p5), spread.map(|s| s.p50), spread.map(|s| s.p95)]
     };
-    match is_large(&cell.class) {
+    let [low, _, high] = match is_large(&cell.class) {
         true => parts(cell.throughput_bps).map(rate),
         false => parts(cell.time_us).map(microseconds),
+    };
+    [low, median(cell), high]
+}
+
+/// The median of the measure of a size, with its interval.
+fn median(cell: &LogCell) -> Cell {
+    let middle = |spread: Option<ObservedSpread>| spread.map(|spread| spread.p50);
+    let (figure, interval, show): (Cell, _, fn(Option<f64>) -> String) = match is_large(&cell.class)
+    {
+        true => (rate(middle(cell.throughput_bps)), cell.throughput_median_bps, words::rate),
+        false => (microseconds(middle(cell.time_us)), cell.time_median_us, words::time_us),
+    };
+    match interval {
+        Some(bounds) => figure.between(bounds, |value| show(Some(value))),
+        None => figure,
     }
 }
 
@@ -106,7 +121,8 @@ impl Optional {
 }
 
 const MEASURES: &str = "Throughput (bytes over duration) from 3 MB on, duration below. Percentiles \
-                        are at most 4.4 % off, usually far less; counts are exact.";
+                        are at most 4.4 % off, usually far less; counts are exact. In brackets: 95 % of \
+                        the median, as if transfers were independent of each other.";
 
 fn classes(report: &LogReport) -> Table {
     let rows = report.classes.iter().rev();
@@ -166,15 +182,15 @@ fn beside(beside: &LogBeside) -> Table {
         let slow = |spread: Option<ObservedSpread>| {
             spread.map(|spread| if is_large { spread.p5 } else { spread.p95 })
         };
-        let median = |spread: Option<ObservedSpread>| spread.map(|spread| spread.p50);
-        let over = median(first).zip(median(second)).map(|(first, second)| second / first);
+        let middle = |spread: Option<ObservedSpread>| spread.map(|spread| spread.p50);
+        let over = middle(first).zip(middle(second)).map(|(first, second)| second / first);
         vec![
             name.into(),
             (&pair[0].class).into(),
             counted(pair[0].transfers),
             counted(pair[1].transfers),
-            figure(median(first)),
-            figure(median(second)),
+            median(&pair[0]),
+            median(&pair[1]),
             ratio(over),
             figure(slow(first)),
             figure(slow(second)),
