@@ -214,13 +214,16 @@ fn log_cell(cell: &Cell, name: &str, class: &str) -> LogCell {
 }
 
 /// The interval of 95 % of a median by ranks, which holds for any distribution (David and Nagaraja,
-/// Order Statistics, 2003, section 7.1), with the normal approximation of the binomial.
+/// Order Statistics, 2003, section 7.1), with the normal approximation of the binomial, to whole
+/// ranks. Below six values there is none: even from the smallest to the largest is less than 95 %.
 fn median(sketch: &Sketch) -> Option<[f64; 2]> {
     const Z: f64 = 1.96;
-    let half = Z / (2.0 * (sketch.count() as f64).sqrt());
-    let [low, high] =
-        [0.5 - half, 0.5 + half].map(|part| sketch.interpolated(part.clamp(0.0, 1.0)));
-    Some([low?, high?])
+    const COUNT_MIN: f64 = 6.0;
+    let count = sketch.count() as f64;
+    let half = Z * count.sqrt() / 2.0;
+    let ranks = [(count / 2.0 - half).floor().max(0.0), (count / 2.0 + half).ceil().min(count)];
+    let [low, high] = ranks.map(|rank| sketch.interpolated(rank / count.max(1.0)));
+    Some([low?, high?]).filter(|_| count >= COUNT_MIN)
 }
 
 fn spread(sketch: &Sketch) -> Option<ObservedSpread> {
@@ -244,5 +247,13 @@ mod tests {
             "{low} {high}"
         );
         assert_eq!(median(&Sketch::default()), None);
+        let of = |count: u32| {
+            let mut sketch = Sketch::default();
+            (1..=count).for_each(|value| sketch.add(f64::from(value)));
+            median(&sketch)
+        };
+        assert_eq!(of(5), None);
+        let [low, high] = of(6).unwrap();
+        assert!((low - 1.0).abs() < 0.05 && (high / 6.0 - 1.0).abs() < 0.05, "{low} {high}");
     }
 }
