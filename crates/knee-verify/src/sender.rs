@@ -27,6 +27,8 @@ pub struct Sender {
     segments: u64,
     /// Earliest beginning of the next burst.
     next: u64,
+    /// Latest beginning of it, of a sender that was forgiven nothing.
+    next_max: u64,
     burst_at: u64,
     burst_left: u64,
     /// Lateness of the burst that has not been credited yet.
@@ -63,6 +65,7 @@ impl Sender {
             burst_max: head.burst.map(|bytes| (bytes / head.mss).max(1)),
             segments: 0,
             next: 0,
+            next_max: 0,
             burst_at: 0,
             burst_left: 0,
             credit: 0,
@@ -112,8 +115,8 @@ impl Sender {
             self.sent_at = time;
             self.first_sent_at = first.unwrap_or(time);
         }
-        self.charge(send);
-        self.liveness.pace(self.next.saturating_sub(time));
+        self.charge(time, send);
+        self.liveness.pace(self.next_max - time);
     }
 
     /// As in Linux (`tcp_update_skb_after_send`): a burst, then nothing until its time at the
@@ -134,14 +137,17 @@ impl Sender {
         self.burst_left = send.burst.max(1);
         self.credit = time.saturating_sub(self.next);
         self.next = time;
+        self.next_max = time;
     }
 
-    fn charge(&mut self, send: &Send) {
+    fn charge(&mut self, time: u64, send: &Send) {
         self.burst_left = self.burst_left.saturating_sub(1);
+        self.next_max = self.next_max.max(time);
         self.segments += 1;
         let Some(rate) = send.pacing.filter(|_| self.segments > UNPACED_SEGMENTS) else { return };
         let work = u128::from(send.bytes) * u128::from(8 * NANOS_PER_SECOND);
         let takes = u64::try_from(work / u128::from(rate.max(1))).unwrap_or(u64::MAX);
+        self.next_max = self.next_max.saturating_add(takes);
         // A burst that began late recovers up to half its time.
         let forgiven = self.credit.min(takes / 2);
         self.credit -= forgiven;

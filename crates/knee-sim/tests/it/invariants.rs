@@ -143,6 +143,14 @@ fn a_timeout_and_room_for_a_burst_at_one_time() {
     check_with(1088, |flow| flow.controller = window.clone(), "bbr by its window");
 }
 
+/// A timeout waits for as long as pacing holds back the next segment, which may be its whole time at
+/// the pacing rate: only the sender knows how much of it is forgiven.
+#[test]
+fn a_timeout_that_waits_for_a_segment_that_is_paced_in_full() {
+    let gcc = Selection::named("gcc");
+    check_with(8759, |flow| flow.controller = gcc.clone(), "gcc");
+}
+
 /// All flows of a scenario have the same controller, and each controller gets
 /// the same number of scenarios.
 #[test]
