@@ -66,7 +66,7 @@ def counts(kind, out, flow, summary):
     theirs = sum(map(int, counted)) if counted else None
     if flow == "ngtcp2":
         logs = [log.read_text() for log in QLOG.glob("*.sqlog")]
-        theirs = sum(log.count('"packet_lost"') for log in logs) if logs else None
+        theirs = sum(log.count('packet_lost"') for log in logs) if logs else None
     if kind == "tcp":
         return summary["flows"][0]["retransmitted_bytes"], theirs
     traffic = json.loads((out / "traffic.json").read_text())
