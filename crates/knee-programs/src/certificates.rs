@@ -110,11 +110,8 @@ impl Certificates {
 
     /// Puts the secrets that programs wrote into the capture of a run that has ended. What fails is
     /// the capture's error.
-    pub fn complete_capture(&self, capture: Option<&File>, observed: Option<&mut Observed>) {
-        let (Some(capture), Some(observed)) = (capture, observed) else { return };
-        if observed.capture_error.is_some() {
-            return;
-        }
+    pub fn complete_capture(&self, capture: Option<&File>, observed: &mut Observed) {
+        let Some(capture) = capture.filter(|_| observed.capture_error.is_none()) else { return };
         let added = self.secrets().and_then(|secrets| match secrets.is_empty() {
             true => Ok(()),
             false => add_secrets(capture, &secrets),

@@ -162,7 +162,7 @@ impl<'s> Programs<'s> {
 
     /// Puts the secrets that the programs wrote into the capture of the run.
     pub fn complete_capture(&self, capture: Option<&File>, observed: &mut Observed) {
-        self.certificates.complete_capture(capture, Some(observed));
+        self.certificates.complete_capture(capture, observed);
     }
 
     /// Starts the program at one end of a flow. Returns `None` if there is no such program, which is a

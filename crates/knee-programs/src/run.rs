@@ -21,7 +21,6 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use tempfile::TempDir;
 
 /// Maximum number of flows, each with two programs and a port.
 const FLOWS_MAX: usize = 100;
@@ -81,10 +80,16 @@ pub fn run_flows(
     folder: Option<&Path>,
 ) -> Result<ProgramsEnded, ProgramsError> {
     check_scenario(scenario)?;
-    let temporary = folder.is_none().then(tempfile::tempdir).transpose();
-    let temporary =
-        temporary.map_err(|source| HostError::call("make a temporary folder", source))?;
-    let folder = folder.or(temporary.as_ref().map(TempDir::path)).unwrap_or(Path::new("."));
+    let temporary;
+    let folder = match folder {
+        Some(folder) => folder,
+        None => {
+            let made = tempfile::tempdir();
+            temporary =
+                made.map_err(|source| HostError::call("make a temporary folder", source))?;
+            temporary.path()
+        }
+    };
     let folder = std::fs::canonicalize(folder)
         .map_err(|source| HostError::refused("open the folder of the run", source, "see --out"))?;
     let output = folder.join(OUTPUT);

@@ -110,8 +110,8 @@ pub fn run(
     drop((sender, receiver));
     let _ = fs::remove_file(&announced);
     let mut played = played?;
-    certificates.complete_capture(kept.as_ref(), played.observed.as_mut());
-    if let Some(observed) = &played.observed {
+    if let Some(observed) = &mut played.observed {
+        certificates.complete_capture(kept.as_ref(), observed);
         let rows = connections(observed);
         rows.iter().try_for_each(|row| samples.connection(row))?;
         played.records.connections = rows;
